@@ -9,20 +9,20 @@ import {
   type SpendRules,
   UnclearOutcome,
 } from '../../src/chains/spend.ts';
-import { type Fault, invariant, permanent } from '../../src/core/fault.ts';
+import { invariant, permanent } from '../../src/core/fault.ts';
 import { type Attempt, isSigned, type Payout } from '../../src/core/payout.ts';
 import {
   type Evidence,
   type Exit,
-  isUnsigned,
   judgeNever,
   judgePaid,
   judgeRetry,
   type NamedPayment,
+  resumed,
   type ShownGeneration,
   type ShownOutcome,
 } from '../../src/core/payout-exit.ts';
-import { type Reason, refusal } from '../../src/core/reasons.ts';
+import { reasonFault } from '../../src/core/reasons.ts';
 import type { Outcome } from '../../src/core/spend.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -74,7 +74,7 @@ export async function settleNever(parts: ExitParts, payout: Payout, others: read
 export async function retry(parts: ExitParts, payout: Payout, others: readonly string[]): Promise<void> {
   const file = await openCase(parts, payout);
   const newest = file.attempts.filter(({ generation }) => generation === payout.generation);
-  const isBare = payout.state === 'stuck' && isUnsigned(payout.state, newest.length);
+  const isBare = resumed(payout.state, newest.length) === 'waiting';
   const exit = isBare ? look : accepted(judgeRetry(payout, await gatherEvidence(file)));
   if (exit.kind === 'look') return conclude(file, exit);
   await conclude(file, { ...exit, isRenewed: true, others: await dismissed(file, others) });
@@ -93,20 +93,18 @@ const openCase = async (parts: ExitParts, payout: Payout): Promise<Case> => ({
 
 /**
  * Returns the acknowledged transfers that equal a payout.
- * @throws Fault permanent `payout_equals` if a person has not said of each that it was another payment
+ * @throws Fault permanent `refund_equals_transfer` if a person has not said of each that it was another payment
  */
 async function dismissed({ database, payout: { id } }: Case, others: readonly string[]): Promise<readonly number[]> {
   const equal = (await database.payouts.equalTo(id)).filter(({ state }) => state === 'known');
   const open = equal.find(({ tx }) => !others.includes(tx));
-  if (open) throw refused(refusal('payout_equals', { id, tx: open.tx }));
+  if (open) throw reasonFault('refund_equals_transfer', { id, tx: open.tx });
   return equal.map((one) => one.id);
 }
 
-const refused = ({ code, message }: Reason): Fault => permanent(code, message);
-
 /** @throws Fault permanent if the exit was refused */
 function accepted<E extends Exit>(exit: E): Exclude<E, { kind: 'refused' }> {
-  if (exit.kind === 'refused') throw refused(exit);
+  if (exit.kind === 'refused') throw permanent(exit.code, exit.message);
   return exit as Exclude<E, { kind: 'refused' }>;
 }
 
@@ -120,7 +118,7 @@ async function conclude(
   if (await database.payouts.conclude({ id, seen, conclusion, act, nowMs: act.atMs })) return;
   const doubt = conclusion.kind === 'never' ? await database.payouts.doubt(id) : null;
   if (doubt) throw permanent(doubt.code, `payout ${id} may have been paid: ${doubt.message}`);
-  throw refused(refusal('payout_moved', { id, network }));
+  throw reasonFault('payout_moved', { id, network });
 }
 
 // ── Evidence ─────────────────────────────────────────────────────────────────────────────────────────────────────────

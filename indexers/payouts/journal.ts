@@ -6,7 +6,7 @@
 
 import type { SpendRules } from '../../src/chains/spend.ts';
 import type { Fault } from '../../src/core/fault.ts';
-import { judgeRefusal } from '../../src/core/payout.ts';
+import { attemptName, judgeRefusal } from '../../src/core/payout.ts';
 import { reasonFault } from '../../src/core/reasons.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database, Payouts } from '../../src/database/database.ts';
@@ -33,7 +33,7 @@ export type PayoutLease = Awaited<ReturnType<typeof acquireLease>>;
 export async function acquireLease(network: NetworkKey, signer: PayingSigner, database: Database) {
   const served = await signer.fence(network);
   const fence = await database.engines.nextFence(network, served);
-  if (fence === null) throw reasonFault(NOT_ADOPTED, { network, served });
+  if (fence === null) throw reasonFault(NOT_ADOPTED, { network, what: `fence ${served}` });
   let journalId = (await database.engines.list()).find((engine) => engine.network === network)?.journalId ?? 0;
 
   /**
@@ -48,9 +48,9 @@ export async function acquireLease(network: NetworkKey, signer: PayingSigner, da
       if (!last) return;
       const outcome = await database.payouts.recordSigned(network, entries);
       if (outcome.kind === 'stray') {
-        const { id, intent, generation, attempt } = outcome.signature;
-        const name = `${intent.kind} ${intent.id}, generation ${generation}, attempt ${attempt}`;
-        throw reasonFault(NOT_ADOPTED, { network, entry: id, attempt: name });
+        const { id, intent } = outcome.signature;
+        const what = `attempt ${attemptName(outcome.signature)} of ${intent.kind} ${intent.id} (entry ${id})`;
+        throw reasonFault(NOT_ADOPTED, { network, what });
       }
       journalId = Math.max(journalId, last.id);
     }
@@ -58,7 +58,7 @@ export async function acquireLease(network: NetworkKey, signer: PayingSigner, da
 
   if (journalId > 0) {
     const [known] = await signer.journal(network, journalId - 1, 1);
-    if (known?.id !== journalId) throw reasonFault(JOURNAL_BEHIND, { network, entry: journalId });
+    if (known?.id !== journalId) throw reasonFault(JOURNAL_BEHIND, { network, what: `entry ${journalId}` });
   }
   await follow();
   return { fence, follow };

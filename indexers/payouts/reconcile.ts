@@ -8,8 +8,7 @@
  */
 import type { PayoutNode } from '../../src/chains/spend.ts';
 import { Fault, transient } from '../../src/core/fault.ts';
-import { isPayback } from '../../src/core/intent.ts';
-import { isPaidBy } from '../../src/core/outgoing.ts';
+import { isPaidBy, isPayback } from '../../src/core/intent.ts';
 import type { Payout } from '../../src/core/payout.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { type Freeze, isAutomatic } from '../../src/database/payouts/holds.ts';

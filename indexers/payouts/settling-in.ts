@@ -75,4 +75,10 @@ export function createSettlingIn(parts: SettlingInParts) {
 
 /** @param untilMs by the chain's time; 0: not known yet */
 export const settling = (network: NetworkKey, untilMs: number): Fault =>
-  reasonFault(SETTLING, { network, until: untilMs === 0 ? null : new Date(untilMs).toISOString() });
+  reasonFault(SETTLING, {
+    network,
+    until:
+      untilMs === 0
+        ? 'its node answers'
+        : `${new Date(untilMs).toISOString()} by the chain's time, and some blocks more`,
+  });

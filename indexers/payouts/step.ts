@@ -8,10 +8,10 @@ import {
   type Attempt,
   decide,
   decideFrozen,
+  isHopeless,
   isOutbid,
   isRivaled,
   isSigned,
-  judgeQuote,
   judgeRefusal,
   nextLookAtMs,
   type Payout,
@@ -121,12 +121,10 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
       await lease.follow();
       await database.payouts.renew({ ...name, ...step, nowMs });
       return lookAgain(work);
-    case 'stick': {
-      const { code, message } = step;
+    case 'stick':
       await lease.follow();
-      await database.payouts.stick({ ...name, why: { code, message }, freezes: true, nowMs });
+      await database.payouts.stick({ ...name, why: step.why, freezes: true, nowMs });
       return lookAgain(work);
-    }
   }
 }
 
@@ -138,13 +136,12 @@ async function begin(work: Work): Promise<Progress | null> {
   if (nonce === 'soon') return restUntil(work, clock.nowMs() + LANE_WAIT_MS);
   const quote = await node.quote(draft, nonce, []);
   work.quoted = { draft, quote };
-  const judged = judgeQuote(quote);
-  if (judged.kind === 'wait') return waitFor(work, judged);
-  if (judged.kind === 'fail') {
-    await database.payouts.settle({ ...nameOf(work), outcome: { ...judged, kind: 'failed' }, nowMs: clock.nowMs() });
-    return lookAgain(work);
-  }
-  return allot(work, 0, nonce, judged.terms, judged.feeUnitsMax);
+  if (!isRefused(quote)) return allot(work, 0, nonce, quote.terms, quote.feeUnitsMax);
+  const { refused: code, message } = quote;
+  if (!isHopeless(code)) return waitFor(work, { code, message });
+  const outcome = { kind: 'failed', code, message } as const;
+  await database.payouts.settle({ ...nameOf(work), outcome, nowMs: clock.nowMs() });
+  return lookAgain(work);
 }
 
 /** Records why the payout cannot begin now. */
@@ -216,7 +213,7 @@ async function sign(work: Work, { attempt, terms }: Attempt): Promise<Progress |
   }
   await reload(work);
   if (isSignedHere(work, attempt)) return null;
-  throw reasonFault('signer_journal_behind', { network: work.payout.network, id });
+  throw reasonFault('signer_journal_behind', { network: payout.network, what: `an entry for payout ${id}` });
 }
 
 async function reload(work: Work): Promise<void> {

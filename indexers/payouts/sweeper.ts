@@ -12,13 +12,11 @@ import { reasonFault } from '../../src/core/reasons.ts';
 import { isRefused, type Missing, type Refused } from '../../src/core/spend.ts';
 import {
   costSharePpm,
-  type DueOwner,
   gasIntent,
   groupSweeps,
   isTooDear,
   judgeOwners,
   type LeftOwner,
-  ownersOf,
   PLAN_MS_MAX,
   type SweepGroup,
   type SweepOwner,
@@ -153,18 +151,18 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
   /**
    * Separates the owners whose key the signer has at their index; the others would be signed for with the wrong key.
    */
-  async function ours(due: readonly DueOwner[]): Promise<Readonly<{ own: DueOwner[]; foreign: LeftOwner[] }>> {
-    const own: DueOwner[] = [];
+  async function ours(due: readonly SweepOwner[]): Promise<Readonly<{ own: SweepOwner[]; foreign: LeftOwner[] }>> {
+    const own: SweepOwner[] = [];
     const foreign: LeftOwner[] = [];
     for (let at = 0; at < due.length; at += ADDRESSES_MAX) {
       const some = due.slice(at, at + ADDRESSES_MAX);
       const keys = await signer.addresses(
         key,
-        some.map(({ owner }) => owner.index),
+        some.map(({ index }) => index),
       );
-      for (const [n, one] of some.entries()) {
-        if (keys[n] === one.owner.key) own.push(one);
-        else foreign.push({ owner: one.owner, why: 'not_ours', detail: `the signer has ${keys[n]} at this index` });
+      for (const [n, owner] of some.entries()) {
+        if (keys[n] === owner.key) own.push(owner);
+        else foreign.push({ owner, why: 'not_ours', detail: `the signer has ${keys[n]} at this index` });
       }
     }
     return { own, foreign };
@@ -175,12 +173,12 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     const priced = await priceOf(pricing, sweep, round);
     const leave = (why: LeftOwner['why'], detail: string): Judged => ({
       sweeps: [],
-      left: ownersOf(group).map((owner) => ({ owner, why, detail })),
+      left: group.owners.map((owner) => ({ owner, why, detail })),
     });
     if (isRefused(priced)) {
       // One of them may be frozen, or hold less than it received: the others must not wait for it.
-      if (group.due.length > 1 && withdrawing.includes(priced.refused))
-        return judgeGroups(groupSweeps(group.due, 1), policy, round);
+      if (group.owners.length > 1 && withdrawing.includes(priced.refused))
+        return judgeGroups(groupSweeps(group.owners, 1), policy, round);
       return leave('refused', `${priced.refused}: ${priced.message}`);
     }
     const value = toPar(unitsOf(sweep), decimalsOf(sweep.currency));
@@ -197,7 +195,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       const judged: Judged =
         sweeps.length < SWEEPS_MAX && priced < PRICED_MAX
           ? await judgeGroup(group, policy, round)
-          : { sweeps: [], left: ownersOf(group).map((owner) => ({ owner, why: 'later' })) };
+          : { sweeps: [], left: group.owners.map((owner) => ({ owner, why: 'later' })) };
       sweeps.push(...judged.sweeps);
       left.push(...judged.left);
     }
@@ -220,7 +218,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     const served = await signer.fence(key);
     const engine = (await database.engines.list()).find((one) => one.network === key);
     if (served <= (engine?.fence ?? 0)) return;
-    throw reasonFault(NOT_ADOPTED, { network: key, served });
+    throw reasonFault(NOT_ADOPTED, { network: key, what: `fence ${served}` });
   }
 
   return {
@@ -244,7 +242,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
      * @returns the ids of the planned sweeps: those whose money is in no other plan meanwhile
      */
     async commit({ treasury, sweeps }: SweepPlan): Promise<readonly string[]> {
-      const planned = sweeps.map((one) => ({ ...one, keys: ownersOf(one.group).map((owner) => owner.key) }));
+      const planned = sweeps.map((one) => ({ ...one, keys: one.group.owners.map((owner) => owner.key) }));
       return database.sweeps.plan({ ...place, treasury, sweeps: planned, nowMs: clock.nowMs() });
     },
     /**

@@ -73,7 +73,8 @@ export function createWalletWatch(parts: PayerOptions & Readonly<{ wallets: Payo
       startNumber ??= await begin();
       const floor = await readFloor();
       if (!isRead && floor < startNumber) {
-        throw reasonFault('payouts_settling', { network: network.key, start: startNumber, read: floor });
+        const until = `block ${startNumber} is final and read (${floor} is)`;
+        throw reasonFault('payouts_settling', { network: network.key, until });
       }
       await database.wallets.judge(network.key, clock.nowMs());
       if (!isRead || clock.nowMs() >= countedAtMs + COUNT_MS_MIN) {

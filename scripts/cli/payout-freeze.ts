@@ -20,7 +20,7 @@ export const payoutsFreeze: Command = {
   notes: [
     'Transactions that nodes have already are watched to their end; those that are signed and not sent wait.',
     'Without a network, the signer is frozen too, and an approver has to end that (`quayside-signer thaw`).',
-    'With a network, it goes on serving whoever has its socket and the secret key.',
+    'With a network, it goes on serving every process that has its socket and the secret key.',
   ],
   async run(input, installation) {
     const { config, clock } = installation;

@@ -8,9 +8,10 @@ import type { PayoutNode } from '../../src/chains/spend.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
+import { unitsOf } from '../../src/core/ledger.ts';
 import { MINOR_DECIMALS, minorToPar, parseUnits } from '../../src/core/money.ts';
 import { delayOf, type Payout } from '../../src/core/payout.ts';
-import { type LeftReason, ownersOf, type SweepPolicy, unitsOfGroup } from '../../src/core/sweep.ts';
+import type { LeftReason, SweepPolicy } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import {
@@ -38,7 +39,7 @@ type Planned = Readonly<{ network: NetworkConfig; sweeper: Sweeper; plan: SweepP
 export const sweep: Command = {
   name: 'sweep',
   args: [],
-  summary: 'Sweep deposit addresses to the treasury: show what, why and at what cost, ask, and follow it to its end.',
+  summary: 'Sweep deposit addresses to the treasury: show what and at what cost, ask, and follow it to its end.',
   options: {
     network: { value: 'KEY', help: 'only this network, such as live:mychain' },
     amount: {
@@ -131,16 +132,14 @@ function planTexts(network: NetworkConfig, plan: SweepPlan) {
   const { format } = chains[network.family].address;
   const amount = (asset: Currency | 'native', units: bigint) => coinText([network], network.key, asset, units);
   const totals = new Map<Currency, bigint>();
-  for (const { group } of plan.sweeps)
-    totals.set(group.currency, (totals.get(group.currency) ?? 0n) + unitsOfGroup(group));
+  for (const { sweep } of plan.sweeps) totals.set(sweep.currency, (totals.get(sweep.currency) ?? 0n) + unitsOf(sweep));
   return {
     treasury: format(plan.treasury),
-    sweeps: plan.sweeps.map(({ sweep: { id }, group, costUnits, sharePpm, before }) => ({
-      id,
-      amount: amount(group.currency, unitsOfGroup(group)),
-      addresses: ownersOf(group).map(({ key }) => format(key)),
-      from: ownersOf(group).length,
-      why: [...new Set(group.due.map(({ why }) => why))].sort().join(', '),
+    sweeps: plan.sweeps.map(({ sweep, group, costUnits, sharePpm, before }) => ({
+      id: sweep.id,
+      amount: amount(sweep.currency, unitsOf(sweep)),
+      addresses: group.owners.map(({ key }) => format(key)),
+      from: group.owners.length,
       likely_cost: amount('native', costUnits),
       cost_share: sharePpm === null ? null : `${(Number(sharePpm) / 10_000).toFixed(2)} %`,
       gas: before.map(({ form, units }) => ({ form, amount: amount('native', units) })),
@@ -163,7 +162,7 @@ function planTexts(network: NetworkConfig, plan: SweepPlan) {
 function planLines({ network, plan }: Planned): string[] {
   if (plan instanceof Fault) return [`${network.key}: ${plan.message}`];
   const { treasury, sweeps, left, total, total_likely_cost: cost } = planTexts(network, plan);
-  const shown = ['amount', 'from', 'why', 'likely_cost', 'cost_share'] as const;
+  const shown = ['amount', 'from', 'likely_cost', 'cost_share'] as const;
   return [
     `${network.key} to the treasury ${treasury}`,
     ...(sweeps.length === 0

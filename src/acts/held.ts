@@ -262,7 +262,7 @@ async function refusalOf(
       const amount = shownMinor(BigInt((await database.stores.refundPolicy(storeId)).refundAutoMinor));
       return refused(
         say(
-          'More than {amount} is not returned without an approval. Ask whoever runs this installation: `quayside held return {id} --to ADDRESS`',
+          'More than {amount} is not returned without an approval. Ask the operator of this installation: `quayside held return {id} --to ADDRESS`',
           { amount, id },
         ),
       );
@@ -276,7 +276,7 @@ async function refusalOf(
         scope === null
           ? needsReconcile
           : say(
-              'The database was restored from a backup, and the money may have been returned before. Ask whoever runs this installation.',
+              'The database was restored from a backup, and the money may have been returned before. Ask the operator of this installation.',
             ),
       );
     default:

@@ -47,7 +47,7 @@ export function addressFault(networks: Networks, network: NetworkKey, why: Desti
 
 export const storeSuspended: Refusal = refuse(
   'refused',
-  say('The store is suspended and makes no refunds. Ask whoever runs this installation.'),
+  say('The store is suspended and makes no refunds. Ask the operator of this installation.'),
 );
 
 /** @param dayLeftMinor what the store may still refund today; null if that is not known */

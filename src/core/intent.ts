@@ -12,6 +12,10 @@ import type { Currency, NetworkKey } from './transfer.ts';
 export const hotRoles = ['refund', 'gas'] as const;
 export type HotRole = (typeof hotRoles)[number];
 
+/** Roles of our own wallets. The treasury is the merchant's: it spends what it likes, and no refund goes to it. */
+export const ownRoles = [...hotRoles, 'treasury'] as const;
+export type OwnRole = (typeof ownRoles)[number];
+
 /**
  * A wallet of the signer's seed. `refund` pays refunds, `gas` pays only fees for sweeps, `collection` is the deposit
  * address with this derivation index. The refund and gas wallets are separate, so that a stuck sweep never delays a
@@ -77,8 +81,7 @@ export const gasReceiver = ({ index }: GasIntent): Wallet => ({ role: 'collectio
 export type Intent = PaybackIntent | SweepIntent | GasIntent;
 
 /** The fields of a refund that its MAC protects. A return has `held` besides. */
-export type MacedRefund = Pick<RefundIntent, 'id' | 'network' | 'currency' | 'to' | 'units' | 'session'> &
-  Readonly<{ held?: HeldKind | undefined }>;
+export type MacedRefund = Omit<RefundIntent, 'kind' | 'mac'> & Readonly<{ held?: HeldKind | undefined }>;
 
 /** Returns the MAC of a refund under the installation's secret key. */
 export type IntentMac = (refund: MacedRefund) => string;
@@ -103,3 +106,18 @@ export function createIntentMac(secretKey: Uint8Array): IntentMac {
  * the payment stays the same.
  */
 export const withoutMac = (intent: Intent): Intent => (isPayback(intent) ? { ...intent, mac: '' } : intent);
+
+/** A transfer out of a wallet that pays; `toKey` is the payee's address key. */
+type PaidTransfer = Readonly<{ network: NetworkKey; role: HotRole; currency: Currency; toKey: string; units: bigint }>;
+
+/** Returns whether a transfer has the network, payee, currency and amount of a refund. */
+export const isPaidBy = (
+  { intent }: Readonly<{ intent: Intent }>,
+  { network, role, currency, toKey, units }: PaidTransfer,
+): boolean =>
+  isPayback(intent) &&
+  role === 'refund' &&
+  intent.network === network &&
+  intent.currency === currency &&
+  intent.to === toKey &&
+  intent.units === units;

@@ -10,7 +10,6 @@ export type Severity = (typeof severities)[number];
 const pages: ReadonlySet<string> = new Set([
   'payment_reversed',
   'payouts_frozen',
-  'payout_signed_after_end',
   'payout_paid_after_end',
   'sweep_not_ours',
   'wallet_balance_short',

@@ -4,19 +4,17 @@
  * that are unknown here count too.
  */
 import type { Payout, Proof } from './payout.ts';
-import { type Reason, refusal } from './reasons.ts';
+import { type Reason, type ReasonCode, type ReasonValues, reason } from './reasons.ts';
+import type { Outcome } from './spend.ts';
 
 /** Reason of a refund whose lock is set on the chain. It was paid, unless the lock is proved to be a stranger's. */
 export const LOCK_SET = 'refund_lock_set';
 
+/** An attempt is final, and its record does not show the payment. `feeUnits`: its fee; null if unknown. */
+type Unclear = Readonly<{ kind: 'unclear'; message: string; feeUnits: bigint | null }>;
+
 /** The outcome of one generation's signed attempts, as the nodes show it. */
-export type ShownOutcome =
-  | Readonly<{ kind: 'waiting' | 'dead' }>
-  | Readonly<{ kind: 'succeeded' | 'failed'; tx: string; feeUnits: bigint }>
-  /** One is final, and its record does not show the payment. `feeUnits`: its fee; null if unknown. */
-  | Readonly<{ kind: 'unclear'; message: string; feeUnits: bigint | null }>
-  /** Another transaction used their nonce. The blocks show whether it paid. */
-  | Readonly<{ kind: 'foreign' }>;
+export type ShownOutcome = Outcome | Unclear;
 
 export type ShownGeneration = Readonly<{ generation: number; txs: readonly string[]; outcome: ShownOutcome }>;
 
@@ -36,9 +34,8 @@ export type NamedPayment = Readonly<{
   /** The payout with an attempt of this transaction; null if none has. */
   ownerId: string | null;
   /** The nodes' view. `absent`: it is not final on each of them, or it failed, or it is not ours. */
-  shown: Readonly<{ kind: 'paid'; feeUnits: bigint }> | Readonly<{ kind: 'absent' }> | ShownUnclear;
+  shown: Readonly<{ kind: 'paid'; feeUnits: bigint }> | Readonly<{ kind: 'absent' }> | Unclear;
 }>;
-type ShownUnclear = Extract<ShownOutcome, { kind: 'unclear' }>;
 
 type Refused = Readonly<{ kind: 'refused' }> & Reason;
 
@@ -53,7 +50,10 @@ export type Exit =
   | Readonly<{ kind: 'look' }>
   | Refused;
 
-const refuse = (...of: Parameters<typeof refusal>): Refused => ({ kind: 'refused', ...refusal(...of) });
+const refuse = <C extends ReasonCode>(...of: [C, ...ReasonValues<C>]): Refused => ({
+  kind: 'refused',
+  ...reason(...of),
+});
 
 /** An exit of a kind, or why it is refused. */
 type ExitOf<K extends Exit['kind']> = Extract<Exit, { kind: K }> | Refused;
@@ -140,10 +140,6 @@ function whyOpenOutcome(id: string, txs: readonly string[], outcome: ShownOutcom
       return refuse('payout_may_be_included', { id, txs: txs.join(', ') });
   }
 }
-
-/** Returns whether the current generation has no signature, so that the payout can be resolved without the nodes. */
-export const isUnsigned = (state: Payout['state'], attemptCount: number): boolean =>
-  state === 'waiting' || (state === 'stuck' && attemptCount === 0);
 
 /**
  * Returns the state in which a stuck payout continues; null if it is not stuck. With attempts, the engine looks at them

@@ -40,7 +40,7 @@ export type Payout = Readonly<{
   /** The reason why the payout waits; null if it does not wait. */
   wait: Reason | null;
   /** The fault of the engine's last try, such as a node without an answer; null if there was none. */
-  fault: Readonly<{ code: string; message: string }> | null;
+  fault: Reason | null;
   /** No attempt is allotted before this time. */
   notBeforeMs: number;
   tx: string | null;
@@ -113,7 +113,7 @@ export type Ended = Readonly<{ tx: string; feeUnits: bigint }>;
 export type Step =
   /** Nothing to do before this time; null: nothing until a person acts. */
   | Readonly<{ kind: 'rest'; untilMs: number | null }>
-  /** Ask for a quote of a first attempt of this generation; see `judgeQuote`. */
+  /** Ask for a quote of a first attempt of this generation; see `isHopeless`. */
   | Readonly<{ kind: 'quote' }>
   | Readonly<{ kind: 'sign'; attempt: Attempt }>
   | Readonly<{ kind: 'send'; attempt: SignedAttempt }>
@@ -134,7 +134,7 @@ export type Step =
       isStuck: boolean;
       why: Reason | null;
     }>
-  | Readonly<{ kind: 'stick'; code: string; message: string }>;
+  | Readonly<{ kind: 'stick'; why: Reason }>;
 
 /**
  * Returns the next step of a payout.
@@ -165,7 +165,7 @@ export function decide(
     case 'dead':
       return renew(payout, 'dead', null, nowMs);
     case 'foreign':
-      return { kind: 'stick', code: 'payout_nonce_foreign', message: outcome.message };
+      return { kind: 'stick', why: { code: 'payout_nonce_foreign', message: outcome.message } };
     case 'waiting':
       return outcome.included === null ? chase(attempts, newest, recent, nowMs, rules) : restFor(rules.resendMs, nowMs);
   }
@@ -216,22 +216,12 @@ const restFor = (ms: number, nowMs: number): Step => ({ kind: 'rest', untilMs: n
 
 // ── Quotes ───────────────────────────────────────────────────────────────────────────────────────────────
 
-type QuoteStep =
-  | Readonly<{ kind: 'allot'; terms: Terms; feeUnitsMax: bigint }>
-  | Readonly<{ kind: 'wait'; code: string; message: string }>
-  | Readonly<{ kind: 'fail'; code: string; message: string }>;
-
 /**
- * Refusals that fail a payout, because they never resolve: the receiver is frozen or cannot be paid. All others wait.
+ * Returns whether the refusal of a first attempt fails the payout, because the receiver is frozen or cannot be paid.
+ * With any other the payout waits.
  */
-const hopeless: readonly RefusedCode[] = ['destination_frozen', 'destination_invalid'];
-
-/** Decides the next step after the quote for a first attempt, when nothing of the payout can be on the chain. */
-export function judgeQuote(quote: Quote): QuoteStep {
-  if (!isRefused(quote)) return { kind: 'allot', terms: quote.terms, feeUnitsMax: quote.feeUnitsMax };
-  const { refused: code, message } = quote;
-  return { kind: hopeless.includes(code) ? 'fail' : 'wait', code, message };
-}
+export const isHopeless = (code: RefusedCode): boolean =>
+  code === 'destination_frozen' || code === 'destination_invalid';
 
 /** The node's answer if another transaction with the same nonce pays nearly as much or more. */
 const UNDERPRICED = 'replacement_underpriced';

@@ -18,10 +18,6 @@ const rejectText = ({ id, isPayback }: PayoutValues & Readonly<{ isPayback: bool
 
 const resolvePaid = (id: string, tx: string): string => `\`quayside payout resolve ${id} --paid ${tx} --reason …\``;
 
-/** Describes an acknowledged transfer that equals a payout. */
-const equalTransferText = (tx: string): string =>
-  `transaction ${tx} has paid the same amount to the same address, and no payout explains it`;
-
 const reasons = {
   network_not_followed: ({ network, state }: NetworkValues & Readonly<{ state: string }>) =>
     `${network} is ${state}; payouts wait until it is followed again`,
@@ -33,34 +29,18 @@ const reasons = {
   }: Readonly<{ network: string | null; by: string; why: string; end: string }>) =>
     `money out is frozen on ${network ?? 'every network'} by ${by}: ${why}. ${end} ends that`,
   /** Payments of an earlier run may not be known: after a gap, or until the chain of the start is read. */
-  payouts_settling: ({
-    network,
-    ...of
-  }: NetworkValues & Readonly<{ until: string | null } | { start: number; read: number }>) =>
-    'start' in of
-      ? `block ${of.start} of ${network} is not read and final yet (${of.read} is): until then, payments of an ` +
-        'earlier run may not be known, and nothing is paid out'
-      : `the engine of ${network} left no heartbeat for two minutes, so the machine may have been restored to an ` +
-        'earlier state, and payments may be on their way that are not known here. Payouts wait for these' +
-        (of.until === null ? '' : `: until ${of.until} by the chain's time, and some blocks more`),
+  payouts_settling: ({ network, until }: NetworkValues & Readonly<{ until: string }>) =>
+    `${network} settles in: an earlier run may have paid what is not known here. Payouts wait until ${until}`,
   /** This database is not the one that the signer served last. */
-  payouts_not_adopted: ({
-    network,
-    ...of
-  }: NetworkValues & Readonly<{ served: number } | { entry: number; attempt: string }>) =>
-    ('served' in of
-      ? `the signer has served turn ${of.served} of ${network}, which is unknown here`
-      : `entry ${of.entry} of the signer's journal (${of.attempt}) was not requested here on these terms`) +
-    ', so this database is older than the newest signatures, or another one is in use. Nothing is paid out. Make sure ' +
-    `that no other installation uses this signer, then run \`quayside payout reconcile ${network}\``,
+  payouts_not_adopted: ({ network, what }: NetworkValues & Readonly<{ what: string }>) =>
+    `the signer has served ${what} of ${network}, which this database does not know: it is older than the newest ` +
+    'signatures, or another one is in use. Nothing is paid out. Make sure that no other installation uses this ' +
+    `signer, then run \`quayside payout reconcile ${network}\``,
   /** The signer no longer knows everything that it must not sign again. */
-  signer_journal_behind: ({ network, ...of }: NetworkValues & Readonly<{ entry: number } | PayoutValues>) =>
-    `the signer's journal was restored from an older backup: ` +
-    ('entry' in of
-      ? `entry ${of.entry} of ${network} is no longer there`
-      : `it signed payout ${of.id} but has no entry for it`) +
-    `. Nothing is paid out. Restore the newest signer.db; if it is lost, run \`quayside payout reconcile ${network}\`, ` +
-    'and settle by hand what the signer then refuses',
+  signer_journal_behind: ({ network, what }: NetworkValues & Readonly<{ what: string }>) =>
+    `the signer's journal was restored from an older backup, without ${what} of ${network}. Nothing is paid out. ` +
+    `Restore the newest signer.db. If it is lost, run \`quayside payout reconcile ${network}\`, and settle by hand ` +
+    'what the signer then refuses',
   payout_bytes_differ: ({
     id,
     network,
@@ -94,31 +74,15 @@ const reasons = {
     'the wallet has sent this amount to this address in a transaction that is not known here. If that is final, the ' +
     'network is frozen for it; otherwise the refund goes on by itself',
   refund_equals_transfer: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
-    `${equalTransferText(tx)}, and an operator has acknowledged it. If it paid this ` +
-    `refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payout resolve ${id} --retry --tx ${tx} --reason …\` ` +
-    'has it paid',
+    `transaction ${tx} has paid the same amount to the same address, no payout explains it, and an operator has ` +
+    `acknowledged it. If it paid this refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payout resolve ` +
+    `${id} --retry --tx ${tx} --reason …\` has it paid, and \`--never\` in place of \`--retry\` ends it`,
   refund_store_suspended: () =>
     'its store is suspended. It goes on within five minutes after `quayside store decide <store> resume`; otherwise reject it with ' +
     '`quayside refund reject`.',
 } as const;
 
-type Reasons = typeof reasons;
-export type ReasonCode = keyof Reasons;
-type Values<C extends ReasonCode> = Parameters<Reasons[C]>;
-
-/** Returns a reason with its text. */
-export function reason<C extends ReasonCode>(code: C, ...values: Values<C>): Reason & Readonly<{ code: C }> {
-  const text = reasons[code] as (...values: Values<C>) => string;
-  return { code, message: text(...values) };
-}
-
-/** Returns the fault of a reason: transient if it ends by itself. */
-export function reasonFault<C extends ReasonCode>(...of: [C, ...Values<C>]): Fault {
-  const { code, message } = reason<C>(...of);
-  return isPassing(code) ? transient(code, message) : permanent(code, message);
-}
-
-export const reasonCodes = Object.keys(reasons) as readonly ReasonCode[];
+export const reasonCodes = Object.keys(reasons) as readonly (keyof typeof reasons)[];
 
 const passing: readonly string[] = [
   'network_not_followed',
@@ -139,15 +103,12 @@ export const operatorRejected: Reason = {
   message: 'an operator ended it: nothing had paid it, and nothing could',
 };
 
-const afterEndTexts = {
-  payout_paid_after_end: 'the chain shows that it was paid. The refund stays as it is: look at it',
-  payout_signed_after_end: 'the signer has signed it, and it is carried out. Look at the refund',
-} as const;
-
-/** The alarm about a payout that had ended here, and was paid or signed all the same. */
-export const afterEnd = (code: keyof typeof afterEndTexts, { id, state }: Readonly<{ id: string; state: string }>) => ({
-  code,
-  message: `it is ${state} here, but ${afterEndTexts[code]} with \`quayside show ${id}\` and tell the merchant.`,
+/** The alarm about a payout that had ended here, and that the signer had signed before, so that it is paid. */
+export const paidAfterEnd = ({ id, state }: PayoutValues & Readonly<{ state: string }>): Reason => ({
+  code: 'payout_paid_after_end',
+  message:
+    `it is ${state} here, but the signer had signed it, so it is paid all the same. The refund stays as it is: look ` +
+    `at it with \`quayside show ${id}\` and tell the merchant.`,
 });
 
 type Outflow = Readonly<
@@ -214,18 +175,23 @@ const refusals = {
   payout_nonce_foreign: ({ network, txs }: NetworkValues & Readonly<{ txs: string }>) =>
     `another transaction used the nonce of ${txs}, and the engine has not frozen ${network} for it yet: wait until it ` +
     `has (a stuck payout needs \`--retry\` for that), then run \`quayside payout reconcile ${network} --reason …\``,
-  payout_equals: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
-    `${equalTransferText(tx)}. If it paid ${id}, run ${resolvePaid(id, tx)}; if it did not, run the command again with ` +
-    `--tx ${tx}`,
   payout_moved: ({ id, network }: PayoutValues & NetworkValues) =>
     `payout ${id} has changed meanwhile, or a transfer on ${network} that no payout explains may have paid it: look at ` +
     `it with \`quayside show ${id}\`, and run the command again`,
 } as const;
 
-type Refusals = typeof refusals;
+const texts = { ...reasons, ...refusals };
+export type ReasonCode = keyof typeof texts;
+export type ReasonValues<C extends ReasonCode> = Parameters<(typeof texts)[C]>;
 
-/** Returns a refusal of `payout resolve` with its text. */
-export function refusal<C extends keyof Refusals>(code: C, values: Parameters<Refusals[C]>[0]): Reason {
-  const text = refusals[code] as (of: Parameters<Refusals[C]>[0]) => string;
-  return { code, message: text(values) };
+/** Returns a reason, or a refusal of `payout resolve`, with its text. */
+export function reason<C extends ReasonCode>(code: C, ...values: ReasonValues<C>): Reason & Readonly<{ code: C }> {
+  const text = texts[code] as (...values: ReasonValues<C>) => string;
+  return { code, message: text(...values) };
+}
+
+/** Returns the fault of a reason: transient if it ends by itself. */
+export function reasonFault<C extends ReasonCode>(...of: [C, ...ReasonValues<C>]): Fault {
+  const { code, message } = reason<C>(...of);
+  return isPassing(code) ? transient(code, message) : permanent(code, message);
 }

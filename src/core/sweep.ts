@@ -48,21 +48,16 @@ export type SweepPolicy = Readonly<{
   nativePricePar: bigint | null;
 }>;
 
-export type SweepReason = 'value' | 'age';
 /**
  * `not_ours`: the signer has another key at that index. `refused`: the network reports that the transaction would fail.
  * `later`: this round is full.
  */
 export type LeftReason = 'too_small' | 'too_dear' | 'in_flight' | 'not_ours' | 'refused' | 'later';
 
-export type DueOwner = Readonly<{ owner: SweepOwner; why: SweepReason }>;
 export type LeftOwner = Readonly<{ owner: SweepOwner; why: LeftReason; detail?: string }>;
 
 /** The content of one sweep transaction. */
-export type SweepGroup = Readonly<{ currency: Currency; due: readonly DueOwner[] }>;
-
-export const ownersOf = ({ due }: SweepGroup): SweepOwner[] => due.map(({ owner }) => owner);
-export const unitsOfGroup = (group: SweepGroup): bigint => ownersOf(group).reduce((sum, { units }) => sum + units, 0n);
+export type SweepGroup = Readonly<{ currency: Currency; owners: readonly SweepOwner[] }>;
 
 /** Splits owners into those to sweep now and those to leave, each with its reason. */
 export function judgeOwners(
@@ -70,17 +65,16 @@ export function judgeOwners(
   policy: SweepPolicy,
   decimalsOf: (currency: Currency) => number,
   nowMs: number,
-): Readonly<{ due: DueOwner[]; left: LeftOwner[] }> {
-  const due: DueOwner[] = [];
+): Readonly<{ due: SweepOwner[]; left: LeftOwner[] }> {
+  const due: SweepOwner[] = [];
   const left: LeftOwner[] = [];
   for (const owner of owners) {
     // Two concurrent sweeps of one address would each count on the other's coins for the fee.
     if (owner.openUnits > 0n) left.push({ owner, why: 'in_flight' });
     else if (owner.units === 0n) continue;
-    else if (toPar(owner.units, decimalsOf(owner.currency)) >= policy.minPar) due.push({ owner, why: 'value' });
+    else if (toPar(owner.units, decimalsOf(owner.currency)) >= policy.minPar) due.push(owner);
     // Without a price, the cost might exceed the money.
-    else if (policy.nativePricePar !== null && nowMs - owner.oldestAtMs >= policy.ageMsMax)
-      due.push({ owner, why: 'age' });
+    else if (policy.nativePricePar !== null && nowMs - owner.oldestAtMs >= policy.ageMsMax) due.push(owner);
     else left.push({ owner, why: 'too_small' });
   }
   return { due, left };
@@ -89,23 +83,23 @@ export function judgeOwners(
 /**
  * Groups due owners into transactions by currency, largest amounts first, so that an expensive group can be left out.
  */
-export function groupSweeps(due: readonly DueOwner[], ownersMax: number): SweepGroup[] {
+export function groupSweeps(due: readonly SweepOwner[], ownersMax: number): SweepGroup[] {
   invariant(Number.isInteger(ownersMax) && ownersMax > 0, 'a sweep empties at least one address');
-  const byCurrency = new Map<Currency, DueOwner[]>();
-  for (const one of due) {
-    const same = byCurrency.get(one.owner.currency);
-    if (same) same.push(one);
-    else byCurrency.set(one.owner.currency, [one]);
+  const byCurrency = new Map<Currency, SweepOwner[]>();
+  for (const owner of due) {
+    const same = byCurrency.get(owner.currency);
+    if (same) same.push(owner);
+    else byCurrency.set(owner.currency, [owner]);
   }
   return [...byCurrency].flatMap(([currency, all]) => {
     all.sort(greatestFirst);
     const groups: SweepGroup[] = [];
-    for (let at = 0; at < all.length; at += ownersMax) groups.push({ currency, due: all.slice(at, at + ownersMax) });
+    for (let at = 0; at < all.length; at += ownersMax) groups.push({ currency, owners: all.slice(at, at + ownersMax) });
     return groups;
   });
 }
 
-function greatestFirst({ owner: one }: DueOwner, { owner: other }: DueOwner): number {
+function greatestFirst(one: SweepOwner, other: SweepOwner): number {
   if (one.units !== other.units) return one.units > other.units ? -1 : 1;
   return one.index - other.index;
 }
@@ -150,14 +144,13 @@ export function isPlanStale(sweep: Planned, gas: readonly Planned[], nowMs: numb
  * Returns the intent of a group. The id is derived from the addresses and their sweep counts, so a database restored
  * from a backup produces the same id and gets the same signed bytes.
  */
-export function sweepIntent(network: NetworkKey, group: SweepGroup): SweepIntent {
-  const owners = ownersOf(group);
+export function sweepIntent(network: NetworkKey, { currency, owners }: SweepGroup): SweepIntent {
   const name = owners.map(({ index, sweepCount, units }) => `${index}.${sweepCount}.${units}`);
   return {
     kind: 'sweep',
-    id: `sw_${digest([network, group.currency, ...name])}`,
+    id: `sw_${digest([network, currency, ...name])}`,
     network,
-    currency: group.currency,
+    currency,
     from: owners.map(({ index, units }) => ({ index, units })),
   };
 }

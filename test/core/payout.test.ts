@@ -8,9 +8,9 @@ import {
   decide,
   decideFrozen,
   GENERATIONS_MAX,
+  isHopeless,
   isOutbid,
   isRivaled,
-  judgeQuote,
   judgeRefusal,
   nextLookAtMs,
   type Payout,
@@ -167,17 +167,15 @@ test('a sequence number used by somebody else halts the wallet', () => {
   const foreign = step([attempt], { kind: 'foreign', message: 'used up' });
   assert.equal(foreign, {
     kind: 'stick',
-    code: 'payout_nonce_foreign',
-    message: 'used up',
+    why: { code: 'payout_nonce_foreign', message: 'used up' },
   });
 });
 
 test('only what can never resolve ends a payout', () => {
-  const kindOf = (refused: RefusedCode) => judgeQuote({ refused, message: '', missing: null }).kind;
   const hopeless: readonly RefusedCode[] = ['destination_frozen', 'destination_invalid'];
-  assert.equal(hopeless.map(kindOf), ['fail', 'fail']);
+  assert.equal(hopeless.map(isHopeless), [true, true]);
   const others: readonly RefusedCode[] = ['token_short', 'native_short', 'would_fail', 'refund_lock_set'];
-  assert.equal(others.map(kindOf), ['wait', 'wait', 'wait', 'wait']);
+  assert.equal(others.map(isHopeless), [false, false, false, false]);
 });
 
 test('a refusal stops the engine, leaves the payout to a person, or waits', () => {

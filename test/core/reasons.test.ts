@@ -10,9 +10,9 @@ const generations = { id: 'rf_1', isPayback: true, tx: '0x1', count: 5 };
 const examples = [
   reason('network_not_followed', { network, state: 'behind' }),
   reason('payouts_frozen', { network, by: 'anna', why: 'theft', end: '`quayside payout thaw`' }),
-  reason('payouts_settling', { network, until: null }),
-  reason('payouts_not_adopted', { network, served: 4 }),
-  reason('signer_journal_behind', { network, entry: 7 }),
+  reason('payouts_settling', { network, until: 'block 7 is final and read (5 is)' }),
+  reason('payouts_not_adopted', { network, what: 'fence 4' }),
+  reason('signer_journal_behind', { network, what: 'entry 7' }),
   reason('payout_bytes_differ', { id: 'rf_1', network, tx: '0x1', differences: 'payee' }),
   reason('payout_generations', generations),
   reason('payout_not_included', { ...generations, pauseMs: 60_000, ended: 'expired' }),

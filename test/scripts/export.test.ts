@@ -41,8 +41,7 @@ async function sweep(): Promise<void> {
   const place = { network: network.key, pool };
   const { owners } = await database.sweeps.unswept(place, 0, 20);
   assert.ok(owners.length >= 2, 'there is money to sweep');
-  const due = owners.map((owner) => ({ owner, why: 'value' as const }));
-  const planned = { sweep: sweepIntent(network.key, { currency: 'USDT', due }), keys: owners.map(({ key }) => key) };
+  const planned = { sweep: sweepIntent(network.key, { currency: 'USDT', owners }), keys: owners.map(({ key }) => key) };
   const sweeps = [{ ...planned, before: [], after: null }];
   await database.sweeps.plan({ ...place, treasury: 'd'.repeat(40), sweeps, nowMs: clock.nowMs() });
 }

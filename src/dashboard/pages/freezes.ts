@@ -3,7 +3,7 @@ import { say } from '../../acts/act.ts';
 import { EVERYWHERE, freezeMoneyOut, placeOf, thawMoneyOut } from '../../acts/money-out.ts';
 import { coinText } from '../../chains/coin-text.ts';
 import { chains } from '../../chains/index.ts';
-import { isPaidBy } from '../../core/outgoing.ts';
+import { isPaidBy } from '../../core/intent.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { PayoutEngine } from '../../database/payouts/engines.ts';
 import { type Freeze, needsReconcile } from '../../database/payouts/holds.ts';

@@ -34,7 +34,8 @@ export function createDoubts(
   async function doubtOf({ network }: Pick<PayoutRow, 'network'>): Promise<Reason | null> {
     const { reasonCode = null, reasonMessage, settlingUntilMs = null } = (await engine.get({ network })) ?? {};
     if (reasonCode === NOT_ADOPTED) return { code: reasonCode, message: reasonMessage ?? '' };
-    if (settlingUntilMs !== null) return reason('payouts_settling', { network, until: null });
+    if (settlingUntilMs !== null)
+      return reason('payouts_settling', { network, until: 'its engine has read the chain' });
     const freeze = (await freezer.of(network)).find(isAutomatic);
     return freeze ? { code: freeze.code, message: freeze.reason } : null;
   }

@@ -5,7 +5,7 @@
 import { and, asc, desc, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { Wallet } from '../../core/intent.ts';
-import { afterEnd, type Reason } from '../../core/reasons.ts';
+import { paidAfterEnd, type Reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { SeenSignerFreeze } from '../column-values.ts';
 import { filterInOrder, mapInOrder } from '../engine/each.ts';
@@ -231,7 +231,7 @@ export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: 
     if (payout.state === 'succeeded') return;
     // A refund that has ended here stays ended; what was signed for it is paid out of `unclaimed`.
     const hasEnded = payout.state === 'canceled' || payout.state === 'failed';
-    if (hasEnded) await steps.report(payout, afterEnd('payout_signed_after_end', payout), nowMs);
+    if (hasEnded) await steps.report(payout, paidAfterEnd(payout), nowMs);
     // A nonce was used by a reverted transaction; bytes without a nonce expired.
     const proof = generation === 0 ? null : terms.nonce === undefined ? 'dead' : 'failed';
     const moved = {

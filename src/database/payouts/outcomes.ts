@@ -6,9 +6,9 @@ import { and, count, eq, isNull } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { isPayback } from '../../core/intent.ts';
 import { feeEntry, payoutEntry } from '../../core/ledger.ts';
-import type { Attempt, Ended, PayoutState, Proof } from '../../core/payout.ts';
+import type { Attempt, Ended, PayoutState, Step } from '../../core/payout.ts';
 import { type Exit, resumed } from '../../core/payout-exit.ts';
-import { afterEnd, operatorRejected, type Reason } from '../../core/reasons.ts';
+import { operatorRejected, paidAfterEnd, type Reason } from '../../core/reasons.ts';
 import type { RefundEnd } from '../../core/refund.ts';
 import type { OperatorAct, RecordAct } from '../audit-log.ts';
 import type { AuditedState } from '../column-values.ts';
@@ -241,15 +241,7 @@ export function outcomeCommands(db: Db, parts: Parts) {
   };
 }
 
-type Renewal = PayoutName &
-  Readonly<{
-    proof: Proof;
-    ended: Ended | null;
-    notBeforeMs: number;
-    isStuck: boolean;
-    why: Reason | null;
-    nowMs: number;
-  }>;
+type Renewal = PayoutName & Omit<Extract<Step, { kind: 'renew' }>, 'kind'> & Readonly<{ nowMs: number }>;
 
 const audited = ({ state, generation, tx }: PayoutRow): AuditedState => ({ state, generation, transaction: tx });
 
@@ -281,7 +273,7 @@ async function carryOut(
 /** A refund that has ended here stays ended: what was paid for it is paid out of `unclaimed`. */
 async function reopen({ steps }: Parts, row: PayoutRow, nowMs: number): Promise<PayoutRow> {
   if (row.state !== 'failed' && row.state !== 'canceled') return row;
-  await steps.report(row, afterEnd('payout_paid_after_end', row), nowMs);
+  await steps.report(row, paidAfterEnd(row), nowMs);
   return { ...row, sessionId: null };
 }
 

@@ -1,13 +1,15 @@
 /**
  * Transfers out of the wallets that pay: followers save them, and each is judged once it is final. An attempt explains
- * it, or it freezes money out.
+ * it, or it freezes money out: it may be a refund whose attempt a restored database does not know, or a theft.
+ *
+ * Decoders leave out transfers of zero. With many tokens anybody can write one in anybody's name (`transferFrom` with
+ * 0).
  */
 
 import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
 import type { BlockRef } from '../../core/block.ts';
 import { invariant } from '../../core/fault.ts';
-import type { PaybackIntent } from '../../core/intent.ts';
-import { isPaidBy, type OwnRole, ownRoles } from '../../core/outgoing.ts';
+import { isPaidBy, type OwnRole, ownRoles, type PaybackIntent } from '../../core/intent.ts';
 import { freezeTexts } from '../../core/reasons.ts';
 import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
 import { filterInOrder, mapInOrder } from '../engine/each.ts';

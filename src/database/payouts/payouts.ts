@@ -7,7 +7,7 @@ import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 
 import { invariant } from '../../core/fault.ts';
 import { type Intent, isPayback, type PaybackIntent } from '../../core/intent.ts';
 import { type Attempt, nextLookAtMs, type Payout, type PayoutState } from '../../core/payout.ts';
-import { isUnsigned } from '../../core/payout-exit.ts';
+import { resumed } from '../../core/payout-exit.ts';
 import { isPassing, type Reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { RaiseAlarm } from '../alarms.ts';
@@ -164,7 +164,8 @@ export function createPayoutSteps(
     const row = await find.get({ id });
     if (!row || row.generation > generationMax) return null;
     // The signer refused it for good, or all that it signed has failed.
-    return isUnsigned(row.state, (await attempts.all(row)).length) ? row : null;
+    const isUnsigned = row.state === 'waiting' || resumed(row.state, (await attempts.all(row)).length) === 'waiting';
+    return isUnsigned ? row : null;
   }
 
   const mayBePaid = async (row: PayoutRow): Promise<boolean> =>

@@ -90,7 +90,7 @@ test('a payout that has ended here but was signed is carried out, with an alarm'
   assert.is((await database.payouts.find('r1'))?.state, 'sent');
   assert.equal(
     (await database.alarms.list(10)).map(({ code }) => code),
-    ['payout_signed_after_end'],
+    ['payout_paid_after_end'],
   );
 });
 

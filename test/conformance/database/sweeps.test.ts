@@ -30,8 +30,7 @@ async function receive(feed: Feed, ...transfers: readonly ChainTransfer[]): Prom
 }
 
 const planned = (owners: readonly SweepOwner[]): PlannedSweep => {
-  const due = owners.map((owner) => ({ owner, why: 'value' as const }));
-  const sweep = sweepIntent(network, { currency: owners[0]?.currency ?? 'USDT', due });
+  const sweep = sweepIntent(network, { currency: owners[0]?.currency ?? 'USDT', owners });
   return { sweep, keys: owners.map(({ key }) => key), before: [], after: null };
 };
 const plan = (database: Database, ...sweeps: readonly PlannedSweep[]) =>
