@@ -78,8 +78,6 @@ export function createPayer(options: PayerOptions) {
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
   const settlingIn = settlingInOf(options);
-  /** A refund's lock on the chain excludes no payment by another wallet, and none under another id. */
-  const holdOnNew = (): Fault | null => settlingIn?.current() ?? null;
   const signerFreezer = createSignerFreezer({ network: network.key, signer, holds, engines, clock, log });
   const walletWatch = createWalletWatch({ ...options, wallets });
   const balances = createBalanceWatch(options);
@@ -98,7 +96,7 @@ export function createPayer(options: PayerOptions) {
   async function begin(): Promise<AdvancePayout> {
     if (lease && advance) return advance;
     lease = await acquireLease(network.key, signer, database);
-    advance = createAdvancePayout({ ...options, wallets, lease, pace, allotting, holdOnNew });
+    advance = createAdvancePayout({ ...options, wallets, lease, pace, allotting, settlingIn });
     return advance;
   }
 
@@ -181,7 +179,7 @@ export function createPayer(options: PayerOptions) {
       followedAtMs = nowMs;
     }
     await balances.renew(await wallets.own());
-    return holdOnNew() ?? faults[0] ?? frozenFault(await holds.find(network.key));
+    return settlingIn?.current() ?? faults[0] ?? frozenFault(await holds.find(network.key));
   }
 
   /** Saves the present fault for `status`, with an alarm if only a person can end it. */

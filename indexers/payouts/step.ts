@@ -25,6 +25,7 @@ import { isRefused, type Quote } from '../../src/core/spend.ts';
 import type { OpenPayout } from '../../src/database/payouts/attempts.ts';
 import type { PayoutLease } from './journal.ts';
 import { finalCountLost, type PayerOptions } from './nodes.ts';
+import type { SettlingIn } from './settling-in.ts';
 import type { PayoutWallets } from './wallets.ts';
 
 /** More steps than any payout needs before it must wait for something. */
@@ -41,8 +42,8 @@ type AdvanceParts = PayerOptions &
     pace: PayoutRules;
     /** Queues allotting and signing. One at a time where nonces must not have gaps. */
     allotting: PQueue;
-    /** Returns why nothing new is signed now; null if it may be. */
-    holdOnNew(): Reason | null;
+    /** Null where the family needs none. A refund's lock on the chain excludes no payment by another wallet. */
+    settlingIn: Pick<SettlingIn, 'current'> | null;
   }>;
 
 /** When the payout is due next, and what to remember until then. */
@@ -95,7 +96,7 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
   const { node, database, lease, allotting, clock } = work.parts;
   const name = nameOf(work);
   const nowMs = clock.nowMs();
-  const hold = work.parts.holdOnNew();
+  const hold = work.parts.settlingIn?.current();
   switch (step.kind) {
     case 'rest':
       return restUntil(work, step.untilMs ?? Number.POSITIVE_INFINITY);

@@ -92,26 +92,12 @@ export async function openTronFlow() {
 const BLOCK_MS = 250;
 /** Short beside the time that payers have: a test that lets it pass moves the chain's clock ahead of ours. */
 const EXPIRY_S = 20;
-/** A node whose newest block is a minute old counts as stale. */
-const BEHIND_MS_MAX = 50_000;
 const SUN_PER_TRX = 1_000_000n;
 
-/**
- * A java-tron that makes four blocks a second, and charges for energy and bandwidth.
- * @param slowness how much slower than here time passes on the chain, so that nothing expires while a test restarts;
- * until the chain is `BEHIND_MS_MAX` behind
- */
-export async function openTronPayouts(confirmations: object, slowness = 1) {
+/** A java-tron that makes four blocks a second, and charges for energy and bandwidth. */
+export async function openTronPayouts(confirmations: object) {
   let aheadMs = 0;
-  const fromMs = systemClock.nowMs();
-  const clock = {
-    nowMs() {
-      const nowMs = systemClock.nowMs();
-      const slowMs = fromMs + (nowMs - fromMs) / slowness;
-      aheadMs = Math.max(aheadMs, nowMs - BEHIND_MS_MAX - slowMs);
-      return Math.floor(slowMs + aheadMs);
-    },
-  };
+  const clock = { nowMs: () => systemClock.nowMs() + aheadMs };
   const node = await startSimulatedNode({ family: 'tron', seed: 'payouts', finalityDistance: 3, clock });
   const { world } = node;
   for (let left = 5; left > 0; left--) world.mine();

@@ -11,7 +11,7 @@ const USDT = 1_000_000n;
 test.after(closeBenches);
 
 /** A wallet that has paid three USDT to somebody, of which database and journal know nothing. */
-async function openLost(family: 'evm' | 'tron') {
+async function openLost(family: 'evm' | 'tron' | 'solana') {
   const bench = await openNodeBench(family, { settles: true, expiryMs: 60_000 });
   const { sim, database, node, signer, tokens, walletKey, clock, passMinutes } = bench;
   const wallet = walletKey('refund', 0);
@@ -31,7 +31,7 @@ async function openLost(family: 'evm' | 'tron') {
   return { ...bench, wallet, tx, parts, codes, stateOf };
 }
 
-for (const family of ['evm', 'tron'] as const) {
+for (const family of ['evm', 'tron', 'solana'] as const) {
   test(`${family}: what nobody here paid is acknowledged, payouts go on, and a refund that equals it asks first`, async () => {
     const bench = await openLost(family);
     const { database, tx, parts, codes, stateOf, planRefund, passMinutes, paid, wallet } = bench;

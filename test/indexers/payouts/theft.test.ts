@@ -87,7 +87,7 @@ for (const family of ['tron', 'solana'] as const) {
 // ── While money out is frozen already ───────────────────────────────────────────────────────────────────────────────
 
 /** A wallet with money, an operator who freezes and thaws, and a thief with its key. */
-async function openOperated(family: 'evm' | 'tron') {
+async function openOperated(family: 'evm' | Family) {
   const bench = await openNodeBench(family);
   const { sim, database, walletKey, pass, service, clock } = bench;
   const wallet = walletKey('refund', 0);
@@ -118,7 +118,7 @@ async function openOperated(family: 'evm' | 'tron') {
   };
 }
 
-for (const family of ['evm', 'tron'] as const) {
+for (const family of ['evm', 'tron', 'solana'] as const) {
   // Where transactions have no number, what the thief's transaction cost is missing too.
   const other = family === 'evm' ? 'payout_nonce_foreign' : 'wallet_balance_short';
   const found = [other, 'wallet_outflow_foreign'];
@@ -137,7 +137,7 @@ for (const family of ['evm', 'tron'] as const) {
     assert.equal(frozen.map(({ after }) => after?.code).sort(), found);
     await thawByHand(null);
     assert.equal((await freezes()).sort(), own);
-    await planRefund('rf_9', payee.tron, 2n * USDT);
+    await planRefund('rf_9', thief[family], 2n * USDT);
     for (let n = 0; n < 4; n++) await pass(READ_MS);
     assert.is((await database.payouts.find('rf_9'))?.state, 'waiting', 'nothing leaves the stolen wallet');
     const states = (await database.wallets.listOutgoing(network, 9)).map(({ state }) => state);
