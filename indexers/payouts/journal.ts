@@ -46,10 +46,10 @@ export async function acquireLease(network: NetworkKey, signer: PayingSigner, da
       const entries = await signer.journal(network, journalId, PAGE);
       const last = entries.at(-1);
       if (!last) return;
-      const outcome = await database.payouts.recordSigned(network, entries);
-      if (outcome.kind === 'stray') {
-        const { id, intent } = outcome.signature;
-        const what = `attempt ${attemptName(outcome.signature)} of ${intent.kind} ${intent.id} (entry ${id})`;
+      const stray = await database.payouts.recordSigned(network, entries);
+      if (stray) {
+        const { id, intent } = stray;
+        const what = `attempt ${attemptName(stray)} of ${intent.kind} ${intent.id} (entry ${id})`;
         throw reasonFault(NOT_ADOPTED, { network, what });
       }
       journalId = Math.max(journalId, last.id);

@@ -162,7 +162,6 @@ export async function checkAll(api: ApiServer, contents: Contents): Promise<void
     (await database.wallets.listOwn(paying)).map(({ key }) => key),
     [named],
   );
-  assert.is((await database.wallets.listOutgoing(paying, 1))[0]?.units, 5n);
   const { addresses } = (await database.sessions.find(sale.id)) ?? {};
   assert.ok(addresses?.evm, 'the session has its address');
   assert.is((await database.refunds.findBy({ id: refunds.named }))?.destination?.key, named);

@@ -133,7 +133,7 @@ async function signHere(intent: RefundIntent, nonce: number): Promise<string> {
   const known = (await database.engines.list()).find((engine) => engine.network === NETWORK)?.journalId ?? 0;
   const recorded = await database.payouts.recordSigned(NETWORK, await signer.journal(NETWORK, known, 10));
   await signer.close();
-  assert.is(recorded.kind, 'recorded');
+  assert.is(recorded, null);
   await database.payouts.recordSent({
     id,
     generation: 0,

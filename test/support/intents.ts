@@ -1,5 +1,6 @@
 /** Intents of payouts. What a test does not name is the same in every test. */
 import type { RefundIntent } from '../../src/core/intent.ts';
+import type { Database } from '../../src/database/database.ts';
 
 /** A refund of five base units of USDT. Its MAC is none; `refundOf` in `temp-signer.ts` makes one for a signer. */
 export const refundIntent = (more: Partial<RefundIntent> = {}): RefundIntent => ({
@@ -13,3 +14,9 @@ export const refundIntent = (more: Partial<RefundIntent> = {}): RefundIntent => 
   mac: 'c'.repeat(64),
   ...more,
 });
+
+/** Returns how many transfers out of our wallets, which no attempt explains, may have paid a refund. */
+export async function countEqual({ payouts }: Database, intent: RefundIntent): Promise<number> {
+  await payouts.plan([{ intent, sessionId: null, servesId: null, notBeforeMs: 0, nowMs: 0 }]);
+  return (await payouts.equalTo(intent.id)).length;
+}

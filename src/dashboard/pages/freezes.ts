@@ -87,8 +87,8 @@ async function unexplainedList(
   const family = config.networks.find(({ key }) => key === network)?.family;
   const shown = (kind: 'tx' | 'address', text: string) => shownOnChain({ config, words }, { network, kind, text });
   const nonces = (await database.payouts.foreignNonces(network)).map(
-    ({ payer, nextNonce, counted }) =>
-      html`<p>${counted - nextNonce} transactions of ${shown('address', family ? chains[family].address.format(payer) : payer)} are not known here.</p>`,
+    ({ payer, nextNonce, countedNonce }) =>
+      html`<p>${(countedNonce ?? nextNonce) - nextNonce} transactions of ${shown('address', family ? chains[family].address.format(payer) : payer)} are not known here.</p>`,
   );
   const transfers = list<OutgoingRecord>({
     caption: 'Unexplained',

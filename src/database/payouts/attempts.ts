@@ -38,9 +38,6 @@ export type OpenPayout = Readonly<{
 
 export type AttemptName = PayoutName & Readonly<{ attempt: number }>;
 
-/** A wallet of which a node has counted more transactions than are known here, through `counted - 1`. */
-export type ForeignNonces = Readonly<{ payer: string; nextNonce: number; counted: number }>;
-
 /** The next nonce of a wallet, or why there is none. */
 export type NonceOffer =
   | Readonly<{ kind: 'free'; nonce: number }>
@@ -70,11 +67,6 @@ export type JournaledSignature = Readonly<{
   bytes: Uint8Array;
   signedAtMs: number;
 }>;
-
-/** Whether this database and the signer's journal agree. `stray`: no attempt here was allotted on those terms. */
-export type JournalOutcome =
-  | Readonly<{ kind: 'recorded' }>
-  | Readonly<{ kind: 'stray'; signature: JournaledSignature }>;
 
 type LaneRow = typeof lanes.$inferSelect;
 
@@ -244,22 +236,25 @@ export function attemptCommands(db: Db, parts: Parts) {
       });
     },
     /**
-     * Follows the signer's journal: saves the bytes and transaction id of each signature with its attempt. Stops at a
-     * signature that this database did not ask for, and saves nothing of it.
+     * Follows the signer's journal: saves the bytes and transaction id of each signature with its attempt.
      * @param signatures entries after `PayoutEngine.journalId`, oldest first
+     * @returns the first one that no attempt here was allotted for on those terms; null if all were recorded
      */
-    async recordSigned(network: NetworkKey, signatures: readonly JournaledSignature[]): Promise<JournalOutcome> {
+    async recordSigned(
+      network: NetworkKey,
+      signatures: readonly JournaledSignature[],
+    ): Promise<JournaledSignature | null> {
       return db.write(async () => {
         await steps.lock.take(network);
         for (const signature of signatures) {
           const { id: journalId, generation, attempt, tx, bytes, signedAtMs } = signature;
           const name = { id: signature.intent.id, generation, attempt };
           const row = await findAttempt(name);
-          if (!(await isOurs(row, signature))) return { kind: 'stray', signature };
+          if (!(await isOurs(row, signature))) return signature;
           if (row?.tx === null) await setSigned({ ...keyOf(name), tx, bytes: Buffer.from(bytes), signedAtMs });
           await moveJournal.run({ network, journalId });
         }
-        return { kind: 'recorded' };
+        return null;
       });
     },
     /**
@@ -471,14 +466,9 @@ export function nonceCommands(db: Db, { nonces, freezer }: Readonly<{ nonces: No
           : { kind: 'free', nonce: row.nextNonce };
       });
     },
-    /** Returns the wallets of a network with transactions that are not known here. */
-    async foreignNonces(network: NetworkKey): Promise<readonly ForeignNonces[]> {
-      const toForeign = ({ payer, nextNonce, countedNonce }: LaneRow): ForeignNonces => ({
-        payer,
-        nextNonce,
-        counted: countedNonce ?? nextNonce,
-      });
-      return (await db.read(() => foreign.all({ network }))).map(toForeign);
+    /** Returns the wallets of which a node has counted more transactions (`countedNonce`) than are known here. */
+    async foreignNonces(network: NetworkKey): Promise<readonly LaneRow[]> {
+      return db.read(() => foreign.all({ network }));
     },
     /** Makes a wallet go on from this nonce, or its own if that is higher: an operator knows those before it. */
     async passNonces(network: NetworkKey, payer: string, nextNonce: number): Promise<void> {

@@ -229,12 +229,6 @@ export function outgoingCommands(db: Db, parts: Parts) {
     async listForeign(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]> {
       return db.read(() => foreign.all({ network, limit }));
     },
-    /** Returns the newest outgoing transfers that no attempt explains. */
-    async listOutgoing(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]> {
-      const { id, network: of } = outgoingTransfers;
-      const all = orm.select().from(outgoingTransfers).where(eq(of, network)).orderBy(desc(id)).limit(limit);
-      return db.read(() => all.all());
-    },
   };
 }
 

@@ -5,6 +5,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { NetworkConfig } from '../../../src/config/network.ts';
+import { countEqual, refundIntent } from '../../support/intents.ts';
 import { type Answer, type LyingProxy, type Question, startLyingProxy } from '../../support/lying-proxy.ts';
 import { inPolledIndexer, type PolledIndexer, type PolledOptions, tipOf } from '../../support/polled-indexer.ts';
 import { type PostProxy, startPostProxy } from '../../support/post-proxy.ts';
@@ -64,11 +65,8 @@ async function payAndPoll({ shop, own, poll, mine }: Scene<unknown>) {
   own.world.finalize();
   await poll(8, 5_000);
   const found = (await order.read()).payments.length;
-  assert.is(
-    (await database.wallets.listOutgoing(network.key, 10)).length,
-    found,
-    'what is read is searched in both directions',
-  );
+  const refund = refundIntent({ network: network.key, to: order.address, units: DUE });
+  assert.is(await countEqual(database, refund), found, 'what is read is searched in both directions');
   return order;
 }
 

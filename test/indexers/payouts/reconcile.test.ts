@@ -57,7 +57,8 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
     assert.is(await stateOf('rf_2'), 'succeeded');
     await planRefund('rf_lost', thief[family], 3n * USDT);
     await passMinutes(3);
-    assert.is((await database.payouts.find('rf_lost'))?.wait?.code, 'refund_equals_transfer');
+    const code = family === 'solana' ? 'refund_lock_set' : 'refund_equals_transfer';
+    assert.is((await database.payouts.find('rf_lost'))?.wait?.code, code);
     assert.equal(paid(wallet.key, thief[family]), [3n * USDT]);
     assert.ok((await database.audit.list(20)).some(({ command }) => command === 'payout reconcile'));
   });
