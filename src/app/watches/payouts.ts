@@ -45,8 +45,8 @@ export function watchPayouts(
   }
 
   async function delayed(): Promise<Finding[]> {
-    return (await database.payouts.faults()).map(({ network, count, code, message: why }) => {
-      const message = `faults delay payouts on ${network} (${count}), such as ${code}: ${why}`;
+    return (await database.payouts.faults()).map(({ network, count, message: why }) => {
+      const message = `faults delay payouts on ${network} (${count}), such as: ${why}`;
       return { rule: 'payouts_delayed', subject: network, network, message };
     });
   }

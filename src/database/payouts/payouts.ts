@@ -52,7 +52,7 @@ export type PayoutStats = Readonly<{
 }>;
 
 /** Open payouts of a network that a fault keeps from advancing. */
-export type PayoutFaults = Reason & Readonly<{ network: NetworkKey; count: number }>;
+export type PayoutFaults = Readonly<{ network: NetworkKey; count: number; message: string }>;
 
 /** Refunds of a network that are due, and for which no reason to wait is known. */
 export type OverdueRefunds = Readonly<{ network: NetworkKey; count: number; oldestDueMs: number }>;
@@ -368,20 +368,11 @@ export function payoutCommands(db: Db, steps: PayoutSteps) {
     /** Returns, for each network with open payouts that a fault keeps from advancing, how many, and one such fault. */
     async faults(): Promise<readonly PayoutFaults[]> {
       const faults = orm
-        .select({
-          network: payouts.network,
-          count: count(),
-          // A code has no space.
-          first: sql<string>`min(${payouts.faultCode} || ' ' || ${payouts.faultMessage})`,
-        })
+        .select({ network: payouts.network, count: count(), message: sql<string>`${min(payouts.faultMessage)}` })
         .from(payouts)
         .where(and(sql`${payouts.state} IN ('waiting', 'sent')`, isNotNull(payouts.faultCode)))
         .groupBy(payouts.network);
-      const found = await read(() => faults.all());
-      return found.map(({ first, ...rest }) => {
-        const [code = '', ...words] = first.split(' ');
-        return { ...rest, code, message: words.join(' ') };
-      });
+      return read(() => faults.all());
     },
     async stats(): Promise<PayoutStats> {
       /** As `delayOf` in core. */
