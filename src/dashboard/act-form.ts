@@ -91,8 +91,6 @@ type How = Readonly<{
   /** The permission that it needs, where it differs from the act's. */
   needs?: Needs;
   formBytesMax?: number;
-  /** Its page is the one that confirms: it asks for the second factor, too. */
-  confirms?: true;
   /** Stands above the facts on the page that confirms. */
   above?(deps: DashboardDeps, visit: AnyVisit): Promise<Html | null> | Html | null;
   /** Stands below the facts on the page that shows what was made. */
@@ -139,7 +137,7 @@ export type Form = Readonly<{
 }>;
 
 /** The page of a form. `again`: shown with what is wrong. */
-type FormPage = Readonly<{ path: string; again(visit: AnyVisit, fault: Html, status?: number): Promise<Reply> }>;
+type FormPage = Readonly<{ path: string; again(visit: AnyVisit, fault: Html): Promise<Reply> }>;
 
 /** Returns the form of an act. */
 export function formOf<I, P extends object>(act: Act<I, P>, how: How): Form {
@@ -235,10 +233,10 @@ export function pageWith(
   page: Omit<StorePage, 'method'> | Omit<CommonPage, 'method'>,
   forms: readonly Form[],
 ): readonly Page[] {
-  const again: FormPage['again'] = async (visit, fault, status = 400) => {
+  const again: FormPage['again'] = async (visit, fault) => {
     const reply = await page.answer(visit as never);
     if (reply === null || !('content' in reply)) return reply;
-    return { ...reply, status, content: html`${faultMessage(fault)}${reply.content}` };
+    return { ...reply, status: 400, content: html`${faultMessage(fault)}${reply.content}` };
   };
   const sent = forms.map(({ path, needs, formBytesMax, answer }) => ({
     ...{ method: 'post', path, needs },
@@ -310,7 +308,6 @@ async function asking<I, P extends object>(
     back: filled(how.back ?? page.path, params),
     needsSudo: asks === 'second factor',
     ...{ typed, isDangerous },
-    page: how.confirms ? (fault) => page.again(visit, fault, 403) : null,
   });
 }
 

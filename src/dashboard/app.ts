@@ -12,15 +12,12 @@ import { BodyError } from '../lib/request-body.ts';
 import { staticDocument } from '../lib/static-document.ts';
 import { UTC } from '../lib/zone.ts';
 import { SCRIPT_PATH, STYLE_PATH, script, styleSheet } from './assets.ts';
-import { FIRST_FACTOR_PATH } from './change.ts';
 import type { DashboardDeps, SignInDeps } from './deps.ts';
 import { documentOf, framed, type MenuStore, refuse } from './frame.ts';
-import { serveLinks } from './link.ts';
 import { createNotices } from './notice.ts';
 import { type FileReply, isOperatorPage, isStorePage, may, type Page, type Reply, type StoreAt } from './page.ts';
 import { dashboardPages } from './pages.ts';
 import { onlyOwnForms, onlyOwnName, protect } from './policy.ts';
-import { isFactorRequired } from './second-factor.ts';
 import { UNASKED } from './show.ts';
 import { serveSignIn } from './sign-in.ts';
 import { OPERATOR_LANGUAGE, setLanguage, type Words, wordsFor } from './texts.ts';
@@ -56,10 +53,9 @@ export function createDashboard(deps: DashboardDeps): Express {
   limitAddresses(app, deps);
   app.use(onlyOwnForms(deps.url, deps.languages));
 
-  const sessions = createWebSessions(deps.database, deps.clock, isHttps);
+  const sessions = createWebSessions(deps, isHttps);
   const signedIn: SignInDeps = { ...deps, sessions, notices: createNotices(deps.clock) };
   serveSignIn(app, signedIn);
-  serveLinks(app, signedIn);
   for (const page of dashboardPages(deps)) {
     app[page.method](page.path, (request, response) => answerPage(signedIn, page, request, response));
   }
@@ -110,10 +106,6 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
   }
   setLanguage(response, isOperatorPage(page) ? OPERATOR_LANGUAGE : visitor.person.language);
   const words = wordsFor(deps.languages, response);
-  if (!visitor.person.hasFactor && isFactorRequired(deps.config.networks) && page.path !== FIRST_FACTOR_PATH) {
-    response.redirect(303, FIRST_FACTOR_PATH);
-    return;
-  }
   const params = request.params as Record<string, string>;
   const { store, mode } = params;
   const at: StoreAt | null =

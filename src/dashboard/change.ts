@@ -24,12 +24,7 @@ type Review = Readonly<{
   /** The text to be typed exactly, such as the amount. */
   typed: string | undefined;
   isDangerous: boolean;
-  /** The page that confirms instead, with what is wrong: it asks for all itself, and nothing is carried on. */
-  page: ((fault: Html) => Promise<Reply>) | null;
 }>;
-
-/** Where somebody sets up the first second factor. */
-export const FIRST_FACTOR_PATH = '/account/app';
 
 type AnyVisit = Visit<StoreAt | null>;
 
@@ -69,21 +64,18 @@ export async function confirmed(
   if (needed === 'a factor') {
     return {
       reply: {
-        to: FIRST_FACTOR_PATH,
+        to: '/account',
         said: words.say('This needs a second factor. Set up an authenticator app, then try again.'),
       },
       token: null,
     };
   }
-  const carried = review.page ? [] : Object.entries(form).filter(([name]) => !ownFields.includes(name));
+  const carried = Object.entries(form).filter(([name]) => !ownFields.includes(name));
   const ask = async (fault: string | null): Promise<Answered> => ({
-    reply:
-      review.page && fault !== null
-        ? await review.page(html`${fault}`)
-        : await reviewPage(deps, visit, review, { fault, carried, asksProof: needed === 'a proof' }),
+    reply: await reviewPage(deps, visit, review, { fault, carried, asksProof: needed === 'a proof' }),
     token: null,
   });
-  if (!review.page && form.confirmed !== 'yes') return ask(null);
+  if (form.confirmed !== 'yes') return ask(null);
   if (review.typed !== undefined && form.typed?.trim() !== review.typed) {
     return ask(words.say('That is not “{text}”. Nothing was changed.', { text: review.typed }));
   }

@@ -3,10 +3,12 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { Request, Response } from 'express';
+import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
 import type { Person, WebSession, WebSessionLimits } from '../database/people.ts';
 import type { Clock } from '../lib/clock.ts';
 import { hashOf, newToken } from '../lib/id.ts';
+import { isFactorRequired } from './second-factor.ts';
 
 /** OWASP's Session Management Cheat Sheet: 15 to 30 minutes without use, and one working day at all. */
 export const sessionLimits: WebSessionLimits = { idleMs: 30 * 60_000, lifeMs: 8 * 3_600_000 };
@@ -20,7 +22,7 @@ const DEVICE_CHARS_MAX = 200;
 export type Visitor = Readonly<{ person: Person; session: WebSession; formToken: string }>;
 
 export type WebSessions = Readonly<{
-  /** Returns who sent the request, or null. @param isUse whether the session lasts longer for it (true) */
+  /** Returns who sent the request; null for nobody, and for a person who has yet to set up the factor that is required. @param isUse whether the session lasts longer for it (true) */
   visitorOf(request: Request, isUse?: boolean): Promise<Visitor | null>;
   hasCookie(request: Request): boolean;
   /** Returns a new session of a person, and a function that gives its cookie to the browser. */
@@ -41,7 +43,10 @@ export function isFormToken(visitor: Visitor, text: string | undefined): boolean
  * @param isHttps the dashboard's own address decides about the cookie's name and flags, never the request: browsers
  * differ about `Secure` on `http://localhost`, and behind a proxy every request is plain
  */
-export function createWebSessions(database: Database, clock: Clock, isHttps: boolean): WebSessions {
+export function createWebSessions(
+  { database, clock, config }: Readonly<{ database: Database; clock: Clock; config: Pick<Config, 'networks'> }>,
+  isHttps: boolean,
+): WebSessions {
   const name = isHttps ? '__Host-quayside' : 'quayside';
   const flags = `Path=/; HttpOnly; SameSite=Strict${isHttps ? '; Secure' : ''}`;
   const tokenOf = (request: Request): string | null => {
@@ -60,7 +65,8 @@ export function createWebSessions(database: Database, clock: Clock, isHttps: boo
       const token = tokenOf(request);
       if (token === null) return null;
       const found = await database.signIns.findWebSession(hashOf(token), clock.nowMs(), sessionLimits, isUse);
-      return found && { ...found, formToken: found.session.formToken };
+      const isMissing = !found?.person.hasFactor && isFactorRequired(config.networks);
+      return found && !isMissing ? { ...found, formToken: found.session.formToken } : null;
     },
     hasCookie: (request) => tokenOf(request) !== null,
     prepare(request, personId) {

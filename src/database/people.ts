@@ -160,9 +160,6 @@ export type NewFactor = Readonly<{ totpSecret: string; totpStep: number; recover
 /** Secrets that a person sets with a one-time link. `factor`: null to set it up later. */
 export type NewSecrets = Readonly<{ password: string; factor: NewFactor | null }>;
 
-/** Credentials that a signed-in person replaces. */
-export type ChangedSecrets = Partial<NewFactor & Readonly<{ password: string }>>;
-
 /** A one-time link. `salt`: random; gone once the link is used. */
 export type NewLink = Readonly<{ hash: string; salt: string; expiresAtMs: number }>;
 

@@ -8,7 +8,6 @@ import type { OperatorAct, RecordAct } from './audit-log.ts';
 import type { AuditedState, Passkey } from './column-values.ts';
 import type { Db } from './engine/open.ts';
 import {
-  type ChangedSecrets,
   endAccess,
   type NewLink,
   type NewSecrets,
@@ -36,12 +35,19 @@ const noFactor = { totpSecret: null, totpStep: 0, recoveryHashes: [] };
 
 type Parts = Readonly<{ vault: Vault; recordAct: RecordAct; raiseAlarm: RaiseAlarm }>;
 type Session = Pick<WebSession, 'personId' | 'formToken'>;
+/** A link with which a person who proved who they are sets everything anew. `address`: of the request. */
+type OwnLink = NewLink & Pick<WebSession, 'personId' | 'address'>;
+/** A recovery code makes a link, and starts no session. */
+type AnyFactor = UsedFactor | Readonly<{ recoveryHash: string }>;
 
 /** A session that may not do what needs a second factor. */
 const unproved = (session: WebSession): WebSession => ({ ...session, sudoUntilMs: 0 });
 
-const kindOf = (factor: UsedFactor | null): string =>
-  factor === null ? 'none' : 'totpStep' in factor ? 'one-time code' : 'passkey';
+function kindOf(factor: AnyFactor | null): string {
+  if (factor === null) return 'none';
+  if ('recoveryHash' in factor) return 'recovery code';
+  return 'totpStep' in factor ? 'one-time code' : 'passkey';
+}
 
 /** @param isNewest whether it was found by its present token: an earlier one lets nobody do more */
 const toSession = (
@@ -56,19 +62,13 @@ const isAlive = ({ startedAtMs, seenAtMs }: WebSession, nowMs: number, { idleMs,
 export const signInCommands = (db: Db, parts: Parts) => ({
   ...linkCommands(db, parts),
   ...attemptCommands(db, parts),
-  ...ownSecretCommands(db, parts),
+  ...passkeyCommands(db, parts),
   ...webSessionCommands(db, parts),
 });
 
-/** Writes what a person signs in with; what is undefined stays. Clears the account's count of attempts. */
-async function writeSecrets(
-  db: Pick<Db, 'orm'>,
-  vault: Vault,
-  personId: string,
-  { totpSecret, ...rest }: Omit<ChangedSecrets, 'totpSecret'> & Readonly<{ totpSecret?: string | null }>,
-): Promise<void> {
-  const sealed = totpSecret && vault.seal(totpSecret, totpSecretName(personId));
-  await personRows(db).set(personId, { ...rest, totpSecret: sealed, ...noFailures });
+async function setLink(db: Pick<Db, 'orm'>, personId: string, { hash, salt, expiresAtMs }: NewLink): Promise<void> {
+  await endAccess(db, personId);
+  await personRows(db).set(personId, { linkHash: hash, linkSalt: salt, linkExpiresAtMs: expiresAtMs });
 }
 
 async function startSession({ orm }: Pick<Db, 'orm'>, session: WebSession): Promise<void> {
@@ -80,22 +80,17 @@ async function startSession({ orm }: Pick<Db, 'orm'>, session: WebSession): Prom
   await orm.insert(webSessions).values(session).run();
 }
 
-function linkCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
+function linkCommands(db: Db, { vault, recordAct }: Parts) {
   const rows = personRows(db);
 
   const rowOfLink = (hash: string, nowMs: number): Promise<PersonRow | undefined> =>
     rows.find(and(eq(people.linkHash, hash), gt(people.linkExpiresAtMs, nowMs)));
 
-  async function setLink(personId: string, { hash, salt, expiresAtMs }: NewLink): Promise<void> {
-    await endAccess(db, personId);
-    await rows.set(personId, { linkHash: hash, linkSalt: salt, linkExpiresAtMs: expiresAtMs });
-  }
-
   return {
     /** Makes a one-time link. The person's earlier links and sessions end. */
     async addLink(personId: string, link: NewLink, act: OperatorAct): Promise<void> {
       await db.write(async () => {
-        await setLink(personId, link);
+        await setLink(db, personId, link);
         await recordAct(act, { target: personId, before: null, after: { link_expires_at_ms: link.expiresAtMs } });
       });
     },
@@ -115,39 +110,53 @@ function linkCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
         if ((await rowOfLink(hash, session.startedAtMs))?.id !== personId) return false;
         const { password, factor } = secrets;
         await endAccess(db, personId);
-        await writeSecrets(db, vault, personId, { password, ...(factor ?? noFactor) });
-        await rows.set(personId, { passkeys: [] });
+        const { totpSecret, ...rest } = factor ?? noFactor;
+        const sealed = totpSecret && vault.seal(totpSecret, totpSecretName(personId));
+        await rows.set(personId, { password, ...rest, totpSecret: sealed, passkeys: [], ...noFailures });
         await startSession(db, factor ? session : unproved(session));
         const after = { password: 'set', second_factor: factor ? 'set' : 'none' };
         await recordAct(act, { target: personId, before: null, after });
         return true;
       });
     },
-    /**
-     * Uses a recovery code up for a one-time link, as `addLink` makes it, and raises an alarm.
-     * @param used `password`: as it was stored when it was found right; `address`: where the request came from
-     * @returns false when there is no such code, or the password was replaced meanwhile
-     */
-    async recover(
-      personId: string,
-      used: Readonly<{ password: string; recoveryHash: string; address: string; link: NewLink }>,
-      act: OperatorAct,
-    ): Promise<boolean> {
-      return db.write(async () => {
-        const row = await rows.byId(personId);
-        const left = row?.recoveryHashes.filter((hash) => hash !== used.recoveryHash) ?? [];
-        if (row?.password !== used.password || left.length === row.recoveryHashes.length) return false;
-        await rows.set(personId, { recoveryHashes: left, ...noFailures });
-        await setLink(personId, used.link);
-        const message =
-          `${row.name} used a recovery code of the dashboard, from ${used.address}, and can set a new password and app ` +
-          `with it. If that was not ${row.name}: \`quayside user link ${row.name}\` ends it.`;
-        await raiseAlarm({ atMs: act.atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
-        await recordAct(act, { target: personId, before: null, after: { recovery_codes: left.length } });
-        return true;
-      });
-    },
   };
+}
+
+/**
+ * Notes the use of a passkey that was found right. One that counts its signatures must have counted on: if not, it
+ * was copied, which raises an alarm.
+ * @returns false when it was removed or has not counted on
+ */
+async function usePasskey(
+  { rows, raiseAlarm }: Readonly<{ rows: ReturnType<typeof personRows>; raiseAlarm: RaiseAlarm }>,
+  { id, name, passkeys }: PersonRow,
+  { passkeyId, counter }: Extract<UsedFactor, { passkeyId: string }>,
+  atMs: number,
+): Promise<boolean> {
+  const own = passkeys.find((one) => one.id === passkeyId);
+  if (!own) return false;
+  if (counter === 0 ? own.counter === 0 : own.counter < counter) {
+    const used = { ...own, counter, usedAtMs: atMs };
+    await rows.set(id, { passkeys: passkeys.map((one) => (one === own ? used : one)) });
+    return true;
+  }
+  const message =
+    `A passkey of ${name} was used with a signature count that is not newer than the last: it may have been copied. ` +
+    `It was refused. Remove it under My account, or run \`quayside user link ${name}\`.`;
+  await raiseAlarm({ atMs, code: 'passkey_copied', message, network: null, sessionId: null });
+  return false;
+}
+
+async function warnOfRecovery(
+  raiseAlarm: RaiseAlarm,
+  name: string,
+  address: string,
+  { atMs }: OperatorAct,
+): Promise<void> {
+  const message =
+    `${name} used a recovery code of the dashboard, from ${address}, and can set a new password and app ` +
+    `with it. If that was not ${name}: \`quayside user link ${name}\` ends it.`;
+  await raiseAlarm({ atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
 }
 
 function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
@@ -155,44 +164,24 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
   const rows = personRows(db);
 
   /**
-   * Notes the use of a passkey that was found right. One that counts its signatures must have counted on: if not, it
-   * was copied, which raises an alarm.
-   * @returns false when it was removed or has not counted on
-   */
-  async function usePasskey(
-    { id, name, passkeys }: PersonRow,
-    { passkeyId, counter }: Extract<UsedFactor, { passkeyId: string }>,
-    atMs: number,
-  ): Promise<boolean> {
-    const own = passkeys.find((one) => one.id === passkeyId);
-    if (!own) return false;
-    if (counter === 0 ? own.counter === 0 : own.counter < counter) {
-      const used = { ...own, counter, usedAtMs: atMs };
-      await rows.set(id, { passkeys: passkeys.map((one) => (one === own ? used : one)) });
-      return true;
-    }
-    const message =
-      `A passkey of ${name} was used with a signature count that is not newer than the last: it may have been copied. ` +
-      `It was refused. Remove it under My account, or run \`quayside user link ${name}\`.`;
-    await raiseAlarm({ atMs, code: 'passkey_copied', message, network: null, sessionId: null });
-    return false;
-  }
-
-  /**
    * Uses a factor up, and ends the delay after wrong attempts.
    * @param factor null: of a person who has none
    * @returns false when the factor was used before, or its app was replaced or set up meanwhile
    */
-  async function useFactor(row: PersonRow, factor: UsedFactor | null, { atMs }: OperatorAct): Promise<boolean> {
+  async function useFactor(row: PersonRow, factor: AnyFactor | null, { atMs }: OperatorAct): Promise<boolean> {
     const { id, totpSecret } = row;
     if (factor === null) {
       if (totpSecret !== null) return false;
+    } else if ('recoveryHash' in factor) {
+      const recoveryHashes = row.recoveryHashes.filter((hash) => hash !== factor.recoveryHash);
+      if (recoveryHashes.length === row.recoveryHashes.length) return false;
+      await rows.set(id, { recoveryHashes });
     } else if ('totpStep' in factor) {
       const { totpStep } = factor;
       if (totpSecret === null || vault.open(totpSecret, totpSecretName(id)) !== factor.totpSecret) return false;
       const isNewer = and(eq(people.id, id), lt(people.totpStep, totpStep));
       if ((await orm.update(people).set({ totpStep }).where(isNewer).run()).changes !== 1) return false;
-    } else if (!(await usePasskey(row, factor, atMs))) return false;
+    } else if (!(await usePasskey({ rows, raiseAlarm }, row, factor, atMs))) return false;
     await rows.set(id, noFailures);
     return true;
   }
@@ -214,23 +203,27 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
       });
     },
     /**
-     * Uses the factor up and starts a session.
+     * Uses the factor up, and starts a session or makes a one-time link.
      * @param proved `password`: as it was stored when it was found right; null if none was asked for. `factor`: null
      * for a person who has none, whose session may not do what needs one
      * @returns false when the factor was used before, or when password or app was replaced or set up meanwhile
      */
     async complete(
-      session: WebSession,
-      { factor, password }: Readonly<{ factor: UsedFactor | null; password: string | null }>,
+      begun: WebSession | OwnLink,
+      { factor, password }: Readonly<{ factor: AnyFactor | null; password: string | null }>,
       act: OperatorAct,
     ): Promise<boolean> {
       return db.write(async () => {
-        const row = await rows.byId(session.personId);
-        if (!row || (password !== null && row.password !== password)) return false;
+        const { personId, address } = begun;
+        const row = await rows.byId(personId);
+        const isRecovery = factor !== null && 'recoveryHash' in factor;
+        if (!row || (password !== null && row.password !== password) || (isRecovery && !('salt' in begun)))
+          return false;
         if (!(await useFactor(row, factor, act))) return false;
-        await startSession(db, factor ? session : unproved(session));
-        const after = { second_factor: kindOf(factor), address: session.address };
-        await recordAct(act, { target: session.personId, before: null, after });
+        if ('salt' in begun) await setLink(db, personId, begun);
+        else await startSession(db, factor ? begun : unproved(begun));
+        if (isRecovery) await warnOfRecovery(raiseAlarm, row.name, address, act);
+        await recordAct(act, { target: personId, before: null, after: { second_factor: kindOf(factor), address } });
         return true;
       });
     },
@@ -260,7 +253,7 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
   };
 }
 
-function ownSecretCommands(db: Db, { vault, recordAct }: Parts) {
+function passkeyCommands(db: Db, { recordAct }: Parts) {
   const { orm } = db;
   const rows = personRows(db);
   type Recorded = Readonly<{ before: AuditedState; after: AuditedState }>;
@@ -298,23 +291,6 @@ function ownSecretCommands(db: Db, { vault, recordAct }: Parts) {
     (await rows.all()).find(({ passkeys }) => passkeys.some((one) => one.id === id));
 
   return {
-    /**
-     * Replaces credentials of a signed-in person, and ends the person's other sessions.
-     * The count of attempts is cleared.
-     * @param hadFactor whether the person had an app when what was typed was checked
-     * @returns false when the session has ended, or an app was set up meanwhile
-     */
-    changeSecrets: (session: Session, changed: ChangedSecrets, hadFactor: boolean, act: OperatorAct) =>
-      changeOwn(session, act, async ({ totpSecret }) => {
-        if ((totpSecret !== null) !== hadFactor) return null;
-        await writeSecrets(db, vault, session.personId, changed);
-        const after = {
-          ...(changed.password !== undefined && { password: 'set' }),
-          ...(changed.totpSecret !== undefined && { second_factor: 'set' }),
-          ...(changed.recoveryHashes && { recovery_codes: changed.recoveryHashes.length }),
-        };
-        return { before: null, after };
-      }),
     /** Adds a passkey. @returns false when the person has too many, or the passkey is known already */
     addPasskey: (session: Session, passkey: Omit<Passkey, 'usedAtMs'>, act: OperatorAct) =>
       changeOwn(session, act, async ({ id, passkeys }) => {

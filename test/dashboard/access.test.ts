@@ -14,8 +14,6 @@ import { createObjects, LOGO_HASH, type StoreObjects, withObjects } from './stor
 const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /': ['operator', 'owner', 'accountant', 'staff'],
   'get /account': ['operator', 'owner', 'accountant', 'staff'],
-  'get /account/app': ['operator', 'owner', 'accountant', 'staff'],
-  'post /account/app': ['operator', 'owner', 'accountant', 'staff'],
   'post /account/passkeys': ['operator', 'owner', 'accountant', 'staff'],
   'post /account/passkeys/remove': ['operator', 'owner', 'accountant', 'staff'],
   'post /account/sessions/end': ['operator', 'owner', 'accountant', 'staff'],

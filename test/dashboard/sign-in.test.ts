@@ -5,8 +5,21 @@ import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { codeOf, newSecretOf, stepAt } from '../../src/dashboard/second-factor.ts';
-import { type Dashboard, PASSWORD, withDashboard } from '../support/dashboard.ts';
+import { network, token } from '../support/api-server.ts';
+import {
+  type Answer,
+  confirm,
+  type Dashboard,
+  formTokenOf,
+  PASSWORD,
+  plainNetwork,
+  textOf,
+  withDashboard,
+} from '../support/dashboard.ts';
 
+const CHANGE = '/sign-in?change=yes';
+const NEW_PASSWORD = 'seven kettles under velvet';
+const SUDO_ENDED_MS = 11 * 60_000;
 const operator = { role: 'operator', storeId: null } as const;
 const isSignedIn = (status: number) => status === 200;
 
@@ -244,5 +257,134 @@ test('weak passwords are refused with the reason, and the link still works', () 
     }
     assert.is((await claim(PASSWORD)).status, 200);
   }));
+
+const codesOf = ({ text }: Answer): readonly string[] =>
+  [...text.matchAll(/<li><code>([A-Z2-7-]{19})</g)].map(([, code = '']) => code);
+
+/** Returns the secret (hex) that a page shows to be typed into an app. */
+function secretOf({ text }: Answer): string {
+  const typed = (/<code>((?:[A-Z2-7]{4} ){7}[A-Z2-7]{4})</.exec(text)?.[1] ?? '').replaceAll(' ', '');
+  const bits = [...typed].map((char) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(char).toString(2).padStart(5, '0'));
+  return Buffer.from((bits.join('').match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2))).toString('hex');
+}
+
+/** Sets a password and the app that the page of a link shows. */
+async function claim(dashboard: Dashboard, link: string, password = PASSWORD) {
+  const visitor = dashboard.visitor();
+  const secret = secretOf(await visitor.get(link));
+  const codeNow = () => codeOf(secret, stepAt(dashboard.api.clock.nowMs()));
+  return { ...visitor, codeNow, claimed: await visitor.post(link, { password, code: codeNow() }) };
+}
+
+test('what somebody signs in with is set anew by a link, which proves who they are and ends all that was before', () =>
+  withDashboard(async (dashboard) => {
+    const { clock, database } = dashboard.api;
+    const ada = await dashboard.person('Ada', operator);
+    assert.match((await ada.get('/account')).text, `href="${CHANGE}"`);
+    clock.advance(31_000);
+    const proof = { name: 'Ada', password: PASSWORD };
+    assert.is((await ada.post(CHANGE, { ...proof, code: '000000' })).status, 403, 'without the second factor');
+    assert.is((await ada.post(CHANGE, { ...proof, password: 'x', code: dashboard.code(ada.token) })).status, 403);
+    assert.is((await ada.get('/account')).status, 200, 'nothing has changed');
+    clock.advance(31_000);
+    const proved = await ada.post(CHANGE, { ...proof, code: dashboard.code(ada.token) });
+    const link = proved.headers.get('location') ?? '';
+    assert.match(link, /^\/link\/[\w-]{43}$/);
+    assert.is((await ada.get('/account')).status, 303, 'its sessions have ended');
+    const again = await claim(dashboard, link, NEW_PASSWORD);
+    assert.is(codesOf(again.claimed).length, 10);
+    assert.match(textOf((await again.get('/account')).text), /Recovery codes left 10 /);
+    clock.advance(31_000);
+    assert.is((await signIn(dashboard, 'Ada', NEW_PASSWORD, dashboard.code(ada.token))).status, 403, 'the app before');
+    assert.is((await signIn(dashboard, 'Ada', PASSWORD, again.codeNow())).status, 403, 'the password before');
+    assert.is((await signIn(dashboard, 'Ada', NEW_PASSWORD, again.codeNow())).status, 303);
+    const entries = await database().audit.list(50);
+    assert.ok(entries.some(({ command, after }) => command === 'use a one-time link' && after?.password === 'set'));
+    for (const text of [PASSWORD, NEW_PASSWORD, 'scrypt']) assert.not.match(JSON.stringify(entries), text);
+  }));
+
+test('a recovery code confirms nothing; it signs nobody in, and leads to a link for a new password and app', () =>
+  withDashboard(async (dashboard) => {
+    const { clock, database, merchantId } = dashboard.api;
+    const { token } = await dashboard.invite('Ada', { role: 'owner', storeId: merchantId });
+    const ada = dashboard.visitor();
+    const codes = codesOf(await ada.post(`/link/${token}`, { password: PASSWORD, code: dashboard.code(token) }));
+    const [code = '', another = ''] = codes;
+    clock.advance(SUDO_ENDED_MS);
+    const page = `/s/${merchantId}/test/developers`;
+    const asked = await ada.submit(page, `${page}/keys`, { name: 'Shop', 'sessions:read': 'on', expires: '30d' });
+    const refused = await confirm(ada, `${page}/keys`, asked, { code });
+    assert.equal([refused.status, /does not confirm this/.test(textOf(refused.text))], [403, true]);
+
+    assert.is((await signIn(dashboard, 'Ada', 'not the password', code)).status, 403);
+    assert.is((await signIn(dashboard, 'Ada', PASSWORD, 'AAAA-AAAA-AAAA-AAAA')).status, 403, 'no such code');
+    const recovering = await signIn(dashboard, 'Ada', PASSWORD, code.toLowerCase());
+    const link = recovering.headers.get('location') ?? '';
+    assert.match(link, /^\/link\/[\w-]{43}$/);
+    assert.is(recovering.headers.get('set-cookie'), null, 'no session begins');
+    assert.is((await ada.get('/account')).status, 303, 'where the lost app was signed in is signed out');
+    assert.is((await signIn(dashboard, 'Ada', PASSWORD, code)).status, 403, 'used');
+    assert.ok((await database().alarms.list(9)).some((one) => one.code === 'recovery_code_used'));
+
+    const again = await claim(dashboard, link, NEW_PASSWORD);
+    assert.is(codesOf(again.claimed).length, 10);
+    assert.is((await dashboard.visitor().get(link)).status, 404, 'works once');
+    clock.advance(31_000);
+    assert.is((await signIn(dashboard, 'Ada', NEW_PASSWORD, another)).status, 403, 'the codes of before have ended');
+    assert.is((await signIn(dashboard, 'Ada', NEW_PASSWORD, again.codeNow())).status, 303);
+  }));
+
+const real = network('test', 'sepolia', '11155111', [token('1', 'USDT', 6)]);
+
+test('with simulated networks only a password is enough; from the first that is not, a factor is set up first', async () => {
+  const networks = [{ ...plainNetwork, sandbox: true }];
+  await withDashboard(
+    async (dashboard) => {
+      const { api } = dashboard;
+      const { token, id } = await dashboard.invite('Ada', { role: 'owner', storeId: api.merchantId });
+      const ada = dashboard.visitor();
+      assert.match((await ada.get(`/link/${token}`)).text, 'Set it up later');
+      const claimed = await ada.post(`/link/${token}`, { password: PASSWORD, later: 'yes' });
+      assert.equal([claimed.status, claimed.headers.get('location')], [303, '/']);
+      assert.is((await signIn(dashboard, 'Ada', 'something else', '')).status, 403);
+      const askKey = async (mode: string) => {
+        const page = `/s/${api.merchantId}/${mode}/developers`;
+        const review = await ada.submit(page, `${page}/keys`, { name: 'Shop', 'sessions:read': 'on', expires: '30d' });
+        return { page, review };
+      };
+      const { page, review } = await askKey('test');
+      assert.not.match(review.text, 'name="code"');
+      assert.match((await confirm(ada, `${page}/keys`, review)).text, 'sk_test_');
+      const live = await askKey('live');
+      assert.is(live.review.headers.get('location')?.split('?')[0], '/account', 'a live key needs a factor');
+      const sent = { form_token: await formTokenOf(ada), passkey: '{}', name: 'x' };
+      assert.is((await ada.post('/account/passkeys', sent)).status, 400, 'an app comes first');
+
+      networks.push({ ...real, sandbox: false });
+      for (const path of ['/', '/account']) {
+        assert.match((await ada.get(path)).headers.get('location') ?? '', /^\/sign-in/, path);
+      }
+      assert.is((await ada.get('/sign-in')).status, 200);
+      const before = await api.database().signIns.attempt('Ada', api.clock.nowMs());
+      const link = (await signIn(dashboard, 'Ada', PASSWORD, '')).headers.get('location') ?? '';
+      assert.not.match((await dashboard.visitor().get(link)).text, 'Set it up later');
+      const late = await dashboard.visitor().post(link, { password: PASSWORD, later: 'yes' });
+      assert.is(late.status, 400, 'nor by a form of one’s own');
+      const again = await claim(dashboard, link);
+      assert.is((await again.get('/account')).status, 200);
+      assert.is((await signIn(dashboard, 'Ada', PASSWORD, '')).status, 403);
+      const session = { hash: 'h', formToken: 't', device: 'A browser', address: '::1', personId: id, sudoUntilMs: 0 };
+      const times = { startedAtMs: api.clock.nowMs(), seenAtMs: api.clock.nowMs() };
+      const act = { atMs: api.clock.nowMs(), operator: 'Ada (dashboard)', command: 'sign in', reason: null };
+      const proved = { factor: null, password: before?.password ?? '' };
+      assert.is(
+        await api.database().signIns.complete({ ...session, ...times }, proved, act),
+        false,
+        'a sign-in before',
+      );
+    },
+    { networks },
+  );
+});
 
 test.run();

@@ -182,10 +182,6 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     cookie: (name === 'owner' ? owner : unproved).cookie(),
     form: async () => ({ to: store + to, fields: { form_token: tokens[name], ...fields() } }),
   });
-  const secrets = (fields: Readonly<Record<string, string>>) => ({
-    ...{ path: '/account/app', cookie: owner.cookie() },
-    form: async () => ({ to: '/account/app', fields: { form_token: tokens.owner, once: 'x', ...fields } }),
-  });
   const nobody = { path: '/sign-in', cookie: '' };
   const link = async (password: string) => {
     const { token } = await dashboard.invite(`Guest ${++guests}`, { role: 'staff', storeId: api.merchantId });
@@ -210,9 +206,6 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     { name: 'settings-fault', ...by('owner', '/settings', () => ({ ...settings, accent: 'x' })), status: 400 },
     { name: 'invited', ...by('owner', '/settings/people', guest) },
     { name: 'form-fault', ...by('owner', '/settings/people', () => ({ name: '?', role: 'staff' })), status: 400 },
-    { name: 'secrets', path: '/account/app', cookie: unproved.cookie() },
-    { name: 'secrets-wrong', ...secrets({ current: 'x', password: PASSWORD }), status: 400 },
-    { name: 'new-codes', ...secrets({ current: PASSWORD, codes: 'yes' }) },
     { name: 'form-old', ...by('owner', '/settings/people', () => ({ form_token: 'x' })), status: 403 },
   ];
 }
@@ -269,7 +262,7 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     { name: 'store-settings', path: `${store}/settings`, cookie: owner.cookie() },
     { name: 'new-store', path: '/stores/new', cookie: owner.cookie() },
     { name: 'account', path: '/account', cookie: owner.cookie() },
-    { name: 'account-app', path: '/account/app', cookie: owner.cookie() },
+    { name: 'sign-in-to-change', path: '/sign-in?change=yes', cookie: owner.cookie() },
     ...(await answerPages(dashboard, owner, unproved)),
     { name: 'operator-refund', path: `/operator/payouts/${made.processing}`, cookie: operator.cookie() },
     ...operatorPages.map(([name, path]) => ({

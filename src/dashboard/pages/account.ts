@@ -1,20 +1,27 @@
 /**
- * The account of the person who is signed in: roles, and where else the account is signed in.
+ * The account of the person who is signed in: roles, passkeys, and where else the account is signed in. Password, app
+ * and recovery codes are set anew with a link.
  */
+import { refuse, say } from '../../acts/act.ts';
+import type { Passkey } from '../../database/column-values.ts';
 import type { Person, WebSession } from '../../database/people.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
-import { pageWith } from '../act-form.ts';
+import { browserAct, formOf, pageWith } from '../act-form.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { formTokenField, languageSwitch } from '../frame.ts';
 import type { Page, Reply, Visit } from '../page.ts';
+import { passkeyButton } from '../passkeys.ts';
 import { ago, badge, data, time } from '../show.ts';
+import { CHANGE_PATH } from '../sign-in.ts';
 import type { Words } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
-import { factorSection, passkeyForms, passkeySection, secretPages } from './account-factors.ts';
+
+/** From so few recovery codes on, the page says to make new ones. */
+const FEW_CODES = 3;
+const PASSKEY_NAME_CHARS_MAX = 40;
 
 export const accountPages = (deps: DashboardDeps): readonly Page[] => [
-  ...secretPages(deps),
   {
     method: 'get',
     path: '/',
@@ -28,7 +35,7 @@ export const accountPages = (deps: DashboardDeps): readonly Page[] => [
     },
   },
   ...pageWith(deps, { path: '/account', needs: 'to be signed in', answer: (visit) => accountPage(deps, visit) }, [
-    ...passkeyForms,
+    ...[adding, removing],
   ]),
   {
     method: 'post',
@@ -92,6 +99,20 @@ ${open.length > 1 ? end : null}</section>`,
   };
 }
 
+/** Shows how many recovery codes are left, and leads to where all is set anew. */
+function factorSection({ visitor: { person }, words }: Visit<null>): Html {
+  const { recoveryCodes, hasFactor } = person;
+  const few = recoveryCodes > FEW_CODES ? null : html` ${badge(words.say('make new ones'), 'attention')}`;
+  const state = hasFactor
+    ? facts([[words.say('Recovery codes left'), html`${data(recoveryCodes)}${few}`]])
+    : html`<p class="hint">${words.say('While every network is simulated, your password is enough. A second factor is required before a network with real transactions is used.')}</p>`;
+  return section(
+    'factors',
+    words.say('Password and codes'),
+    html`${state}<p><a class="button${hasFactor ? ' plain' : ''}" href="${CHANGE_PATH}">${words.say(hasFactor ? 'Change' : 'Set up the app')}</a></p>`,
+  );
+}
+
 /** Shows an IP address, which breaks between its groups only, if at all. */
 const network = (address: string): Html =>
   html`<bdi class="network">${address.split(/(?<=:)/).map((part) => html`${part}<wbr>`)}</bdi>`;
@@ -114,3 +135,112 @@ export function rolesText(
 
 const isOperator = ({ person }: Visit<null>['visitor']): boolean =>
   person.memberships.some(({ role }) => role === 'operator');
+
+/** The challenge that a new passkey signs. */
+const purposeFor = ({ visitor }: Pick<Visit<null>, 'visitor'>): string => `register ${visitor.formToken}`;
+
+const usedAt = (words: Words, { usedAtMs }: Passkey): Html | string =>
+  usedAtMs === null ? words.say('not yet') : time(usedAtMs);
+
+type Made = Awaited<ReturnType<DashboardDeps['passkeys']['registered']>>;
+
+const addPasskey = browserAct({
+  name: 'add passkey',
+  needs: 'to be signed in',
+  asks: 'second factor',
+  fields: {
+    name: {
+      label: say('Name of the new one'),
+      ...{ charsMax: PASSKEY_NAME_CHARS_MAX, isProse: true },
+    },
+    passkey: { label: say('Add a passkey') },
+  },
+  async plan({ visit: { visitor, words } }, { name = '', passkey: sent = '' }) {
+    if (!visitor.person.hasFactor)
+      return refuse('refused', say('This needs a second factor. Set up an authenticator app, then try again.'));
+    if (sent === '') return refuse('usage', say('No passkey was made: that needs a browser with scripts.'));
+    const called = name.slice(0, PASSKEY_NAME_CHARS_MAX) || words.say('Passkey');
+    return { person: visitor.person, name: called, sent, made: null as Made };
+  },
+  review: ({ person, name }) => ({
+    title: say('Add the passkey “{name}”?', { name }),
+    target: person.id,
+    facts: [],
+    notes: [
+      say(
+        'Whoever holds it and knows its PIN, or has its finger or face, signs in as {name}. Your other sessions end.',
+        { name: person.name },
+      ),
+    ],
+    button: say('Add the passkey'),
+  }),
+  async before({ deps, visit }, plan) {
+    return { ...plan, made: await deps.passkeys.registered(plan.sent, purposeFor(visit)) };
+  },
+  async run({ database, visit, act, nowMs }, { name, made }) {
+    const { session } = visit.visitor;
+    const isAdded = made && (await database.signIns.addPasskey(session, { ...made, name, createdAtMs: nowMs }, act));
+    return isAdded
+      ? { said: say('The passkey “{name}” is added.', { name }), json: {} }
+      : refuse(
+          'refused',
+          say('It was not added: the page was open for too long, or there are ten already. Try again.'),
+        );
+  },
+});
+
+const removePasskey = browserAct({
+  name: 'remove passkey',
+  needs: 'to be signed in',
+  asks: 'second factor',
+  fields: { id: { label: say('Passkey'), isRequired: true } },
+  async plan({ database, visit: { visitor } }, { id }) {
+    const own = await database.signIns.listPasskeys(visitor.person.id);
+    return own.find((one) => one.id === id) ?? refuse('refused', say('That passkey is gone already.'));
+  },
+  review: ({ id, name, createdAtMs, usedAtMs }) => ({
+    title: say('Remove the passkey “{name}”?', { name }),
+    target: id,
+    facts: [
+      [say('Added'), { atMs: createdAtMs }],
+      [say('Last sign-in with it'), usedAtMs === null ? say('not yet') : { atMs: usedAtMs }],
+    ],
+    notes: [say('It signs nobody in any more. Your other sessions end.')],
+    button: say('Remove it'),
+    isDangerous: true,
+  }),
+  async run({ database, visit, act }, { id, name }) {
+    await database.signIns.removePasskey(visit.visitor.session, id, act);
+    return { said: say('The passkey “{name}” is removed.', { name }), json: {} };
+  },
+});
+const adding = formOf(addPasskey, { path: '/account/passkeys', inputs: ['name', 'passkey'] });
+const removing = formOf(removePasskey, { path: '/account/passkeys/remove', inputs: ['id'] });
+
+/** Renders the person's passkeys, and the form for another one. */
+async function passkeySection({ database, passkeys }: DashboardDeps, visit: Visit<null>): Promise<Html> {
+  const { visitor, words } = visit;
+  if (!visitor.person.hasFactor) return html``;
+  const own = await database.signIns.listPasskeys(visitor.person.id);
+  const remove = { button: words.say('Remove'), look: 'small' } as const;
+  const asked = passkeys.creation(visitor.person, own, purposeFor(visit));
+  const add = adding.show(visit, {
+    ...{ button: null, inputs: ['name'] },
+    below: passkeyButton(words, { field: 'passkey', text: words.say('Add a passkey'), asked }),
+  });
+  const table = list<Passkey>({
+    caption: words.say('Passkeys'),
+    columns: [
+      [words.say('Passkey'), ({ name }) => data(name)],
+      [words.say('Added'), ({ createdAtMs }) => time(createdAtMs)],
+      [words.say('Last sign-in with it'), (one) => usedAt(words, one)],
+      [words.say('Remove'), ({ id, name }) => removing.show(visit, { ...remove, given: { id }, about: name })],
+    ],
+    rows: own,
+    empty: '',
+  });
+  return html`<section class="card" aria-labelledby="passkeys"><h2 id="passkeys">${words.say('Passkeys')}</h2>
+<p class="hint">${words.say('A passkey signs you in by your finger, face or PIN, without a password, and takes the place of codes. It works at this address only. Adding one needs scripts; password and codes go on working without.')}</p>
+${own.length === 0 ? null : table}${passkeys.isPossible ? add : html`<p class="hint">${words.html('Browsers allow passkeys only over https, or at `http://localhost`: see `dashboard_url`.')}</p>`}
+</section>`;
+}
