@@ -1,6 +1,6 @@
 /**
  * Signing in and out, and the one-time link with which somebody sets a password, an app and recovery codes. It is three
- * steps: a person proves who they are, which starts a session or makes a link; the link sets everything anew and starts
+ * steps: a person proves who they are, which starts a session or makes a link; the link replaces what they sign in with, and starts
  * a session; signing out ends it. Name, password and second factor are sent together and refused with one answer, so
  * that nobody learns which of them was wrong. Without a factor the code stays empty, and a passkey is enough by itself.
  * A recovery code makes a link, and so does a person who wants to change what they sign in with.
@@ -248,7 +248,7 @@ function sendSignIn(deps: SignInDeps, response: Response, refused: Refused | nul
   const asked = passkeys.isPossible ? passkeys.request([], PURPOSE) : null;
   const isEnded = query.get('ended') === 'yes' && refused === null;
   const why = change
-    ? 'Show once more that it is you. Then you set a password, an app and recovery codes anew. Your sessions and passkeys end.'
+    ? 'Show once more that it is you. Then you set a new password, a new app and new recovery codes. Your sessions and passkeys end.'
     : isEnded
       ? 'Your session has ended. Sign in, and you are back where you were.'
       : null;

@@ -22,7 +22,10 @@ const DEVICE_CHARS_MAX = 200;
 export type Visitor = Readonly<{ person: Person; session: WebSession; formToken: string }>;
 
 export type WebSessions = Readonly<{
-  /** Returns who sent the request; null for nobody, and for a person who has yet to set up the factor that is required. @param isUse whether the session lasts longer for it (true) */
+  /**
+   * Returns who sent the request; null for nobody, and for a person who has yet to set up the factor that is required.
+   * @param isUse whether the session lasts longer for it (true)
+   */
   visitorOf(request: Request, isUse?: boolean): Promise<Visitor | null>;
   hasCookie(request: Request): boolean;
   /** Returns a new session of a person, and a function that gives its cookie to the browser. */

@@ -35,7 +35,7 @@ const noFactor = { totpSecret: null, totpStep: 0, recoveryHashes: [] };
 
 type Parts = Readonly<{ vault: Vault; recordAct: RecordAct; raiseAlarm: RaiseAlarm }>;
 type Session = Pick<WebSession, 'personId' | 'formToken'>;
-/** A link with which a person who proved who they are sets everything anew. `address`: of the request. */
+/** A link with which a person who proved who they are replaces what they sign in with. `address`: of the request. */
 type OwnLink = NewLink & Pick<WebSession, 'personId' | 'address'>;
 /** A recovery code makes a link, and starts no session. */
 type AnyFactor = UsedFactor | Readonly<{ recoveryHash: string }>;

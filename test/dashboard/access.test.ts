@@ -64,7 +64,7 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /operator/payouts/:payout': ['operator'],
   'get /operator/system': ['operator'],
   'get /operator/alarms': ['operator'],
-  'post /operator/notices/:kind': ['operator'],
+  'post /operator/notices': ['operator'],
   'post /operator/notices/:target/prove': ['operator'],
   'post /operator/notices/:target/remove': ['operator'],
   'post /operator/alarms/acknowledge': ['operator'],

@@ -276,7 +276,7 @@ async function claim(dashboard: Dashboard, link: string, password = PASSWORD) {
   return { ...visitor, codeNow, claimed: await visitor.post(link, { password, code: codeNow() }) };
 }
 
-test('what somebody signs in with is set anew by a link, which proves who they are and ends all that was before', () =>
+test('what somebody signs in with is replaced by a link, which proves who they are and ends all that was before', () =>
   withDashboard(async (dashboard) => {
     const { clock, database } = dashboard.api;
     const ada = await dashboard.person('Ada', operator);

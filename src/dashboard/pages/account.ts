@@ -1,6 +1,6 @@
 /**
  * The account of the person who is signed in: roles, passkeys, and where else the account is signed in. Password, app
- * and recovery codes are set anew with a link.
+ * and recovery codes are replaced with a link.
  */
 import { refuse, say } from '../../acts/act.ts';
 import type { Passkey } from '../../database/column-values.ts';
@@ -99,7 +99,7 @@ ${open.length > 1 ? end : null}</section>`,
   };
 }
 
-/** Shows how many recovery codes are left, and leads to where all is set anew. */
+/** Shows how many recovery codes are left, and leads to their replacement. */
 function factorSection({ visitor: { person }, words }: Visit<null>): Html {
   const { recoveryCodes, hasFactor } = person;
   const few = recoveryCodes > FEW_CODES ? null : html` ${badge(words.say('make new ones'), 'attention')}`;
