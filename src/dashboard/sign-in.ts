@@ -1,9 +1,9 @@
 /**
- * Signing in and out, and the one-time link with which somebody sets a password, an app and recovery codes. It is three
- * steps: a person proves who they are, which starts a session or makes a link; the link replaces what they sign in with, and starts
- * a session; signing out ends it. Name, password and second factor are sent together and refused with one answer, so
- * that nobody learns which of them was wrong. Without a factor the code stays empty, and a passkey is enough by itself.
- * A recovery code makes a link, and so does a person who wants to change what they sign in with.
+ * Signing in and out, and the one-time link with which somebody sets a password, an app and recovery codes. There are
+ * three steps: a person proves who they are, which starts a session or makes a link; the link replaces what they sign
+ * in with, and starts a session; signing out ends it. Name, password and second factor are sent together and refused
+ * with one answer, so that nobody learns which of them was wrong. Without a factor the code stays empty, and a passkey
+ * is enough by itself. A recovery code makes a link, and so does a person who wants to change what they sign in with.
  */
 import type { Express, Request, Response } from 'express';
 import type { Person, UsedFactor } from '../database/people.ts';
