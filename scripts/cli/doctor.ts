@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
+import { checkStandby } from '../../src/app/standby.ts';
 import { watchesOf } from '../../src/app/watches/run.ts';
 import { watchRules } from '../../src/app/watches/watchdog.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
@@ -34,7 +35,8 @@ export const doctor: OfflineCommand = {
   options: { 'without-nodes': { help: 'do not ask the nodes' } },
   notes: [
     'Checks version, configuration and database, everything that raises an alarm (`quayside alarm list` has those that',
-    'are open), the signer and the nodes. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
+    'are open), the signer and the nodes, and restores the standby’s copy on trial. Exit codes: 0 nothing is wrong,',
+    '1 warnings, 2 errors.',
   ],
   async runOffline(input) {
     const findings = await examine(input);
@@ -58,6 +60,8 @@ async function examine(input: Input): Promise<Finding[]> {
     const database = openDatabase(config, input.env);
     try {
       const installation = { config, database, clock: systemClock };
+      // The watch of the standby reads what this finds.
+      if (config.backup.standby !== null) await checkStandby({ config, env: input.env, clock: systemClock });
       const nodes = input.options['without-nodes'] === true ? [] : await nodeFindings(installation);
       return [...found, ...(await watchFindings(installation)), ...(await signerFindings(config)), ...nodes];
     } finally {

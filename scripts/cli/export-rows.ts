@@ -14,70 +14,69 @@ import type { Booked, BookedSession, BookKind } from '../../src/database/bookkee
 import type { Cells } from '../../src/lib/export-text.ts';
 import { exponentOf } from '../../src/rates/currencies.ts';
 
-const common = ['time', 'entry', 'kind', 'store', 'mode', 'network', 'currency', 'amount'] as const;
-const valued = ['value', 'value_currency', 'rate', 'rate_source', 'rate_time'] as const;
-const ordered = ['session', 'order'] as const;
+/** A posting with what its cells are made of. */
+type Row = Readonly<{ booked: Booked; networks: readonly NetworkConfig[]; decimals: number }>;
 
-export const columnsOf: Readonly<Record<BookKind, readonly string[]>> = {
-  payments: [
-    ...common,
-    ...valued,
-    ...['transaction', 'transfer_index', 'block', 'block_hash', 'block_time', 'from', 'to'],
-    ...ordered,
-    'reverses',
-  ],
-  refunds: [
-    ...common,
-    ...valued,
-    ...['transaction', 'to', 'payout', 'refund', 'receipt', 'held', 'fee', 'fee_currency'],
-    ...ordered,
-  ],
+const addressCell = ({ booked: { network }, networks }: Row, key: string | null | undefined): string | null =>
+  key == null ? null : addressText(networks, network, key);
+
+const feeCell = ({ booked: { network, payout }, networks }: Row): string | null =>
+  payout?.feeUnits == null ? null : signedText(payout.feeUnits, decimalsOf(networks, network, 'native'));
+
+/** Each column by its name. */
+const columns = {
+  time: ({ booked }) => isoTime(booked.atMs),
+  entry: ({ booked }) => booked.entry,
+  kind: ({ booked }) => booked.kind,
+  store: ({ booked }) => booked.session?.storeId ?? null,
+  mode: ({ booked: { network } }) => network.slice(0, network.indexOf(':')),
+  network: ({ booked: { network } }) => network.slice(network.indexOf(':') + 1),
+  currency: ({ booked, networks }) => symbolOf(networks, booked.network, booked.asset),
+  amount: ({ booked, decimals }) => signedText(booked.units, decimals),
+  value: ({ booked, decimals }) => booked.session && valueText(booked.units, decimals, booked.session),
+  value_currency: ({ booked }) => booked.session?.currency ?? null,
+  rate: ({ booked }) => booked.session && (booked.session.rate ?? '1'),
+  rate_source: ({ booked }) => booked.session && (booked.session.rate === null ? 'par' : 'locked'),
+  rate_time: ({ booked: { session } }) => (session?.rate == null ? null : isoTime(session.createdAtMs)),
+  transaction: ({ booked }) => booked.tx,
+  transfer_index: ({ booked }) => booked.transfer?.index ?? null,
+  block: ({ booked }) => booked.transfer?.number ?? null,
+  block_hash: ({ booked }) => booked.transfer?.block ?? null,
+  block_time: ({ booked: { transfer } }) => transfer && isoTime(transfer.timeS * 1000),
+  from: (row) => addressCell(row, row.booked.transfer?.from),
+  to: (row) => addressCell(row, row.booked.transfer?.to ?? row.booked.refund?.to),
+  payout: ({ booked }) => booked.cause,
+  payout_kind: ({ booked }) => booked.payout?.kind ?? null,
+  refund: ({ booked }) => booked.refund?.refundId ?? null,
+  receipt: ({ booked }) => booked.refund?.receiptNumber ?? null,
+  held: ({ booked }) => booked.refund?.heldKind ?? null,
+  fee: feeCell,
+  fee_currency: (row) => feeCell(row) && symbolOf(row.networks, row.booked.network, 'native'),
+  session: ({ booked }) => booked.session?.id ?? null,
+  order: ({ booked }) => booked.session?.orderId ?? null,
+  reverses: ({ booked }) => booked.reverses,
+  reason: ({ booked }) => booked.reason,
+} as const satisfies Readonly<Record<string, (row: Row) => string | number | null>>;
+
+type Column = keyof typeof columns;
+
+const common: readonly Column[] = ['time', 'entry', 'kind', 'store', 'mode', 'network', 'currency', 'amount'];
+const valued: readonly Column[] = ['value', 'value_currency', 'rate', 'rate_source', 'rate_time'];
+const placed: readonly Column[] = ['transfer_index', 'block', 'block_hash', 'block_time', 'from', 'to'];
+const repaid: readonly Column[] = ['to', 'payout', 'refund', 'receipt', 'held', 'fee', 'fee_currency'];
+
+export const columnsOf: Readonly<Record<BookKind, readonly Column[]>> = {
+  payments: [...common, ...valued, 'transaction', ...placed, 'session', 'order', 'reverses'],
+  refunds: [...common, ...valued, 'transaction', ...repaid, 'session', 'order'],
   sweeps: [...common, 'transaction', 'payout', 'fee', 'fee_currency'],
-  fees: [...common, 'transaction', 'payout', 'payout_kind', ...ordered],
+  fees: [...common, 'transaction', 'payout', 'payout_kind', 'session', 'order'],
   adjustments: [...common, 'reason'],
 };
 
 /** Returns the cells of a posting. @throws Fault permanent `network_unknown` if its decimals are not known */
 export function cellsOf(kind: BookKind, booked: Booked, networks: readonly NetworkConfig[]): Cells {
-  const { entry, atMs, network, asset, tx, session, transfer, refund, payout, reverses } = booked;
-  const decimals = transfer?.decimals ?? decimalsOf(networks, network, asset);
-  const first = [
-    ...[isoTime(atMs), entry, booked.kind, session?.storeId ?? null, network.slice(0, network.indexOf(':'))],
-    ...[network.slice(network.indexOf(':') + 1), symbolOf(networks, network, asset)],
-    signedText(booked.units, decimals),
-  ];
-  const order = [session?.id ?? null, session?.orderId ?? null];
-  const address = (key: string | null): string | null => (key === null ? null : addressText(networks, network, key));
-  const fee =
-    payout?.feeUnits == null
-      ? [null, null]
-      : [signedText(payout.feeUnits, decimalsOf(networks, network, 'native')), symbolOf(networks, network, 'native')];
-  switch (kind) {
-    case 'payments':
-      return [
-        ...first,
-        ...valueCells(booked.units, decimals, session),
-        ...[tx, transfer?.index ?? null, transfer?.number ?? null, transfer?.block ?? null],
-        transfer ? isoTime(transfer.timeS * 1000) : null,
-        ...[address(transfer?.from ?? null), address(transfer?.to ?? null)],
-        ...order,
-        reverses,
-      ];
-    case 'refunds':
-      return [
-        ...first,
-        ...valueCells(booked.units, decimals, session),
-        ...[tx, address(refund?.to ?? null), booked.cause, refund?.refundId ?? null],
-        ...[refund?.receiptNumber ?? null, refund?.heldKind ?? null, ...fee],
-        ...order,
-      ];
-    case 'sweeps':
-      return [...first, tx, booked.cause, ...fee];
-    case 'fees':
-      return [...first, tx, booked.cause, payout?.kind ?? null, ...order];
-    case 'adjustments':
-      return [...first, booked.reason];
-  }
+  const decimals = booked.transfer?.decimals ?? decimalsOf(networks, booked.network, booked.asset);
+  return columnsOf[kind].map((name) => columns[name]({ booked, networks, decimals }));
 }
 
 const isoTime = (ms: number): string => new Date(ms).toISOString();
@@ -104,18 +103,16 @@ function addressText(networks: readonly NetworkConfig[], key: NetworkKey, addres
 const signedText = (units: bigint, decimals: number): string =>
   `${units < 0n ? '-' : ''}${formatUnits(units < 0n ? -units : units, decimals, Math.min(decimals, MINOR_DECIMALS))}`;
 
-/** Value in the order's currency, its currency, the rate, where the rate is from, and of when it is. */
-function valueCells(units: bigint, decimals: number, session: BookedSession | null): Cells {
-  if (!session) return [null, null, null, null, null];
-  const { currency, rate: text, createdAtMs } = session;
-  if (text === null) return [signedText(units, decimals), currency, '1', 'par', null];
+/** Returns the value in the order's currency; null if its rate cannot be read. */
+function valueText(units: bigint, decimals: number, { currency, rate: text }: BookedSession): string | null {
+  if (text === null) return signedText(units, decimals);
   const rate = parseRate(text);
   const exponent = exponentOf(currency);
-  if (!rate || exponent === null) return [null, currency, text, 'locked', isoTime(createdAtMs)];
+  if (!rate || exponent === null) return null;
   const size = units < 0n ? -units : units;
   const minor = divideHalfUp(size * rate.den * pow10(exponent), rate.num * pow10(decimals));
   const value = formatUnits(minor, exponent, exponent);
-  return [`${units < 0n && minor > 0n ? '-' : ''}${value}`, currency, text, 'locked', isoTime(createdAtMs)];
+  return `${units < 0n && minor > 0n ? '-' : ''}${value}`;
 }
 
 const divideHalfUp = (a: bigint, b: bigint): bigint => (2n * a + b) / (2n * b);

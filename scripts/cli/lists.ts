@@ -1,17 +1,15 @@
 /** The lists, each with what people see of a row and how its rows are read. */
+import { alarmJson, alarmShown, isOpen } from '../../src/acts/alarms.ts';
+import { heldJson, meanings } from '../../src/acts/held.ts';
 import { keyJson } from '../../src/acts/keys.ts';
 import { refundJson } from '../../src/acts/refunds.ts';
-import { stateOf } from '../../src/acts/store-decisions.ts';
-import { settingsJson } from '../../src/acts/stores.ts';
+import { storeJson } from '../../src/acts/store-decisions.ts';
 import { endpointJson } from '../../src/acts/webhooks.ts';
 import { heldKinds } from '../../src/core/held-money.ts';
 import { payoutStates } from '../../src/core/payout.ts';
 import type { AuditEntry } from '../../src/database/audit-log.ts';
 import type { AuditedState } from '../../src/database/column-values.ts';
-import { CHANNEL_TYPE, type MerchantStore } from '../../src/database/stores.ts';
-import { alarmJson, alarmShown, isOpen } from './alarms.ts';
 import { moment } from './command.ts';
-import { heldJson, meanings } from './held.ts';
 import { shownPayout } from './payouts.ts';
 import { readingOf } from './reading.ts';
 
@@ -52,23 +50,6 @@ export const storeList = readingOf({
   summary: 'List the stores.',
   shown: ['id', 'status', 'settlement_currency', 'late_policy', 'created_at', 'name'],
   load: async (_filter, { database }) => (await database.stores.list()).map(storeJson),
-});
-
-/** Returns a store for programs. */
-export const storeJson = (store: MerchantStore) => ({
-  id: store.id,
-  name: store.name,
-  status: stateOf(store),
-  channel_type: CHANNEL_TYPE,
-  ...(store.suspension && {
-    suspended_at: moment(store.suspension.atMs),
-    suspended_because: store.suspension.because,
-  }),
-  ...(store.refusal && { refused_at: moment(store.refusal.atMs), refused_because: store.refusal.because }),
-  settlement_currency: store.settings.settlementCurrency,
-  late_policy: store.settings.latePolicy,
-  ...settingsJson(store.settings),
-  created_at: moment(store.createdAtMs),
 });
 
 export const keyList = readingOf({

@@ -92,9 +92,8 @@ async function skipBlocks(
         `\`quayside network reread ${key} --from ${from} --to ${to}\``,
       ...(outcome.gap.holdsPayouts
         ? [
-            `money out ${isDryRun ? 'would be' : 'is'} frozen on ${key} until then, because refunds that are not ` +
-              'known here may have been paid in these blocks; if no node ever has them, compare the wallets in an explorer, ' +
-              `then \`quayside payout reconcile ${key} --reason …\``,
+            `money out ${isDryRun ? 'would be' : 'is'} frozen on ${key} until then: refunds may have been paid in these blocks`,
+            `if no node ever has them, compare the wallets in an explorer, then \`quayside payout reconcile ${key} --reason …\``,
           ]
         : []),
     ],
@@ -152,65 +151,44 @@ async function reread(
   network: NetworkConfig,
   from: number,
   to: number,
-) {
+): Promise<Answer> {
   const { rereadBlocks } = await import('../../indexers/reread.ts');
+  const { key, family } = network;
   const isCheck = input.options['dry-run'] === true;
   const act = operatorAct(networksReread, input, clock);
   const progress = openProgress();
-  try {
-    const chain = chains[network.family];
-    const onProgress = (done: number, note?: string) =>
-      progress.show(progressBar(`reading ${network.key}`, done, to - from + 1, note));
-    const options = { network, database, chain, from, to, isCheck, act, clock, onProgress };
-    const { differences, counts, closed } = await rereadBlocks(options);
-    const listed = differences.map(({ kind, number, block, transfer }) => ({
-      difference: kind,
-      number,
-      block,
-      transaction: transfer?.tx ?? null,
-      index: transfer?.index ?? null,
-      currency: transfer?.currency ?? null,
-      units: transfer?.units.toString() ?? null,
-      address: transfer ? chain.address.format(transfer.to) : null,
-    }));
-    const shown = ['difference', 'number', 'transaction', 'units', 'currency', 'address'] as const;
-    const open = counts.unknown + counts.other_block;
-    return {
-      isBad: open > 0 || (isCheck && counts.missing + counts.outgoing > 0),
-      json: {
-        network: network.key,
-        from,
-        to,
-        dry_run: isCheck,
-        ...counts,
-        closed_gaps: closed.length,
-        differences: listed,
-      },
-      lines: [
-        `read blocks ${from} to ${to} of ${network.key}: ${counts.missing} transfers were missing` +
-          `${isCheck ? '' : ' and are added'}, the node does not show ${counts.unknown} that are held, ` +
-          `${counts.other_block} blocks are others`,
-        ...(counts.outgoing > 0
-          ? [
-              `${counts.outgoing} transfers out of our own wallets were not known and no payout explains them` +
-                (isCheck ? '' : '; they freeze money out within seconds if the network pays out'),
-            ]
-          : []),
-        ...(listed.length === 0 ? [] : listLines(listed.slice(0, DIFFERENCES_SHOWN), shown)),
-        ...closed.map(
-          ({ from: lowest, to: highest, holdsPayouts }) =>
-            `the gap ${lowest} to ${highest} is closed${holdsPayouts ? `; \`quayside payout reconcile ${network.key} --reason …\` ends the freeze` : ''}`,
-        ),
-        ...(open > 0
-          ? [
-              'compare the node with another one (--url); nothing that is held was changed, and gaps with such blocks stay open',
-            ]
-          : []),
-      ],
-    };
-  } finally {
-    progress.end();
-  }
+  const onProgress = (done: number, note?: string) =>
+    progress.show(progressBar(`reading ${key}`, done, to - from + 1, note));
+  const options = { network, database, chain: chains[family], from, to, isCheck, act, clock, onProgress };
+  const { differences, counts, closed } = await rereadBlocks(options).finally(progress.end);
+  const listed = differences.map(({ kind, number, block, transfer }) => ({
+    ...{ difference: kind, number, block },
+    transaction: transfer?.tx ?? null,
+    index: transfer?.index ?? null,
+    currency: transfer?.currency ?? null,
+    units: transfer?.units.toString() ?? null,
+    address: transfer ? chains[family].address.format(transfer.to) : null,
+  }));
+  const shown = ['difference', 'number', 'transaction', 'units', 'currency', 'address'] as const;
+  const open = counts.unknown + counts.other_block;
+  const added = isCheck ? '' : ' and are added';
+  const froze = isCheck ? '' : '; they freeze money out within seconds if the network pays out';
+  const end = `; \`quayside payout reconcile ${key} --reason …\` ends the freeze`;
+  return {
+    isBad: open > 0 || (isCheck && counts.missing + counts.outgoing > 0),
+    json: {
+      ...{ network: key, from, to, dry_run: isCheck },
+      ...{ ...counts, closed_gaps: closed.length, differences: listed },
+    },
+    lines: [
+      `read blocks ${from} to ${to} of ${key}: ${counts.missing} transfers were missing${added}`,
+      `${counts.unknown} transfers that are held are not shown by the node; ${counts.other_block} blocks are others`,
+      ...(counts.outgoing > 0 ? [`${counts.outgoing} transfers out of our wallets have no payout${froze}`] : []),
+      ...listLines(listed.slice(0, DIFFERENCES_SHOWN), shown),
+      ...closed.map((gap) => `the gap ${gap.from} to ${gap.to} is closed${gap.holdsPayouts ? end : ''}`),
+      ...(open > 0 ? ['compare the node with another one (--url); nothing that is held was changed'] : []),
+    ],
+  };
 }
 
 /** @throws Fault permanent `usage` without a reason */

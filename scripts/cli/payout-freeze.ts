@@ -84,25 +84,19 @@ const keyOf = ({ args: [name] }: Input, { config }: Pick<Installation, 'config'>
 export const freezeText = (freeze: Freeze): string =>
   `${placeOf(freeze)}, by ${freeze.frozenBy} since ${moment(freeze.sinceMs)}: ${freeze.reason}`;
 
-/** Returns what the signer still needs, in words; nothing if it is not frozen. */
-export async function signerState(dir: string): Promise<string[]> {
-  try {
-    const state = await withSigner(dir, (signer) => signer.freezeState());
-    return state.freeze ? freezeLines(state) : [];
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return [`whether the signer itself is frozen is not known: ${why}`];
-  }
-}
+/** Returns whether the signer is frozen, and what ends that, in words; nothing if it is not. */
+export const signerState = async (dir: string): Promise<string[]> =>
+  withSigner(dir, (signer) => signer.freezeState()).then(
+    (state) => (state.freeze ? freezeLines(state) : []),
+    (error: Error) => [`whether the signer itself is frozen is not known: ${error.message}`],
+  );
 
 /** Freezes the signer as well. @returns the lines to show, and whether it is frozen now */
-async function freezeSigner(dir: string, reason: string, operator: string) {
-  try {
-    const state = await withSigner(dir, (signer) => signer.freeze(reason, operator));
-    return { isFrozen: true, lines: freezeLines(state) };
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    const advice = 'Run `quayside-signer freeze` where it runs, or stop it.';
-    return { isFrozen: false, lines: [`the signer was NOT frozen: ${why}`, advice] };
-  }
-}
+const freezeSigner = async (dir: string, reason: string, operator: string) =>
+  withSigner(dir, (signer) => signer.freeze(reason, operator)).then(
+    (state) => ({ isFrozen: true, lines: freezeLines(state) }),
+    ({ message }: Error) => ({
+      isFrozen: false,
+      lines: [`the signer was NOT frozen: ${message}`, 'Run `quayside-signer freeze` where it runs, or stop it.'],
+    }),
+  );

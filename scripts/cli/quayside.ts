@@ -26,7 +26,6 @@ import { payoutsReconcile } from './payout-reconcile.ts';
 import { payoutsResolve } from './payout-resolve.ts';
 import { secretKeyRotate } from './secret-key.ts';
 import { show } from './show.ts';
-import { standbyCheck } from './standby.ts';
 import { status } from './status.ts';
 import { storeAdd } from './store.ts';
 import { sweep } from './sweep.ts';
@@ -122,7 +121,6 @@ const commands: readonly AnyCommand[] = [
   auditList,
   backup,
   restore,
-  standbyCheck,
   addressPoolDerive,
   addressPoolImport,
   tronWs,
@@ -132,7 +130,7 @@ const commands: readonly AnyCommand[] = [
 const sections: Tool['sections'] = [
   ['Every day', ['status', 'show', 'alarm', 'refund', 'held', 'webhook', 'payout', 'sweep', 'export']],
   ['Setting up', ['store', 'key', 'user', 'network', 'address-pool']],
-  ['Now and then', ['doctor', 'backup', 'restore', 'standby', 'audit', 'ledger', 'secret-key', 'pay', 'tron-ws']],
+  ['Now and then', ['doctor', 'backup', 'restore', 'audit', 'ledger', 'secret-key', 'pay', 'tron-ws']],
 ];
 
 export const quaysideTool: Tool = {

@@ -2,7 +2,6 @@
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockGap } from '../../src/core/gap.ts';
-import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { NetworkStatus } from '../../src/database/networks.ts';
@@ -68,8 +67,6 @@ export function firstBroken(one: Link): Link | null {
 
 /** Returns a time as people read it. */
 export const at = (ms: number): string => `${moment(ms)} UTC`;
-
-export const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
 
 /** Returns an address as people write it on a network; its key if the network is no longer configured. */
 export function addressText({ places }: Pick<Scene, 'places'>, network: NetworkKey, key: string): string {

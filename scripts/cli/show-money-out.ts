@@ -1,5 +1,5 @@
 /** Money that goes out, or waits for a decision: refunds and returns, payouts with their attempts, held money. */
-import { heldAmount } from '../../src/acts/held.ts';
+import { heldAdvice, heldAmount, heldJson, heldState, meanings } from '../../src/acts/held.ts';
 import { amountText } from '../../src/acts/refund-words.ts';
 import { refundJson, whatNext } from '../../src/acts/refunds.ts';
 import { type Attempt, attemptName, delayOf, type Payout } from '../../src/core/payout.ts';
@@ -8,7 +8,6 @@ import { endOf } from '../../src/database/payouts/holds.ts';
 import type { Refund } from '../../src/database/refunds/refund.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
 import { momentOrNull } from './command.ts';
-import { heldAdvice, heldJson, heldState, meanings } from './held.ts';
 import { freezeText } from './payout-freeze.ts';
 import { amountOf, kindText, shownPayout } from './payouts.ts';
 import { at, type Finder, type Link, link, type Mark, type Scene } from './show-link.ts';

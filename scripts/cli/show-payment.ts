@@ -1,4 +1,5 @@
 /** A payment: its session, and the transfers to its addresses. */
+import { heldAdvice, meanings, parText } from '../../src/acts/held.ts';
 import { paymentSession } from '../../src/api/session-view.ts';
 import { lacks, needsSecondNode, usualDepth, waitsForFinality } from '../../src/core/credit-policy.ts';
 import { openPar } from '../../src/core/held-money.ts';
@@ -9,8 +10,7 @@ import type { HeldMoney } from '../../src/database/held-money.ts';
 import type { Session } from '../../src/database/session.ts';
 import type { TracedAddress, TracedTransfer } from '../../src/database/traces.ts';
 import { parseSessionId } from '../../src/lib/id.ts';
-import { heldAdvice, meanings } from './held.ts';
-import { addressText, at, type Finder, type Link, link, parText, type Scene } from './show-link.ts';
+import { addressText, at, type Finder, type Link, link, type Scene } from './show-link.ts';
 import { refundLinks } from './show-money-out.ts';
 import { gapLinks, networkLink } from './show-network.ts';
 import { eventLinks } from './show-webhook.ts';

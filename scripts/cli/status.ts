@@ -1,4 +1,5 @@
 /** Shows the state of the installation: networks, pools, rates, deliveries, payouts and open alarms. */
+import { alarmJson, alarmShown } from '../../src/acts/alarms.ts';
 import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
 import { networkOfEachPool, type PoolReport, readPool } from '../../src/addresses/pool-level.ts';
 import { readBackupReport } from '../../src/app/backup/report.ts';
@@ -11,7 +12,6 @@ import type { Asset } from '../../src/core/ledger.ts';
 import { unreadMinutes } from '../../src/core/wallet-books.ts';
 import { isInformed } from '../../src/database/notices.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
-import { alarmJson, alarmShown } from './alarms.ts';
 import { type Command, type Installation, moment, momentOrNull } from './command.ts';
 import { freezeText, signerState } from './payout-freeze.ts';
 import { addressText, readPlaces } from './show-link.ts';

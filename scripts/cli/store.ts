@@ -1,7 +1,7 @@
 /** Adds a store: one merchant account with its own keys, endpoints and policy. */
+import { storeJson } from '../../src/acts/store-decisions.ts';
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
 import { type Command, operatorAct, reasonOption } from './command.ts';
-import { storeJson } from './lists.ts';
 
 export const storeAdd: Command = {
   name: 'store add',

@@ -53,7 +53,7 @@ export const sweep: Command = {
   run: (input, installation) =>
     withPlans(input, installation, async (plans) => {
       const json = plans.map(planJson);
-      const lines = plans.flatMap(planLines);
+      const lines = json.flatMap(planLines);
       const isBad = plans.some(({ plan }) => plan instanceof Fault);
       if (input.options['dry-run'] === true) return { json, lines, isBad };
       const isEmpty = plans.every(({ plan }) => plan instanceof Fault || plan.sweeps.length === 0);
@@ -125,15 +125,12 @@ const leftTexts: Readonly<Record<LeftReason, string>> = {
 /** Returns a plan for programs, with amounts and addresses as text. */
 function planJson({ network, plan }: Pick<Planned, 'network' | 'plan'>) {
   if (plan instanceof Fault) return { network: network.key, problem: { code: plan.code, message: plan.message } };
-  return { network: network.key, ...planTexts(network, plan) };
-}
-
-function planTexts(network: NetworkConfig, plan: SweepPlan) {
   const { format } = chains[network.family].address;
   const amount = (asset: Currency | 'native', units: bigint) => coinText([network], network.key, asset, units);
   const totals = new Map<Currency, bigint>();
   for (const { sweep } of plan.sweeps) totals.set(sweep.currency, (totals.get(sweep.currency) ?? 0n) + unitsOf(sweep));
   return {
+    network: network.key,
     treasury: format(plan.treasury),
     sweeps: plan.sweeps.map(({ sweep, group, costUnits, sharePpm, before }) => ({
       id: sweep.id,
@@ -159,12 +156,13 @@ function planTexts(network: NetworkConfig, plan: SweepPlan) {
 }
 
 /** Returns a plan as lines for people. */
-function planLines({ network, plan }: Planned): string[] {
-  if (plan instanceof Fault) return [`${network.key}: ${plan.message}`];
-  const { treasury, sweeps, left, total, total_likely_cost: cost } = planTexts(network, plan);
+function planLines(planned: ReturnType<typeof planJson>): string[] {
+  const { network } = planned;
+  if ('problem' in planned) return [`${network}: ${planned.problem.message}`];
+  const { treasury, sweeps, left, total, total_likely_cost: cost } = planned;
   const shown = ['amount', 'from', 'likely_cost', 'cost_share'] as const;
   return [
-    `${network.key} to the treasury ${treasury}`,
+    `${network} to the treasury ${treasury}`,
     ...(sweeps.length === 0
       ? ['nothing to sweep']
       : [...listLines(sweeps, shown), `total: ${total} in ${sweeps.length} sweep(s), for about ${cost}`]),

@@ -1,7 +1,7 @@
 /** Acts of an operator on an alarm. */
 import { severityOf } from '../core/notice.ts';
 import { ALARM_NOTE_CHARS_MAX, type Alarm } from '../database/alarms.ts';
-import { defineAct, refuse, say } from './act.ts';
+import { defineAct, refuse, say, textOf } from './act.ts';
 
 const ALARMS_READ_MAX = 10_000;
 
@@ -58,3 +58,30 @@ export const acknowledgeAlarm = defineAct({
     return { said: say(said, { ...values, person: now.acknowledgedBy ?? '' }), json: { outcome } };
   },
 });
+
+const timeText = (ms: number | null): string | null => (ms === null ? null : textOf({ atMs: ms }));
+
+/** Returns an alarm for programs. `state`: `open` or `ended`; `event` or `resolved` for one that reports an event. */
+export const alarmJson = (alarm: Alarm) => ({
+  id: nameOf(alarm),
+  at: textOf({ atMs: alarm.atMs }),
+  code: alarm.code,
+  message: alarm.message,
+  network: alarm.network,
+  session: alarm.sessionId,
+  key: alarm.key,
+  state: stateOf(alarm),
+  ended_at: timeText(alarm.endedAtMs),
+  acknowledged_at: timeText(alarm.acknowledgedAtMs),
+  acknowledged_by: alarm.acknowledgedBy,
+  acknowledged_note: alarm.acknowledgedNote,
+});
+
+export const alarmShown = ['at', 'id', 'code', 'state', 'message', 'acknowledged_by', 'acknowledged_note'] as const;
+
+function stateOf({ key, endedAtMs }: Alarm): 'open' | 'ended' | 'event' | 'resolved' {
+  if (endedAtMs === null) return key === null ? 'event' : 'open';
+  return key === null ? 'resolved' : 'ended';
+}
+
+export const isOpen = (alarm: Alarm): boolean => stateOf(alarm) === 'open';

@@ -1,5 +1,5 @@
 /** Decisions about held money: it is accepted, or returned as a payout of its own. */
-import { type HeldPart, openPar } from '../core/held-money.ts';
+import { type HeldKind, type HeldPart, openPar } from '../core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, shownUnits } from '../core/money.ts';
 import { type Currency, currencies, type NetworkKey } from '../core/transfer.ts';
 import type { AcceptHeldOutcome, HeldMoney, HeldSession, ReturnHeldOutcome } from '../database/held-money.ts';
@@ -14,6 +14,7 @@ import {
   refuse,
   type Sentence,
   say,
+  textOf,
 } from './act.ts';
 import {
   ADDRESS_CHARS_MAX,
@@ -27,12 +28,46 @@ import {
   titleOf,
 } from './refund-words.ts';
 
-const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
+export const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
 const coins = (par: bigint): string => shownUnits(par, PAR_DECIMALS);
 
 /** Returns what is still to be decided about; if nothing is, what was. */
 export const heldAmount = (held: HeldMoney): string =>
   `${coins(held.state === 'open' ? openPar(held) : held.settledPar)} ${held.currency}`;
+
+export const meanings: Readonly<Record<HeldKind, string>> = {
+  late: 'came after the deadline, or after a cancel',
+  short: 'the session ended with too little',
+  surplus: 'more than was due',
+  wrong_token: 'in a coin that the session does not take',
+};
+
+/** Returns what becomes of held money, with its returns. */
+export function heldState({ state, returns }: HeldMoney): string {
+  if (state !== 'gone') return state;
+  if (returns.some(({ status }) => status === 'pending' || status === 'processing')) return 'returning';
+  return returns.some(({ status }) => status === 'completed') ? 'returned' : state;
+}
+
+/** Returns held money for programs. */
+export const heldJson = (held: HeldMoney) => ({
+  id: held.id,
+  kind: held.kind,
+  state: heldState(held),
+  amount: parText(openPar(held)),
+  currency: held.currency,
+  settled: parText(held.settledPar),
+  session: held.sessionId,
+  order: held.orderId,
+  store: held.storeId,
+  mode: held.mode,
+  since: textOf({ atMs: held.openedAtMs }),
+  settled_at: held.settledAtMs === null ? null : textOf({ atMs: held.settledAtMs }),
+});
+
+/** Returns the commands that decide about held money. */
+export const heldAdvice = (id: string): string =>
+  `\`quayside held accept ${id} --reason …\`, or \`quayside held return ${id} --to ADDRESS --reason …\``;
 
 const heldField = { label: say('Held'), help: 'its id', isArgument: true } as const satisfies Field;
 

@@ -1,7 +1,7 @@
 /** Whether a store may work: what the operator decides about it. */
-import type { MerchantStore } from '../database/stores.ts';
-import { defineAct, type Fact, oneOf, refuse, say } from './act.ts';
-import { unknownStore } from './stores.ts';
+import { CHANNEL_TYPE, type MerchantStore } from '../database/stores.ts';
+import { defineAct, type Fact, oneOf, refuse, say, textOf } from './act.ts';
+import { settingsJson, unknownStore } from './stores.ts';
 
 export const storeDecisions = ['approve', 'refuse', 'suspend', 'resume'] as const;
 export type StoreDecision = (typeof storeDecisions)[number];
@@ -111,3 +111,20 @@ export const decideStore = defineAct({
 /** Returns whether a store works, in one word. */
 export const stateOf = ({ suspension, refusal, status }: MerchantStore): string =>
   suspension ? 'suspended' : refusal ? 'refused' : status;
+
+/** Returns a store for programs. */
+export const storeJson = (store: MerchantStore) => ({
+  id: store.id,
+  name: store.name,
+  status: stateOf(store),
+  channel_type: CHANNEL_TYPE,
+  ...(store.suspension && {
+    suspended_at: textOf({ atMs: store.suspension.atMs }),
+    suspended_because: store.suspension.because,
+  }),
+  ...(store.refusal && { refused_at: textOf({ atMs: store.refusal.atMs }), refused_because: store.refusal.because }),
+  settlement_currency: store.settings.settlementCurrency,
+  late_policy: store.settings.latePolicy,
+  ...settingsJson(store.settings),
+  created_at: textOf({ atMs: store.createdAtMs }),
+});

@@ -69,7 +69,7 @@ async function restoreAndCheck({ config, env, clock }: Parts, startedMs: number)
   if (backup.standby === null) {
     throw permanent(
       'standby_not_configured',
-      'no command is configured that restores the standby’s copy: set `backup.standby` (docs/scale.md), then run `quayside standby check`',
+      'no command is configured that restores the standby’s copy: set `backup.standby` (docs/scale.md), then run `quayside doctor`',
     );
   }
   const { freeBytes, usedBytes } = await readRoom(dataDir);

@@ -37,17 +37,7 @@ test('every command is known here, as one that an act makes or one that records 
   const others = [
     ...['payout reconcile', 'sweep', 'address-pool import', 'status', 'show', 'alarm list', 'store list', 'key list'],
     ...['pay', 'held list', 'webhook list', 'webhook test', 'refund list', 'payout list', 'export', 'ledger verify'],
-    ...[
-      'audit list',
-      'drill',
-      'restore',
-      'address-pool derive',
-      'doctor',
-      'network check',
-      'network sync',
-      'tron-ws',
-      'standby check',
-    ],
+    ...['audit list', 'drill', 'restore', 'address-pool derive', 'doctor', 'network check', 'network sync', 'tron-ws'],
     ...['approve', 'init', 'freeze', 'thaw', 'policy'],
   ];
   const acts = [

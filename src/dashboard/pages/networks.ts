@@ -1,4 +1,5 @@
-/** Networks, for the operator: how far each is read, why one stops, and the command that says what to do. */
+/** Networks, for the operator: how far each is read, why one stops, and what to do. */
+import { adviceOn } from '../../acts/networks.ts';
 import { type NetworkStatus, staleSinceMs, unseenSinceMs, whyUnfollowed } from '../../database/networks.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list } from '../../web/list.ts';
@@ -77,10 +78,10 @@ export async function networksList({ database, config }: DashboardDeps, visit: V
       ],
       [
         'Reason',
-        ({ network, why, gaps }) =>
+        ({ network, status, why, gaps }) =>
           why === null && gaps.length === 0
             ? '–'
-            : html`${why && html`${english(why.message)}. <code data-copy>quayside show ${network.key}</code> says what to do.`}${gaps.map(({ from, to, because }) => html`<p class="hint">Skipped ${from} to ${to}: ${because}</p>`)}`,
+            : html`${why && html`${english(`${why.message}. ${adviceOn(network.key, status) ?? `\`quayside show ${network.key}\` says what to do`}`)}.`}${gaps.map(({ from, to, because }) => html`<p class="hint">Skipped ${from} to ${to}: ${because}</p>`)}`,
       ],
     ],
     rows: await Promise.all(rows),
