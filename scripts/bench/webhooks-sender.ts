@@ -23,7 +23,7 @@ async function dispatch(file: string, names: string): Promise<void> {
     bytesMax: null,
   });
   const guard = createUrlGuard(['127.0.0.0/8'], createResolver({ servers: [names] }));
-  await database.sending.endLeases();
+  await database.sending.endLeases('bench');
   const config = {
     allowCidrs: [],
     timeoutMs: 30_000,
@@ -31,7 +31,7 @@ async function dispatch(file: string, names: string): Promise<void> {
     perEndpointMax: PER_ENDPOINT_MAX,
     retryDelaysS: [120, 240],
   };
-  startDispatcher({ database, config, clock: systemClock, log: openLog('bench', 'silent'), guard });
+  startDispatcher({ database, config, holder: 'bench', clock: systemClock, log: openLog('bench', 'silent'), guard });
 }
 
 async function raw(url: string, count: number, concurrent: number, body: string): Promise<void> {

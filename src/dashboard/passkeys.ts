@@ -4,9 +4,10 @@
  * verifies its user (by a PIN or a finger) each time, so a passkey is two factors in one. It tells nothing about its
  * maker, and no certificate is asked for.
  */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Passkey } from '../database/column-values.ts';
+import type { Database } from '../database/database.ts';
 import type { Person, UsedFactor } from '../database/people.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
@@ -18,14 +19,14 @@ const TIMEOUT_MS = 5 * 60_000;
 /** The specification allows 1023 bytes for a credential's id. */
 const ID_CHARS_MAX = 1_364;
 const CHALLENGE_MS = 10 * 60_000;
-const KEY_BYTES = 32;
 const RANDOM_BYTES = 16;
 const TIME_BYTES = 8;
-const PROOF_BYTES = 32;
+const PROOF_BYTES = 16;
 
 /** A passkey whose signature was right. */
 export type UsedPasskey = Readonly<{ person: Person; factor: Extract<UsedFactor, { passkeyId: string }> }>;
 
+type SignIns = Database['signIns'];
 type Found = Readonly<{ passkey: Passkey; person: Person }>;
 
 export type Passkeys = Readonly<{
@@ -42,9 +43,9 @@ export type Passkeys = Readonly<{
 }>;
 
 /** @param url the dashboard's address in browsers */
-export function createPasskeys(url: string, clock: Pick<Clock, 'nowMs'>): Passkeys {
+export function createPasskeys(url: string, clock: Pick<Clock, 'nowMs'>, signIns: SignIns): Passkeys {
   const { hostname, origin, protocol } = new URL(url);
-  const challenges = createChallenges(clock);
+  const challenges = createChallenges(clock, signIns);
   const expected = { expectedOrigin: origin, expectedRPID: hostname, requireUserVerification: true };
   return {
     // Browsers know no passkeys at IP addresses, and none over plain HTTP but on this very machine.
@@ -79,7 +80,7 @@ export function createPasskeys(url: string, clock: Pick<Clock, 'nowMs'>): Passke
         },
         supportedAlgorithmIDs: ALGORITHMS,
       });
-      if (!checked?.verified || !challenges.use(challenge)) return null;
+      if (!checked?.verified || !(await challenges.use(challenge))) return null;
       const { id, publicKey, counter } = checked.registrationInfo.credential;
       if (id.length > ID_CHARS_MAX) return null;
       return { id, publicKey: Buffer.from(publicKey).toString('base64url'), counter };
@@ -105,7 +106,7 @@ export function createPasskeys(url: string, clock: Pick<Clock, 'nowMs'>): Passke
           counter: 0,
         },
       });
-      if (!checked?.verified || !challenges.use(challenge)) return null;
+      if (!checked?.verified || !(await challenges.use(challenge))) return null;
       return { person, factor: { passkeyId: passkey.id, counter: checked.authenticationInfo.newCounter } };
     },
   };
@@ -144,18 +145,16 @@ type Challenges = Readonly<{
   make(purpose: string): string;
   isGood(challenge: string, purpose: string): boolean;
   /** Uses up a good challenge, whose signature was found right. @returns false when it was used before */
-  use(challenge: string): boolean;
+  use(challenge: string): Promise<boolean>;
 }>;
 
 /**
- * Challenges that a passkey signs. None is stored: each carries its end and a proof of what it was made for, under a
- * key that lives as long as the process. Only those that were used are remembered, until they end.
+ * Challenges that a passkey signs. None is stored: each carries its end and a proof of what it was made for, by the
+ * installation's secret key, so that every server knows it. The database remembers those that were used, until they end.
  */
-function createChallenges(clock: Pick<Clock, 'nowMs'>): Challenges {
-  const key = randomBytes(KEY_BYTES);
-  const used = new Map<string, number>();
+function createChallenges(clock: Pick<Clock, 'nowMs'>, signIns: SignIns): Challenges {
   const proofOf = (start: Buffer, purpose: string): Buffer =>
-    createHmac('sha256', key).update(start).update(purpose).digest();
+    Buffer.from(signIns.challengeProof(`${start.toString('hex')} ${purpose}`), 'hex');
   return {
     make(purpose) {
       const start = Buffer.alloc(TIME_BYTES + RANDOM_BYTES);
@@ -170,17 +169,11 @@ function createChallenges(clock: Pick<Clock, 'nowMs'>): Challenges {
       const isOurs = timingSafeEqual(bytes.subarray(start.length), proofOf(start, purpose));
       // Spelled as we spelled it, so that it cannot be used again in another spelling.
       const isSpelled = bytes.toString('base64url') === challenge;
-      return isOurs && isSpelled && Number(start.readBigUInt64BE()) > clock.nowMs() && !used.has(challenge);
+      return isOurs && isSpelled && Number(start.readBigUInt64BE()) > clock.nowMs();
     },
     use(challenge) {
       const nowMs = clock.nowMs();
-      for (const [one, untilMs] of used) {
-        if (untilMs > nowMs) break;
-        used.delete(one);
-      }
-      if (used.has(challenge)) return false;
-      used.set(challenge, nowMs + CHALLENGE_MS);
-      return true;
+      return signIns.useChallenge(challenge, { nowMs, keepUntilMs: nowMs + CHALLENGE_MS });
     },
   };
 }

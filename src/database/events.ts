@@ -94,7 +94,7 @@ export function createOutbox(db: Db, refreshDue: RefreshDue): Outbox {
         if (!receives(endpoint, type)) continue;
         await insertDelivery({
           ...{ id: `dlv_${sortableId(nowMs, eventId + endpoint.id)}`, eventId, endpointId: endpoint.id, sessionId },
-          ...{ state: 'waiting', attempts: 0, dueAtMs: nowMs, leaseUntilMs: null },
+          ...{ state: 'waiting', attempts: 0, dueAtMs: nowMs, leaseUntilMs: null, leaseHolder: null },
           ...{ lastStatus: null, lastError: null, createdAtMs: nowMs },
         });
         await refreshDue(endpoint.id);

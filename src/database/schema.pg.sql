@@ -314,6 +314,7 @@ CREATE TABLE deliveries (
   attempts BIGINT NOT NULL CHECK (attempts >= 0),
   due_at_ms BIGINT,
   lease_until_ms BIGINT,
+  lease_holder TEXT COLLATE "C",
   last_status BIGINT,
   last_error TEXT COLLATE "C",
   created_at_ms BIGINT NOT NULL,

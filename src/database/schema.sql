@@ -371,6 +371,7 @@ CREATE TABLE deliveries (
   attempts INTEGER NOT NULL CHECK (attempts >= 0), -- of the current schedule: a resend starts a new one
   due_at_ms INTEGER,
   lease_until_ms INTEGER, -- while it is being sent
+  lease_holder TEXT, -- the sender that has, or had, the lease
   last_status INTEGER,
   last_error TEXT,
   created_at_ms INTEGER NOT NULL,

@@ -205,7 +205,7 @@ const HEX_DIGITS = 32;
 
 export function createTokens(secretKey: Uint8Array) {
   const key = createSecretKey(createHmac('sha256', secretKey).update('tokens in links v1').digest());
-  const of = (kind: 'payer' | 'refund claim', id: string): string =>
+  const of = (kind: 'payer' | 'refund claim' | 'challenge', id: string): string =>
     createHmac('sha256', key).update(`${kind} ${id}`).digest('hex').slice(0, HEX_DIGITS);
   return {
     of,

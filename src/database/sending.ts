@@ -41,6 +41,8 @@ export type ClaimedDelivery = SecretPair &
   }>;
 
 type Claim = Readonly<{
+  /** The sender: see `lib/holder.ts`. */
+  holder: string;
   nowMs: number;
   leaseMs: number;
   limit: number;
@@ -114,7 +116,7 @@ function prepareChoosing({ client }: Db) {
      WHERE d.endpoint_id = :endpointId AND d.due_at_ms <= :nowMs AND d.lease_until_ms IS NULL
      ORDER BY d.due_at_ms, d.event_id LIMIT :limit`,
   );
-  return async ({ nowMs, limit, unprovenMax, places }: Omit<Claim, 'leaseMs'>): Promise<Found[]> => {
+  return async ({ nowMs, limit, unprovenMax, places }: Omit<Claim, 'leaseMs' | 'holder'>): Promise<Found[]> => {
     const found: Found[] = [];
     for (const isUnproven of [true, false]) {
       const endpoints = ((await dueEndpoints.all({ isUnproven: Number(isUnproven), nowMs })) as EndpointRow[])
@@ -173,11 +175,14 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
   const choose = prepareChoosing(db);
   const open = prepareOpening(db, secrets);
   const lease = client.prepare(
-    `UPDATE deliveries SET lease_until_ms = :leaseUntilMs
+    `UPDATE deliveries SET lease_until_ms = :leaseUntilMs, lease_holder = :holder
      WHERE id = :id AND due_at_ms <= :nowMs AND lease_until_ms IS NULL`,
   );
   const expired = client.prepare(
     `SELECT id, endpoint_id AS "endpointId" FROM deliveries WHERE lease_until_ms <= :nowMs`,
+  );
+  const leased = client.prepare(
+    `SELECT id, endpoint_id AS "endpointId" FROM deliveries WHERE lease_until_ms IS NOT NULL AND lease_holder = :holder`,
   );
   const release = client.prepare(
     'UPDATE deliveries SET lease_until_ms = NULL WHERE id = :id AND lease_until_ms <= :untilMs',
@@ -194,7 +199,7 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
      * Leases deliveries that are due. Of one endpoint and session, the older event comes before the newer one.
      * Deliveries whose lease has run out are due again.
      */
-    async claim({ leaseMs, ...limits }: Claim): Promise<readonly ClaimedDelivery[]> {
+    async claim({ leaseMs, holder, ...limits }: Claim): Promise<readonly ClaimedDelivery[]> {
       const { nowMs } = limits;
       const leaseUntilMs = nowMs + leaseMs;
       const over = await db.read(async () => (await expired.all({ nowMs })) as Lease[]);
@@ -205,23 +210,22 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
       const leasing = async () => {
         const taken = await filterInOrder(
           found,
-          async ({ id }) => (await lease.run({ id, leaseUntilMs, nowMs })).changes === 1,
+          async ({ id }) => (await lease.run({ id, leaseUntilMs, holder, nowMs })).changes === 1,
         );
         for (const endpointId of new Set(taken.map(({ endpoint }) => endpoint.id))) await refreshDue(endpointId);
         return taken;
       };
-      const leased = await db.write(leasing, { isGrouped: true });
-      return db.read(() => open(leased, leaseUntilMs));
+      const taken = await db.write(leasing, { isGrouped: true });
+      return db.read(() => open(taken, leaseUntilMs));
     },
     /** Ends leases that were not used: what they hold is due as before. */
     async release(leases: readonly (Lease & Readonly<{ leaseUntilMs: number }>)[]): Promise<void> {
       const untilMs = Math.max(...leases.map(({ leaseUntilMs }) => leaseUntilMs));
       await db.write(() => releaseAll(leases, untilMs), { isGrouped: true });
     },
-    /** Ends all leases: what a sender that has ended had under way is due at once. */
-    async endLeases(): Promise<void> {
-      const untilMs = Number.MAX_SAFE_INTEGER;
-      await db.write(async () => await releaseAll((await expired.all({ nowMs: untilMs })) as Lease[], untilMs));
+    /** Ends all leases of a sender that has ended: what it had under way is due at once. */
+    async endLeases(holder: string): Promise<void> {
+      await db.write(async () => releaseAll((await leased.all({ holder })) as Lease[], Number.MAX_SAFE_INTEGER));
     },
   };
 }

@@ -21,7 +21,8 @@ import {
   type WebSession,
   type WebSessionLimits,
 } from './people.ts';
-import type { Vault } from './sealing.ts';
+import type { Replays } from './replays.ts';
+import type { Tokens, Vault } from './sealing.ts';
 import { people, webSessions } from './tables.ts';
 
 /** A person's sessions beyond this many end, the oldest first. */
@@ -33,7 +34,13 @@ const SEEN_EVERY_MS = 60_000;
 const noFailures = { failures: 0, lockedUntilMs: 0 };
 const noFactor = { totpSecret: null, totpStep: 0, recoveryHashes: [] };
 
-type Parts = Readonly<{ vault: Vault; recordAct: RecordAct; raiseAlarm: RaiseAlarm }>;
+type Parts = Readonly<{
+  vault: Vault;
+  tokens: Tokens;
+  replays: Replays;
+  recordAct: RecordAct;
+  raiseAlarm: RaiseAlarm;
+}>;
 type Session = Pick<WebSession, 'personId' | 'formToken'>;
 /** A link with which a person who proved who they are replaces what they sign in with. `address`: of the request. */
 type OwnLink = NewLink & Pick<WebSession, 'personId' | 'address'>;
@@ -64,6 +71,12 @@ export const signInCommands = (db: Db, parts: Parts) => ({
   ...attemptCommands(db, parts),
   ...passkeyCommands(db, parts),
   ...webSessionCommands(db, parts),
+  /** Returns the proof of a text in a challenge, in hexadecimal digits: the same on every machine. */
+  challengeProof: (text: string): string => parts.tokens.of('challenge', text),
+  /** Uses up a challenge. @returns false when it was used before */
+  async useChallenge(challenge: string, times: Readonly<{ nowMs: number; keepUntilMs: number }>): Promise<boolean> {
+    return db.write(() => parts.replays.useNonce({ keyId: 'challenge', nonce: challenge, ...times }));
+  },
 });
 
 async function setLink(db: Pick<Db, 'orm'>, personId: string, { hash, salt, expiresAtMs }: NewLink): Promise<void> {

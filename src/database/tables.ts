@@ -301,6 +301,7 @@ export const deliveries = sqliteTable('deliveries', {
   attempts: integer().notNull(),
   dueAtMs: integer(),
   leaseUntilMs: integer(),
+  leaseHolder: text(),
   lastStatus: integer(),
   lastError: text(),
   createdAtMs: integer().notNull(),

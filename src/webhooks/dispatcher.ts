@@ -89,6 +89,8 @@ export type WebhookSettings = Readonly<{
 export type DispatcherOptions = Readonly<{
   database: DeliveryDatabase;
   config: WebhookSettings;
+  /** The name of this sender: see `lib/holder.ts`. */
+  holder: string;
   clock: Clock;
   log: Log;
   guard?: UrlGuard;
@@ -101,6 +103,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const {
     database,
     config,
+    holder,
     clock,
     log,
     guard = createUrlGuard(options.config.allowCidrs),
@@ -141,7 +144,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const unproven = [...queues.values()].filter(({ isUnproven }) => isUnproven);
     const unprovenMax = Math.max(0, UNPROVEN_MAX - unproven.length);
     const limits = { limit: Math.min(free, CLAIM_MAX), unprovenMax, places };
-    return database.sending.claim({ nowMs: clock.nowMs(), leaseMs, ...limits });
+    return database.sending.claim({ holder, nowMs: clock.nowMs(), leaseMs, ...limits });
   }
 
   function wake(): void {

@@ -14,6 +14,7 @@ import { type DeliveryDatabase, openDeliveryDatabase } from '../database/deliver
 import { systemClock } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import { giveSignsOfLife } from '../lib/heartbeat.ts';
+import { holderOf } from '../lib/holder.ts';
 import { openLog } from '../lib/log.ts';
 import { awaitStart } from '../lib/start-signal.ts';
 import { startDispatcher } from './dispatcher.ts';
@@ -35,10 +36,12 @@ let log = openLog('webhooks', 'info');
 /** Sends and reports until the signal aborts; what is under way then has a moment to end. */
 async function send(config: Config, database: DeliveryDatabase, signal: AbortSignal): Promise<void> {
   const startedAtMs = clock.nowMs();
-  // There is one sender: the supervisor has seen the one before end, whatever it had under way.
-  await database.sending.endLeases();
+  const holder = holderOf(config.dataDir, 'webhooks');
+  // The supervisor has seen the one before end, whatever it had under way. Those of other machines go on.
+  await database.sending.endLeases(holder);
   const dispatcher = startDispatcher({
     database,
+    holder,
     config: { ...attemptLimits, perEndpointMax: PER_ENDPOINT_MAX, ...config.webhooks },
     clock,
     log,

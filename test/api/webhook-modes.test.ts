@@ -62,7 +62,12 @@ test('play money never makes an authentic `payment.completed` of the live handle
   await api.chain('ethereum').confirm(block);
   const log = openLog('test', 'silent');
   const clock = { nowMs: api.clock.nowMs, sleep: systemClock.sleep };
-  const dispatcher = startDispatcher({ database: api.database(), config: { ...webhookConfig }, clock, log });
+  const dispatcher = startDispatcher({
+    ...{ database: api.database(), holder: 'one' },
+    config: { ...webhookConfig },
+    clock,
+    log,
+  });
   await until('the forged event arrives', async () => handler.received.length === 1);
   await dispatcher.stop();
 

@@ -221,7 +221,7 @@ test('browsers know passkeys on https and on localhost, and on no IP address', (
     ['http://127.0.0.1:8421', false],
     ['http://shop.lan', false],
   ] as const) {
-    assert.is(createPasskeys(url, clock).isPossible, isPossible, url);
+    assert.is(createPasskeys(url, clock, null as never).isPossible, isPossible, url);
   }
 });
 

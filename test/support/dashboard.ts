@@ -107,7 +107,7 @@ export async function startDashboard({
         readPools: () => Promise.all(networkOfEachPool(networks).map((one) => readPool(database.addresses, one))),
         readRates: () => [],
       };
-      const passkeys = createPasskeys(url, clock);
+      const passkeys = createPasskeys(url, clock, database.signIns);
       const parts = {
         database,
         config,

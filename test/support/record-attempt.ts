@@ -7,6 +7,7 @@ import type { ClaimedDelivery } from '../../src/database/sending.ts';
 type Sends = Database;
 
 export const LEASE_MS = 60_000;
+export const SENDER = 'webhooks of a test';
 
 /** Leases what is due, without limits unless some are given. */
 export const claimDue = (
@@ -15,7 +16,14 @@ export const claimDue = (
   limits: Readonly<{ limit?: number; perEndpoint?: number }> = {},
 ): Promise<readonly ClaimedDelivery[]> => {
   const { limit = 100, perEndpoint = limit } = limits;
-  return sending.claim({ nowMs, leaseMs: LEASE_MS, limit, unprovenMax: limit, places: () => perEndpoint });
+  return sending.claim({
+    holder: SENDER,
+    nowMs,
+    leaseMs: LEASE_MS,
+    limit,
+    unprovenMax: limit,
+    places: () => perEndpoint,
+  });
 };
 
 /** Records one attempt at a claimed delivery. */

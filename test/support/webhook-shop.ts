@@ -118,7 +118,7 @@ async function openWebhookShop(): Promise<WebhookShop> {
     },
     dispatch(options = {}, config = {}) {
       const log = openLog('test', 'silent');
-      const defaults = { database, clock, log, dice: () => 0.5 };
+      const defaults = { database, holder: 'webhooks of a test', clock, log, dice: () => 0.5 };
       const dispatcher = startDispatcher({ ...defaults, ...options, config: { ...webhookConfig, ...config } });
       dispatchers.push(dispatcher);
       return dispatcher;

@@ -13,4 +13,5 @@ import { webhookConfig } from '../support/webhook-shop.ts';
 const opened: Database = connectTo(process.argv[2] ?? '');
 const sending = { ...opened.sending, record: async () => void process.kill(process.pid, 'SIGKILL') };
 const database = { ...opened, sending };
-startDispatcher({ database, config: webhookConfig, clock: systemClock, log: openLog('dying', 'silent') });
+const log = openLog('dying', 'silent');
+startDispatcher({ database, holder: 'dying', config: webhookConfig, clock: systemClock, log });

@@ -3,7 +3,7 @@ import type { Verdict } from '../../../src/core/delivery.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { DeliveryCursor, DeliverySearch } from '../../../src/database/deliveries.ts';
 import type { ClaimedDelivery } from '../../../src/database/sending.ts';
-import { claimDue, LEASE_MS, recordAttempt } from '../../support/record-attempt.ts';
+import { claimDue, LEASE_MS, recordAttempt, SENDER } from '../../support/record-attempt.ts';
 import {
   addressOf,
   cancelNew,
@@ -163,7 +163,9 @@ test('a lease that runs out makes its delivery due again, and its late result ch
     ],
     'both attempts are kept',
   );
-  await database.sending.endLeases();
+  await database.sending.endLeases('another');
+  assert.equal(await claimAll(database, T0_MS + 120_000), [], 'another machine’s sender goes on');
+  await database.sending.endLeases(SENDER);
   assert.is((await claimAll(database, T0_MS + 120_000)).length, 1, 'a sender that starts has nothing under way');
   other.close();
 });
@@ -331,7 +333,7 @@ test('an endpoint that sessions name is unproven until it answers, and each afte
   };
   assert.is(await one(T0_MS, 500), true, 'a new one');
   for (let n = 0; n < 5; n++) assert.is(await one(T0_MS, null), false);
-  const limits = { nowMs: T0_MS + 1_000, leaseMs: 1_000, limit: 9, places: () => 9 };
+  const limits = { holder: SENDER, nowMs: T0_MS + 1_000, leaseMs: 1_000, limit: 9, places: () => 9 };
   assert.equal(await database.sending.claim({ ...limits, unprovenMax: 0 }), [], 'no place for what does not answer');
   let nowMs = T0_MS;
   for (const pauseMs of [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 32_000]) {
