@@ -31,7 +31,7 @@ export const status: Command = {
   options: {},
   needsSandbox: true,
   async run(_input, installation) {
-    const read = [serverPart, networksPart, poolsPart, ratesPart, paymentsPart, payoutsPart, carePart];
+    const read = [serverPart, networksPart, poolsPart, ratesPart, paymentsPart, payoutsPart, leasesPart, carePart];
     const parts = await Promise.all([...read, alarmsPart].map((part) => part(installation)));
     return {
       json: Object.assign({}, ...parts.map(({ json }) => json)),
@@ -173,6 +173,21 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
 }
 
 const walletShown = ['network', 'wallet', 'address', 'holds', 'low', 'unread_minutes'] as const;
+
+/** Who does each job that one process does at a time; said to people where several machines may do it. */
+async function leasesPart({ config, database }: Installation): Promise<Part> {
+  const leases = (await database.leases.list()).map(({ name, holder, fence, isHeld, ageMs }) => ({
+    ...{ job: name, holder: isHeld ? holder : null, fence, for_s: Math.floor(ageMs / 1000), last_holder: holder },
+  }));
+  const shown = leases.map(({ holder, last_holder, ...lease }) => ({
+    ...{ ...lease, holder: holder ?? `NOBODY (last: ${last_holder})` },
+  }));
+  const isOnServer = config.databaseUrl !== null && leases.length > 0;
+  return {
+    json: { leases },
+    lines: isOnServer ? ['', ...listLines(shown, ['job', 'fence', 'for_s', 'holder']), ''] : [],
+  };
+}
 
 /** The last comparison, the targets of notices, the last proved backup, and unsafe settings. */
 async function carePart({ config, database }: Installation): Promise<Part> {

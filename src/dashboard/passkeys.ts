@@ -150,7 +150,7 @@ type Challenges = Readonly<{
 
 /**
  * Challenges that a passkey signs. None is stored: each carries its end and a proof of what it was made for, by the
- * installation's secret key, so that every server knows it. The database remembers those that were used, until they end.
+ * installation's secret key, so that every server knows it. The database remembers used ones until they end.
  */
 function createChallenges(clock: Pick<Clock, 'nowMs'>, signIns: SignIns): Challenges {
   const proofOf = (start: Buffer, purpose: string): Buffer =>
