@@ -67,7 +67,6 @@ const operatorPages = [
   ['/operator/money', 'Money out', 'wallet'],
   ['/operator/stores', 'Stores and people', 'store'],
   ['/operator/audit', 'Audit log', 'list'],
-  ['/operator/system', 'System', 'gear'],
 ] as const satisfies readonly (readonly [string, string, Icon])[];
 
 const link = (href: string, text: string, path: string, name: Icon): Html =>

@@ -14,13 +14,11 @@ import { operatorPage } from './pages/operator.ts';
 import { overviewPage } from './pages/overview.ts';
 import { paymentPages } from './pages/payment.ts';
 import { paymentsPages } from './pages/payments.ts';
-import { payoutPage } from './pages/payout.ts';
 import { refundPages } from './pages/refund.ts';
 import { newRefundPages } from './pages/refund-new.ts';
 import { refundsPages } from './pages/refunds.ts';
 import { storePages } from './pages/store.ts';
 import { operatorStorePages } from './pages/stores.ts';
-import { systemPage } from './pages/system.ts';
 import { webhooksPages } from './pages/webhooks.ts';
 
 /** Returns the pages. Each says what it needs; a test tries every page as everybody. */
@@ -42,8 +40,6 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     auditPage(deps),
     ...operatorStorePages(deps),
     ...moneyOutPages(deps),
-    payoutPage(deps),
-    systemPage(deps),
     ...alarmPages(deps),
   ];
 }

@@ -61,8 +61,6 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /operator/money': ['operator'],
   'post /operator/money/freeze': ['operator'],
   'post /operator/money/thaw': ['operator'],
-  'get /operator/payouts/:payout': ['operator'],
-  'get /operator/system': ['operator'],
   'get /operator/alarms': ['operator'],
   'post /operator/notices': ['operator'],
   'post /operator/notices/:target/prove': ['operator'],

@@ -215,7 +215,7 @@ test('an address survives the sign-in, and a session that has ended is said; no 
 test('what is not there is said with the menu, to whoever is signed in', () =>
   withDashboard(async (dashboard) => {
     const ada = await dashboard.person('Ada', operator);
-    for (const path of ['/nothing', '/s/mer_none/test/overview', '/operator/payouts/none']) {
+    for (const path of ['/nothing', '/s/mer_none/test/overview', '/operator/none']) {
       const { status, text } = await ada.get(path);
       assert.is(status, 404, path);
       assert.match(text, 'There is no such page');

@@ -135,7 +135,7 @@ test('a refund above the signer’s cap is paid once an approver’s signature i
   const { id, payee } = await shop.refund(session, '600.00');
   await shop.untilWaiting('signer_refused_approval');
   const [payout] = await quayside.cli('payout', 'list');
-  await untilShown(page, `/operator/payouts/${payout.id}`, `quayside show ${payout.id} --request`);
+  await untilShown(page, '/operator/money', `quayside show ${payout.id} --request`);
   const [request, approval] = [join(away, 'refund.json'), join(away, 'signed.json')];
   writeFileSync(request, JSON.stringify(await quayside.cli('show', payout.id, '--request')));
   signElsewhere(request, approval);

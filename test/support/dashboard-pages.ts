@@ -159,11 +159,8 @@ const operatorPages = [
   ['overview', '/operator'],
   ['stores', '/operator/stores'],
   ['money-out', '/operator/money'],
-  ['operator-payout', '/operator/payouts/ga_1'],
-  ['operator-sweep', '/operator/payouts/sw_1'],
   ['alarms', '/operator/alarms'],
   ['audit', '/operator/audit'],
-  ['system', '/operator/system'],
   ['missing', '/operator/nothing'],
 ] as const;
 
@@ -264,7 +261,6 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     { name: 'account', path: '/account', cookie: owner.cookie() },
     { name: 'sign-in-to-change', path: '/sign-in?change=yes', cookie: owner.cookie() },
     ...(await answerPages(dashboard, owner, unproved)),
-    { name: 'operator-refund', path: `/operator/payouts/${made.processing}`, cookie: operator.cookie() },
     ...operatorPages.map(([name, path]) => ({
       name,
       path,

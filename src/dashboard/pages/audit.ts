@@ -7,7 +7,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { dayFields, daysOf, type Field, type Listing, showList } from '../listing.ts';
 import type { CommonPage } from '../page.ts';
 import { data, time } from '../show.ts';
-import { NETWORKS_PATH } from './networks.ts';
+import { NETWORKS_PATH } from './operator.ts';
 
 const PATH = '/operator/audit';
 /** So many entries are looked at for each page. */
@@ -56,8 +56,6 @@ const auditList = (deps: DashboardDeps): Listing<null, AuditEntry> => ({
 
 // ── Values as people know them. The stored ones stay as they are. ─────────────────────────────────────────
 
-/** Ids of what is paid out, which have a page each. */
-const PAYOUT = /^(rf|rt|sw|ga|mv)_[\w-]{1,80}$/;
 const STORE = /(\bmer_\w+)/;
 const TIME_NAME = /(at|until|since)_?ms$/i;
 /** The range of numbers that are times: from 1973 to 2286. */
@@ -86,8 +84,6 @@ async function readNames({ database, config }: DashboardDeps, entries: readonly 
     for (const { id, name } of await database.stores.list()) named.set(id, link('/operator/stores', name, id));
   }
   for (const { key } of config.networks) named.set(key, link(NETWORKS_PATH, key, key));
-  const nameOf = (text: string): Html | undefined =>
-    PAYOUT.test(text) ? link(`/operator/payouts/${text}`, text, text) : named.get(text);
   const value = (name: string, one: string | number | boolean | null): Html => {
     const [, , unit = ''] = UNIT.exec(name) ?? [];
     const ms = TIME.test(String(one)) ? Date.parse(String(one)) : TIME_NAME.test(name) ? Number(one) : 0;
@@ -97,10 +93,10 @@ async function readNames({ database, config }: DashboardDeps, entries: readonly 
     if (isCount && /^_?s$/i.test(unit)) return data(`${one} s`);
     if (typeof one !== 'string') return html`${one === null ? '–' : String(one)}`;
     // A role is said with its store: "owner of mer_…".
-    return nameOf(one) ?? html`${one.split(STORE).map((part) => named.get(part) ?? part)}`;
+    return named.get(one) ?? html`${one.split(STORE).map((part) => named.get(part) ?? part)}`;
   };
   return {
-    target: (text: string) => nameOf(text) ?? html`<code class="long">${text}</code>`,
+    target: (text: string) => named.get(text) ?? html`<code class="long">${text}</code>`,
     state: (state: AuditedState) =>
       html`<bdi class="long">${Object.entries(state ?? {}).map(
         ([name, one], at) => html`${at === 0 ? null : ', '}${wordsOf(name)}: ${value(name, one)}`,

@@ -1,37 +1,43 @@
 /**
- * The operator's page of money out: freezes, wallets, what lies on deposit addresses, and payouts.
+ * The operator's page of money out: freezes of one network or of every network and how each ends, wallets, what lies on
+ * deposit addresses, and payouts.
  */
+import { say } from '../../acts/act.ts';
+import { EVERYWHERE, freezeMoneyOut, placeOf, thawMoneyOut } from '../../acts/money-out.ts';
 import { coinText } from '../../chains/coin-text.ts';
 import { chains } from '../../chains/index.ts';
-import type { Asset } from '../../core/ledger.ts';
+import { isPaidBy, isPayback } from '../../core/intent.ts';
+import { type Asset, assetOf, unitsOf } from '../../core/ledger.ts';
 import type { Payout } from '../../core/payout.ts';
 import { delayOf } from '../../core/payout.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { unreadMinutes } from '../../core/wallet-books.ts';
+import type { PayoutEngine } from '../../database/payouts/engines.ts';
+import { type Freeze, needsReconcile } from '../../database/payouts/holds.ts';
+import type { OutgoingRecord } from '../../database/payouts/outgoing.ts';
 import type { WalletBalance } from '../../database/payouts/wallets.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { type Column, list, section } from '../../web/list.ts';
-import { pageWith } from '../act-form.ts';
+import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { type Listing, pageOf, showList } from '../listing.ts';
 import type { Page, Reply, Visit } from '../page.ts';
-import { ago, badge, data, short, shownOnChain, time } from '../show.ts';
+import { ago, badge, data, english, shownOnChain, type Tone, time } from '../show.ts';
 
-import { freezeForms, freezeSection } from './freezes.ts';
-import { amountOf, kinds, stateBadge } from './payout.ts';
-
-export const MONEY_PATH = '/operator/money';
+const MONEY_PATH = '/operator/money';
 const STUCK_MAX = 20;
 
 export const moneyOutPages = (deps: DashboardDeps): readonly Page[] =>
-  pageWith(deps, { path: MONEY_PATH, needs: 'installation:read', answer: (visit) => page(deps, visit) }, freezeForms);
+  pageWith(deps, { path: MONEY_PATH, needs: 'installation:read', answer: (visit) => page(deps, visit) }, [
+    ...[freezing, thawing],
+  ]);
 
 async function page(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
   const all = await showList(payoutList(deps), visit);
   const payouts = section('payouts', all.isFirst ? 'Payouts' : 'Older payouts', all.table, 'plain');
   if (!all.isFirst) return { title: 'Money out', content: payouts };
   const rows = await deps.database.payouts.list({ state: 'stuck', limit: STUCK_MAX });
-  const stuck = list({ caption: 'Stuck payouts', columns: payoutColumns(deps), rows, empty: '' });
+  const stuck = list({ caption: 'Stuck payouts', columns: payoutColumns(deps, visit), rows, empty: '' });
   return {
     title: 'Money out',
     content: html`${await freezeSection(deps, visit)}
@@ -49,30 +55,68 @@ const payoutList = (deps: DashboardDeps): Listing<null, Payout> => ({
     const found = await deps.database.payouts.list({ ...(last && { before: last }), limit: limit + 1 });
     return pageOf(found, limit, ({ id }) => id);
   },
-  columns: () => payoutColumns(deps),
+  columns: (visit) => payoutColumns(deps, visit),
   empty: () => 'Nothing was paid out yet. Refunds, returns and sweeps are listed here with their transactions.',
 });
 
-/** The columns of payouts, with what each waits for. */
-const payoutColumns = (deps: DashboardDeps): readonly Column<Payout>[] => [
+const tones: Readonly<Record<Payout['state'], Tone>> = {
+  waiting: 'wait',
+  sent: 'wait',
+  succeeded: 'good',
+  failed: 'danger',
+  canceled: 'wait',
+  stuck: 'danger',
+};
+
+const kinds: Readonly<Record<Payout['intent']['kind'], string>> = {
+  refund: 'refund',
+  return: 'return of held money',
+  sweep: 'sweep',
+  gas: 'native coin for a sweep',
+};
+
+const amountOf = ({ config }: DashboardDeps, { network, intent }: Payout): string =>
+  coinText(config.networks, network, assetOf(intent), unitsOf(intent));
+
+/** The columns of payouts, with what each waits for. `quayside show` has the attempts of one. */
+const payoutColumns = (deps: DashboardDeps, { words }: Visit<null>): readonly Column<Payout>[] => [
   ['Planned', ({ createdAtMs }) => time(createdAtMs)],
-  [
-    'Payout',
-    ({ id, intent }) =>
-      html`<a href="/operator/payouts/${id}">${short(id)}</a> <span class="hint">${kinds[intent.kind]}</span>`,
-  ],
+  ['Payout', ({ id, intent }) => html`<code class="long">${id}</code> <span class="hint">${kinds[intent.kind]}</span>`],
   ['Network', ({ network }) => data(network)],
   ['Amount', (one) => data(amountOf(deps, one)), 'number lead'],
-  ['State', (one) => stateBadge(one), 'lead'],
-  ['Waits for', (one) => html`<code>${delayOf(one)?.code ?? ''}</code>`],
+  ['State', ({ state }) => badge(state, tones[state]), 'lead'],
+  [
+    'Transaction',
+    ({ network, tx: text }) =>
+      text === null ? '–' : shownOnChain({ config: deps.config, words }, { network, kind: 'tx', text }),
+  ],
+  ['Waits for', waitingOf],
 ];
 
-const addressOf = ({ config }: DashboardDeps, network: NetworkKey, key: string): string => {
+/** Says what a payout waits for, with the command that ends one that does not end by itself. */
+function waitingOf(payout: Payout): Html | null {
+  const { id, intent, wait, state } = payout;
+  const delay = delayOf(payout);
+  const needsApprover = isPayback(intent) && wait?.code === 'signer_refused_approval';
+  const show = html`<p><code data-copy>quayside show ${id} --request</code> writes the file that an approver signs.</p>`;
+  const ends = html`<p><code data-copy>quayside payout resolve ${id} --reason REASON</code> with <code>--paid TRANSACTION</code> or <code>--never</code>, if every node shows that, or with <code>--retry</code>.</p>`;
+  return (
+    delay &&
+    html`<code>${delay.code}</code> ${english(delay.message)}${needsApprover ? show : null}${state === 'stuck' ? ends : null}`
+  );
+}
+
+const addressOf = ({ config }: Pick<DashboardDeps, 'config'>, network: NetworkKey, key: string): string => {
   const family = config.networks.find((one) => one.key === network)?.family;
   return family ? chains[family].address.format(key) : key;
 };
 
-const shownAddress = (deps: DashboardDeps, { words }: Visit<null>, network: NetworkKey, key: string): Html =>
+const shownAddress = (
+  deps: Pick<DashboardDeps, 'config'>,
+  { words }: Pick<Visit<null>, 'words'>,
+  network: NetworkKey,
+  key: string,
+): Html =>
   shownOnChain(
     { config: deps.config, words },
     { network, kind: 'address', text: addressOf(deps, network, key) },
@@ -123,4 +167,89 @@ async function unswept(deps: DashboardDeps, { nowMs, words }: Visit<null>): Prom
     rows: await deps.database.sweeps.listUnswept(),
     empty: 'Nothing that is final lies on deposit addresses.',
   })}<p class="hint"><code>quayside sweep</code> shows what a sweep brings and costs, asks, and makes it.</p>`;
+}
+
+/** Says that the signer itself is frozen, as the engines have last seen it, and what ends that; null if it is not. */
+function signerFrozen(engines: readonly Pick<PayoutEngine, 'signerFreeze'>[]): Html | null {
+  const freeze = engines.flatMap(({ signerFreeze }) => signerFreeze ?? []).at(0);
+  if (!freeze) return null;
+  return html`<p class="message attention">${badge('the signer is frozen', 'danger')} Since ${time(freeze.frozenAtMs)}, by ${data(freeze.frozenBy)}: ${data(freeze.reason)}. It signs nothing on any network until an approver ends that: <code>quayside-signer thaw</code> prints what they are to sign.</p>`;
+}
+
+/** Transfers of a network that are shown. */
+const SHOWN_MAX = 100;
+/** Open refunds that they are compared with, of each state. */
+const COMPARED_MAX = 1_000;
+
+const reason = say('Reason, for the audit log');
+const freezing = formOf(freezeMoneyOut, { path: `${MONEY_PATH}/freeze`, inputs: ['network'] });
+const thawing = formOf(thawMoneyOut, { path: `${MONEY_PATH}/thaw`, inputs: ['network', 'cause'] });
+
+/** Shows what is frozen, and the forms. */
+async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
+  const { database, config } = deps;
+  const freezes = await database.holds.list();
+  const engines = await database.engines.list();
+  const signer = signerFrozen(engines);
+  const waiting = engines.map(
+    ({ network, reason }) =>
+      reason && html`<p>${badge('does not pay now', 'attention')} ${data(network)}: ${english(reason.message)}</p>`,
+  );
+  const text = (freeze: Freeze) =>
+    html`<p>${badge('frozen', 'danger')} ${data(placeOf(freeze))} since ${time(freeze.sinceMs)}, by ${data(freeze.frozenBy)}: ${data(freeze.reason)}</p>`;
+  const thaws = freezes
+    .filter((one) => !needsReconcile(one))
+    .map((freeze) =>
+      thawing.show(visit, {
+        ...{ button: `End the freeze of ${placeOf(freeze)}…`, above: text(freeze), reason },
+        given: { network: freeze.network ?? EVERYWHERE, cause: freeze.code },
+      }),
+    );
+  const own = freezes.filter(needsReconcile);
+  const networks = config.networks.filter(({ key }) => own.some(({ network }) => network === key));
+  const reconciling = await Promise.all(
+    networks.map(async ({ key }) => {
+      const causes = own.filter(({ network }) => network === key).map(text);
+      return html`${causes}${await unexplainedList(deps, visit, key)}<p>Compare it with an explorer; then <code data-copy>quayside payout reconcile ${key} --reason REASON</code> settles what paid a refund, and ends the freeze.</p>`;
+    }),
+  );
+  const networkNames = config.networks.map(({ key }) => [key, null] as const);
+  const freeze = freezing.show(visit, {
+    ...{ button: 'Freeze…', opens: 'Freeze money out', reason },
+    offers: { network: Object.fromEntries([[EVERYWHERE, say('every network')], ...networkNames]) },
+    below: html`<p class="hint">The signer goes on for whoever has its socket. <code data-copy>quayside-signer freeze --reason REASON</code> stops that too.</p>`,
+  });
+  const state = freezes.length > 0 || signer ? null : html`<p>${badge('not frozen', 'good')}</p>`;
+  return section('freeze', 'Freeze', html`${signer}${state}${waiting}${reconciling}${thaws}${freeze}`);
+}
+
+/** Shows what `payout reconcile` shows before it asks the nodes: what left the wallets, and which refund it may be. */
+async function unexplainedList(
+  { config, database }: DashboardDeps,
+  { words }: Visit<null>,
+  network: NetworkKey,
+): Promise<Html | null> {
+  const rows = await database.wallets.listForeign(network, SHOWN_MAX);
+  const states = ['waiting', 'sent', 'stuck'] as const;
+  const pages = states.map((state) => database.payouts.list({ network, state, limit: COMPARED_MAX }));
+  const open = (await Promise.all(pages)).flat();
+  const shownTx = (text: string) => shownOnChain({ config, words }, { network, kind: 'tx', text });
+  const shown = (key: string) => shownAddress({ config }, { words }, network, key);
+  const nonces = (await database.payouts.foreignNonces(network)).map(
+    ({ payer, nextNonce, countedNonce }) =>
+      html`<p>${(countedNonce ?? nextNonce) - nextNonce} transactions of ${shown(payer)} are not known here.</p>`,
+  );
+  const transfers = list<OutgoingRecord>({
+    caption: 'Unexplained',
+    columns: [
+      ['Transaction', ({ tx }) => shownTx(tx)],
+      ['Seen', ({ seenAtMs }) => time(seenAtMs)],
+      ['Amount', ({ currency, units }) => data(coinText(config.networks, network, currency, units)), 'number lead'],
+      ['To', ({ toKey }) => shown(toKey)],
+      ['May be', (one) => data(open.find((payout) => isPaidBy(payout, one))?.id ?? 'not ours')],
+    ],
+    rows,
+    empty: '',
+  });
+  return html`${rows.length === 0 ? null : transfers}${nonces}`;
 }

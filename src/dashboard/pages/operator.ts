@@ -1,14 +1,19 @@
-/** The installation at a glance, for the operator: what needs somebody, money taken, networks. */
+/**
+ * The installation at a glance, for the operator: what needs somebody, networks, backups, deposit address pools and
+ * exchange rates. Settings are in files only: where money comes in is among them.
+ */
+
+import { adviceOn } from '../../acts/networks.ts';
+import type { BlockComparison } from '../../database/blocks.ts';
+import { type NetworkStatus, staleSinceMs, unseenSinceMs, whyUnfollowed } from '../../database/networks.ts';
 import { isInformed } from '../../database/notices.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { figures, list, section } from '../../web/list.ts';
-import type { DashboardDeps } from '../deps.ts';
+import { facts, figures, list, section } from '../../web/list.ts';
+import type { DashboardDeps, PoolShown } from '../deps.ts';
 import type { CommonPage, Visit } from '../page.ts';
-import { badge, time } from '../show.ts';
+import { ago, badge, data, english, type Tone, time } from '../show.ts';
 import { alarmColumns } from './alarms.ts';
-import { NETWORKS_PATH, networksList, unseenNetworks } from './networks.ts';
-import { SYSTEM_PATH } from './system.ts';
 
 export const operatorPage = (deps: DashboardDeps): CommonPage => ({
   method: 'get',
@@ -18,7 +23,10 @@ export const operatorPage = (deps: DashboardDeps): CommonPage => ({
     title: 'Installation',
     content: html`${await numbers(deps, visit)}
 ${section('needs', 'What needs you', await needs(deps, visit))}
-${section('networks', 'Networks', await networksList(deps, visit), 'plain')}`,
+${section('networks', 'Networks', await networksList(deps, visit), 'plain')}
+${section('backups', 'Backups', backups(deps, visit))}
+${section('pools', 'Deposit address pools', await pools(deps), 'plain')}
+${section('rates', 'Exchange rates', rates(deps, visit), 'plain')}`,
   }),
 });
 
@@ -58,7 +66,7 @@ async function needs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
 /** Precautions that are missing, and how to take them. */
 async function missingGuards({ database, readBackups }: DashboardDeps): Promise<readonly Html[]> {
   const isTold = (await database.notices.listTargets()).some(isInformed);
-  const backup = html`${badge('no backup was proved', 'attention')} <code>quayside backup</code> makes one and restores it on trial. <a href="${SYSTEM_PATH}">Backups and proofs</a>`;
+  const backup = html`${badge('no backup was proved', 'attention')} <code>quayside backup</code> makes one and restores it on trial. <a href="#backups">Backups</a>`;
   const notice = html`${badge('nobody is informed about alarms', 'attention')} <a href="/operator/alarms#targets">Add somebody</a>, and type the code that arrives.`;
   return [...(readBackups().proved === null ? [backup] : []), ...(isTold ? [] : [notice])];
 }
@@ -73,4 +81,154 @@ function noStore({ visitor: { person } }: Visit<null>, stores: readonly Merchant
     ? html`<code>quayside user link ${name} --role owner${store}</code> makes you the owner of one.`
     : html`<a href="/stores/new">Make a store</a>`;
   return html`<p class="hint">You belong to no store, so no payment is shown to you. ${next}</p>`;
+}
+
+/** The list of networks, on the page of the installation. */
+export const NETWORKS_PATH = '/operator#networks';
+
+const tones: Readonly<Record<NetworkStatus['state'], Tone>> = {
+  following: 'good',
+  starting: 'wait',
+  behind: 'attention',
+  fault: 'attention',
+  halted: 'danger',
+};
+
+/** Shows a number that a network's node has said, and how old it is where that says nothing about now. */
+function figure({ words, nowMs }: Visit<null>, value: number | null | undefined, status: NetworkStatus | null): Html {
+  if (value == null) return html`–`;
+  const sinceMs = status && staleSinceMs(status, nowMs);
+  if (sinceMs === null) return data(value.toLocaleString('en'));
+  const asOf = sinceMs === 0 ? 'not read' : html`as of ${ago(words, sinceMs, nowMs)}`;
+  return html`${data(value.toLocaleString('en'))} ${badge(asOf, 'attention')}`;
+}
+
+/** Returns the networks that show no payments now, and since when; 0: never. */
+export async function unseenNetworks({ database, config }: DashboardDeps, nowMs: number) {
+  const known = new Map((await database.networks.list()).map((status) => [status.network as string, status]));
+  return config.networks.flatMap(({ key, title, mode }) => {
+    const status = known.get(key);
+    const sinceMs = status ? unseenSinceMs(status, nowMs) : 0;
+    return sinceMs === null ? [] : [{ key, title, mode, sinceMs }];
+  });
+}
+
+/** Lists how far each network is read, and what is wrong with it. */
+async function networksList({ database, config }: DashboardDeps, visit: Visit<null>): Promise<Html> {
+  const { nowMs, words } = visit;
+  const known = new Map((await database.networks.list()).map((status) => [status.network as string, status]));
+  const compared = new Map((await database.blocks.listComparisons()).map((one) => [one.network as string, one]));
+  const rows = config.networks.map(async (network) => {
+    const status = known.get(network.key) ?? null;
+    const gaps = status ? await database.networks.listGaps(network.key) : [];
+    const open = gaps.filter(({ closedAtMs }) => closedAtMs === null);
+    const comparison = compared.get(network.key);
+    return { network, status, gaps: open, comparison, why: whyUnfollowed(status, nowMs) };
+  });
+  return list({
+    caption: 'Networks',
+    columns: [
+      [
+        'Network',
+        ({ network }) => html`${network.title} <code>${network.key}</code><small>${new URL(network.url).host}</small>`,
+        'lead',
+      ],
+      [
+        'State',
+        ({ status, why }) =>
+          !status || why?.code === 'indexer_silent'
+            ? badge('silent', 'danger')
+            : badge(status.state, tones[status.state]),
+        'lead',
+      ],
+      // The head is reported once a second, and the cursor with every block.
+      [
+        'Head of the node',
+        ({ status }) =>
+          figure(visit, status?.headNumber && Math.max(status.headNumber, status.cursor?.number ?? 0), status),
+        'number',
+      ],
+      ['Read to', ({ status }) => figure(visit, status?.cursor?.number, status), 'number'],
+      ['Final to', ({ status }) => figure(visit, status?.floor, status), 'number'],
+      [
+        'Node heard',
+        ({ status }) => (status && status.nodeHeardAtMs > 0 ? ago(words, status.nodeHeardAtMs, nowMs) : html`never`),
+      ],
+      [
+        'Final blocks read again',
+        ({ comparison }) => (comparison ? comparisonText(comparison) : badge('none yet', 'wait')),
+      ],
+      [
+        'Reason',
+        ({ network, status, why, gaps }) =>
+          why === null && gaps.length === 0
+            ? '–'
+            : html`${why && html`${english(`${why.message}. ${adviceOn(network.key, status) ?? `\`quayside show ${network.key}\` says what to do`}`)}.`}${gaps.map(({ from, to, because }) => html`<p class="hint">Skipped ${from} to ${to}: ${because}</p>`)}`,
+      ],
+    ],
+    rows: await Promise.all(rows),
+    empty: 'No network is configured.',
+  });
+}
+
+/** Says whether final blocks, read again in the night, differ from the database. */
+const comparisonText = ({ differs, message, through, comparedAtMs }: BlockComparison): Html =>
+  html`${differs ? badge('differences', 'danger') : badge('no difference', 'good')} ${english(message ?? '')} <span class="hint">through ${data(through)}, ${time(comparedAtMs)}</span>`;
+
+const pools = async ({ readPools }: DashboardDeps): Promise<Html> =>
+  html`${list<PoolShown>({
+    caption: 'Deposit address pools',
+    columns: [
+      ['Pool', ({ family, mode }) => html`${data(family)}, ${mode}`],
+      [
+        'From',
+        ({ source, imported }) =>
+          html`${source === null ? 'nothing yet' : html`<code>${source}</code>`} ${imported ? 'imported list' : 'derived'}`,
+      ],
+      ['Free', ({ free }) => String(free), 'number lead'],
+      ['Given out', ({ taken }) => String(taken), 'number'],
+      [
+        'State',
+        ({ free, isLow }) =>
+          free === 0 ? badge('empty', 'danger') : isLow ? badge('low', 'attention') : badge('enough', 'good'),
+        'lead',
+      ],
+    ],
+    rows: await readPools(),
+    empty: 'No pool yet: no network is configured.',
+  })}<p class="hint">Derived pools fill themselves. An imported one is filled with <code>quayside address-pool import</code>.</p>`;
+
+const rates = ({ readRates }: DashboardDeps, { nowMs, words }: Visit<null>): Html =>
+  list({
+    caption: 'Exchange rates',
+    columns: [
+      ['Source', ({ source }) => data(source)],
+      ['State', ({ fresh }) => (fresh ? badge('fresh', 'good') : badge('stale', 'attention')), 'lead'],
+      ['Pairs', ({ pairs }) => String(pairs), 'number'],
+      ['Answered', ({ answeredAtMs }) => (answeredAtMs === null ? 'never' : ago(words, answeredAtMs, nowMs))],
+      ['Fault', ({ fault }) => english(fault ?? '')],
+    ],
+    rows: readRates(),
+    empty: 'No source is configured: only USD, USDT and USDC can be asked for.',
+  });
+
+/** Returns when a backup was last proved, with what to do if that was never or failed. */
+function lastProved({ readBackups }: DashboardDeps, { nowMs, words }: Pick<Visit<null>, 'nowMs' | 'words'>): Html {
+  const { proved, failure } = readBackups();
+  const when = proved
+    ? html`${time(proved.provedAtMs)}, ${ago(words, proved.provedAtMs, nowMs)} (made ${time(proved.madeAtMs)})`
+    : html`${badge('never', 'attention')} <code>quayside backup</code>`;
+  return failure === null ? when : html`${when}. ${badge('the last one failed', 'danger')} ${english(failure)}`;
+}
+
+function backups(deps: DashboardDeps, { words, nowMs }: Visit<null>): Html {
+  const { madeAtMs } = deps.readBackups();
+  const made =
+    madeAtMs === null
+      ? html`${badge('never', 'attention')} <code data-copy>quayside backup</code>`
+      : html`${time(madeAtMs)}, ${ago(words, madeAtMs, nowMs)}`;
+  return html`${facts([
+    ['Last backup', made],
+    ['Restore drill', lastProved(deps, { words, nowMs })],
+  ])}<p class="hint">A backup is proved by restoring it into a scratch folder; that adds up its books, too.</p>`;
 }

@@ -19,7 +19,7 @@ import { coinNames } from '../received.ts';
 import { setupList } from '../setup.ts';
 import { badge, data, english, time } from '../show.ts';
 import type { Words } from '../texts.ts';
-import { NETWORKS_PATH, unseenNetworks } from './networks.ts';
+import { NETWORKS_PATH, unseenNetworks } from './operator.ts';
 
 const DAYS_SHOWN = 30;
 /** Held amounts and refunds are counted up to this many: the count costs the same in every shop. */

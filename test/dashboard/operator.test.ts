@@ -1,0 +1,124 @@
+/** The operator's pages of the installation and of stores: what stops or is missing is said, with the way out. */
+import { dirname } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { rememberBackup, updateBackupReport } from '../../src/app/backup/report.ts';
+import type { NetworkReport } from '../../src/database/networks.ts';
+import { confirm, type Dashboard, rowsOf, textOf, withDashboard } from '../support/dashboard.ts';
+import { confirmTip, openSale } from '../support/payment-scenes.ts';
+
+const network = 'test:ethereum' as const;
+const STORES = '/operator/stores';
+
+/** Reports what an indexer knows so many seconds after its node was last heard. */
+function report({ api }: Dashboard, heardS: number, more: Partial<NetworkReport> = {}): Promise<void> {
+  const nowMs = api.clock.nowMs();
+  const heardAtMs = nowMs - heardS * 1000;
+  const reason = { code: 'node_unreachable', message: 'eth_getBlockByNumber: connect ECONNREFUSED 127.0.0.1:8545' };
+  return api.database().networks.report({
+    ...{ network, state: 'fault', reason, headNumber: 900, nodeConnected: false, nodeHeardAtMs: heardAtMs },
+    ...{ readThroughS: Math.floor(heardAtMs / 1000), pid: 7, nowMs, ...more },
+  });
+}
+
+test('a network that stops: the owner reads what it means for payments, the operator which command helps', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    // A block was read, so that there is a position.
+    await openSale(api);
+    await confirmTip(api);
+    const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+    const overview = async () => textOf((await owner.get(`/s/${api.merchantId}/test/overview`)).text);
+    const row = async () =>
+      rowsOf((await mary.get('/operator')).text, 'Networks').find((one) => one.Network?.includes(network));
+    await report(dashboard, 0, { state: 'following', reason: null, nodeConnected: true });
+    const followed = await row();
+    assert.equal([followed?.State, followed?.['Head of the node'], followed?.Reason], ['following', '900', '–']);
+    await report(dashboard, 10);
+    assert.match(await overview(), 'What needs you nothing', 'a short pause needs nobody');
+
+    await report(dashboard, 300);
+    const stopped = await overview();
+    assert.match(stopped, /not followed No payment on Ethereum \(ERC20\) has been seen since \d{4}-/);
+    assert.not.match(stopped, /ECONNREFUSED|eth_getBlock|node_unreachable/, 'the node’s own words');
+    assert.match(stopped, 'done A test network is connected', 'the list of what to set up does not go back');
+    const { State, Reason, ...figures } = (await row()) ?? {};
+    assert.is(State, 'fault');
+    for (const name of ['Head of the node', 'Read to', 'Final to'])
+      assert.match(figures[name] ?? '', /as of 5 min\. ago/);
+    assert.match(Reason ?? '', /look at the node; it is tried again, and goes on by itself/);
+    const text = textOf((await mary.get('/operator')).text);
+    assert.match(text, /not read Ethereum \(ERC20\) is read up to .*quayside network check test:ethereum/);
+    assert.not.match(text, 'no open alarm');
+  }));
+
+test('backups, pools, rates and the blocks that were read again are on the page of the installation', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
+    const page = async () => (await mary.get('/operator')).text;
+    const compared = async () => rowsOf(await page(), 'Networks')[0]?.['Final blocks read again'];
+    assert.match(textOf(await page()), 'Last backup never quayside backup');
+    assert.is(await compared(), 'none yet');
+    const comparison = { network, from: 90, through: 99, blocks: 10, transfers: 2 } as const;
+    const other = { differs: { from: 95, to: 96 }, differences: 2, message: 'the node has one more' };
+    await api.database().blocks.recordComparison({ ...comparison, ...other, comparedAtMs: api.clock.nowMs() });
+    assert.match((await compared()) ?? '', /^differences the node has one more through 99/);
+    const [made, proved] = [api.clock.nowMs() - 3 * 3_600_000, api.clock.nowMs() - 2 * 3_600_000];
+    const dataDir = dirname(api.file);
+    rememberBackup(dataDir, { file: 'a.backup', made_at_ms: made, proved_at_ms: proved, sent_at_ms: null });
+    updateBackupReport(dataDir, () => ({ failure: { at_ms: proved, message: 'the target is full' } }));
+    const text = await page();
+    assert.match(textOf(text), /2 hr?\.? ago .*the last one failed the target is full/);
+    assert.is(rowsOf(text, 'Deposit address pools')[0]?.Pool, 'evm , test');
+    assert.match(text, 'No source is configured');
+  }));
+
+test('a store is refused, approved, suspended and resumed, with reasons that its owner sees', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const database = api.database();
+    const storeId = await api.addMerchant('pending');
+    const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId });
+    const path = (decision: string) => `${STORES}/${storeId}/${decision}`;
+    const ask = (decision: string, because = '') => mary.submit(STORES, path(decision), { because });
+    assert.match((await mary.get('/operator')).text, '1 to approve');
+    assert.is((await ask('refuse', '  ')).status, 400);
+    const review = await ask('refuse', 'sells nothing');
+    assert.match(review.text, 'sells nothing');
+    assert.is((await database.stores.find(storeId))?.refusal, undefined, 'not before it is confirmed');
+    const clicks = await Promise.all([1, 2].map(() => confirm(mary, path('refuse'), review)));
+    assert.equal(
+      clicks.map(({ status }) => status),
+      [303, 303],
+    );
+    const entries = (await database.audit.list(50)).filter(({ target }) => target === storeId);
+    const made = entries.filter(({ command }) => command === 'store decide');
+    assert.equal(
+      made.map(({ operator, reason }) => [operator, reason]),
+      [['Mary (dashboard)', 'sells nothing']],
+    );
+    for (const page of ['settings', 'developers', 'overview']) {
+      assert.match((await owner.get(`/s/${storeId}/test/${page}`)).text, 'sells nothing', page);
+    }
+    // Approving gives power: the second factor is asked for again after ten minutes.
+    api.clock.advance(11 * 60_000);
+    const approval = await ask('approve');
+    assert.is((await confirm(mary, path('approve'), approval)).status, 403);
+    assert.is((await confirm(mary, path('approve'), approval, { code: dashboard.code(mary.token) })).status, 303);
+    const store = await database.stores.find(storeId);
+    assert.equal([store?.status, store?.refusal], ['approved', undefined]);
+
+    const suspension = await ask('suspend', 'fraud');
+    assert.is((await confirm(mary, path('suspend'), suspension)).status, 303);
+    assert.is((await database.stores.find(storeId))?.suspension?.because, 'fraud');
+    api.clock.advance(20_000);
+    assert.is((await confirm(mary, path('suspend'), suspension)).status, 400, 'it is suspended already');
+    assert.is((await confirm(mary, path('resume'), await ask('resume'))).status, 303);
+    assert.is((await database.stores.find(storeId))?.suspension, undefined);
+    assert.is((await mary.post(`${STORES}/nobody/approve`, {})).status, 403, 'without the token of a form');
+  }));
+
+test.run();
