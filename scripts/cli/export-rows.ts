@@ -10,50 +10,51 @@ import type { Asset } from '../../src/core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS, pow10 } from '../../src/core/money.ts';
 import { parseRate } from '../../src/core/rate.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { Booked, BookedSession, BookKind } from '../../src/database/bookkeeping.ts';
+import type { Booked, BookKind } from '../../src/database/bookkeeping.ts';
 import type { Cells } from '../../src/lib/export-text.ts';
 import { exponentOf } from '../../src/rates/currencies.ts';
 
 /** A posting with what its cells are made of. */
 type Row = Readonly<{ booked: Booked; networks: readonly NetworkConfig[]; decimals: number }>;
 
-const addressCell = ({ booked: { network }, networks }: Row, key: string | null | undefined): string | null =>
-  key == null ? null : addressText(networks, network, key);
+const addressCell = ({ booked: { network }, networks }: Row, key: string | null): string | null =>
+  key === null ? null : addressText(networks, network, key);
 
-const feeCell = ({ booked: { network, payout }, networks }: Row): string | null =>
-  payout?.feeUnits == null ? null : signedText(payout.feeUnits, decimalsOf(networks, network, 'native'));
+const feeCell = ({ booked: { network, feeUnits }, networks }: Row): string | null =>
+  feeUnits === null ? null : signedText(feeUnits, decimalsOf(networks, network, 'native'));
 
 /** Each column by its name. */
 const columns = {
   time: ({ booked }) => isoTime(booked.atMs),
   entry: ({ booked }) => booked.entry,
   kind: ({ booked }) => booked.kind,
-  store: ({ booked }) => booked.session?.storeId ?? null,
+  store: ({ booked }) => booked.storeId,
   mode: ({ booked: { network } }) => network.slice(0, network.indexOf(':')),
   network: ({ booked: { network } }) => network.slice(network.indexOf(':') + 1),
   currency: ({ booked, networks }) => symbolOf(networks, booked.network, booked.asset),
   amount: ({ booked, decimals }) => signedText(booked.units, decimals),
-  value: ({ booked, decimals }) => booked.session && valueText(booked.units, decimals, booked.session),
-  value_currency: ({ booked }) => booked.session?.currency ?? null,
-  rate: ({ booked }) => booked.session && (booked.session.rate ?? '1'),
-  rate_source: ({ booked }) => booked.session && (booked.session.rate === null ? 'par' : 'locked'),
-  rate_time: ({ booked: { session } }) => (session?.rate == null ? null : isoTime(session.createdAtMs)),
+  value: ({ booked, decimals }) => valueText(booked, decimals),
+  value_currency: ({ booked }) => booked.currency,
+  rate: ({ booked }) => booked.currency && (booked.rate ?? '1'),
+  rate_source: ({ booked }) => booked.currency && (booked.rate === null ? 'par' : 'locked'),
+  rate_time: ({ booked: { rate, createdAtMs } }) =>
+    rate === null || createdAtMs === null ? null : isoTime(createdAtMs),
   transaction: ({ booked }) => booked.tx,
-  transfer_index: ({ booked }) => booked.transfer?.index ?? null,
-  block: ({ booked }) => booked.transfer?.number ?? null,
-  block_hash: ({ booked }) => booked.transfer?.block ?? null,
-  block_time: ({ booked: { transfer } }) => transfer && isoTime(transfer.timeS * 1000),
-  from: (row) => addressCell(row, row.booked.transfer?.from),
-  to: (row) => addressCell(row, row.booked.transfer?.to ?? row.booked.refund?.to),
+  transfer_index: ({ booked }) => booked.position,
+  block: ({ booked }) => booked.number,
+  block_hash: ({ booked }) => booked.hash,
+  block_time: ({ booked: { timeS } }) => (timeS === null ? null : isoTime(timeS * 1000)),
+  from: (row) => addressCell(row, row.booked.fromKey),
+  to: (row) => addressCell(row, row.booked.toKey ?? row.booked.destination),
   payout: ({ booked }) => booked.cause,
-  payout_kind: ({ booked }) => booked.payout?.kind ?? null,
-  refund: ({ booked }) => booked.refund?.refundId ?? null,
-  receipt: ({ booked }) => booked.refund?.receiptNumber ?? null,
-  held: ({ booked }) => booked.refund?.heldKind ?? null,
+  payout_kind: ({ booked }) => booked.payoutKind,
+  refund: ({ booked }) => booked.refundId,
+  receipt: ({ booked }) => booked.receiptNumber,
+  held: ({ booked }) => booked.heldKind,
   fee: feeCell,
   fee_currency: (row) => feeCell(row) && symbolOf(row.networks, row.booked.network, 'native'),
-  session: ({ booked }) => booked.session?.id ?? null,
-  order: ({ booked }) => booked.session?.orderId ?? null,
+  session: ({ booked }) => booked.sessionId,
+  order: ({ booked }) => booked.orderId,
   reverses: ({ booked }) => booked.reverses,
   reason: ({ booked }) => booked.reason,
 } as const satisfies Readonly<Record<string, (row: Row) => string | number | null>>;
@@ -75,7 +76,7 @@ export const columnsOf: Readonly<Record<BookKind, readonly Column[]>> = {
 
 /** Returns the cells of a posting. @throws Fault permanent `network_unknown` if its decimals are not known */
 export function cellsOf(kind: BookKind, booked: Booked, networks: readonly NetworkConfig[]): Cells {
-  const decimals = booked.transfer?.decimals ?? decimalsOf(networks, booked.network, booked.asset);
+  const decimals = booked.decimals ?? decimalsOf(networks, booked.network, booked.asset);
   return columnsOf[kind].map((name) => columns[name]({ booked, networks, decimals }));
 }
 
@@ -103,8 +104,9 @@ function addressText(networks: readonly NetworkConfig[], key: NetworkKey, addres
 const signedText = (units: bigint, decimals: number): string =>
   `${units < 0n ? '-' : ''}${formatUnits(units < 0n ? -units : units, decimals, Math.min(decimals, MINOR_DECIMALS))}`;
 
-/** Returns the value in the order's currency; null if its rate cannot be read. */
-function valueText(units: bigint, decimals: number, { currency, rate: text }: BookedSession): string | null {
+/** Returns the value in the order's currency; null without a session, or if its rate cannot be read. */
+function valueText({ units, currency, rate: text }: Booked, decimals: number): string | null {
+  if (currency === null) return null;
   if (text === null) return signedText(units, decimals);
   const rate = parseRate(text);
   const exponent = exponentOf(currency);

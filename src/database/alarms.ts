@@ -18,20 +18,16 @@ import {
   sql,
 } from 'drizzle-orm';
 import { heldAlarmCode, heldKinds } from '../core/held-money.ts';
-import type { Mode, NetworkKey } from '../core/transfer.ts';
+import type { Mode } from '../core/transfer.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
 import type { Db } from './engine/open.ts';
 import { preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
 import { alarms, sessions } from './tables.ts';
 
-export type NewAlarm = Readonly<{
-  atMs: number;
-  code: string;
-  message: string;
-  network: NetworkKey | null;
-  sessionId: string | null;
-}>;
+type AlarmRow = typeof alarms.$inferSelect;
+
+export type NewAlarm = Pick<AlarmRow, 'atMs' | 'code' | 'message' | 'network' | 'sessionId'>;
 
 /** An alarm that is open until what it reports is over. A key, such as `network:live:bsc`, has at most one open. */
 export type LastingAlarm = NewAlarm & Readonly<{ key: string }>;
@@ -41,19 +37,9 @@ export const ALARM_NOTE_CHARS_MAX = 200;
 
 /**
  * `key` is null for an alarm that reports an event, which ends when a person resolves it. `endedAtMs` is null while it
- * is open.
+ * is open, and what was acknowledged while nobody has.
  */
-export type Alarm = NewAlarm &
-  Readonly<{
-    id: number;
-    key: string | null;
-    endedAtMs: number | null;
-    /** The time at which a person acknowledged it, and that person; null if nobody has. */
-    acknowledgedAtMs: number | null;
-    acknowledgedBy: string | null;
-    /** A note for others; null for none. */
-    acknowledgedNote: string | null;
-  }>;
+export type Alarm = AlarmRow;
 
 /** The outcome of acknowledging an alarm. `over`: it has ended by itself. */
 export type Acknowledged = Readonly<{ outcome: 'acknowledged' | 'already' | 'over'; alarm: Alarm }>;
@@ -122,8 +108,6 @@ export function createAlarmWriter(db: Db): RaiseAlarm {
 /** The condition of a lasting alarm that has not ended. */
 export const isOpen = and(isNotNull(alarms.key), isNull(alarms.endedAtMs));
 const openOne = (key: string) => and(eq(alarms.key, key), isOpen);
-
-type AlarmRow = typeof alarms.$inferSelect;
 
 /** Ends the open alarm of a key within the current transaction. @returns false when there is none */
 export type EndAlarm = (key: string, nowMs: number) => Promise<boolean>;

@@ -22,38 +22,9 @@ export type BookKind = (typeof bookKinds)[number];
 /** Entries of one page at most; what another kind or time has is skipped. */
 export const BOOK_PAGE_ENTRIES = 2_000;
 
-/** The session of an entry and what values its money: the conversion that was locked at its creation; null at par. */
-export type BookedSession = Readonly<{
-  id: string;
-  storeId: string;
-  orderId: string;
-  currency: string;
-  rate: string | null;
-  createdAtMs: number;
-}>;
-
-/** The transfer of a payment; `from` and `to` are address keys. */
-export type BookedTransfer = Readonly<{
-  index: number;
-  decimals: number;
-  from: string;
-  to: string;
-  block: string;
-  number: number;
-  timeS: number;
-}>;
-
-/** A refund, or a return of held money. `to` is an address key. */
-export type BookedRefundRow = Readonly<{
-  refundId: string;
-  receiptNumber: string | null;
-  to: string | null;
-  heldKind: HeldKind | null;
-}>;
-
 /**
- * One posting. `units` are base units: positive as the kind says, negative where an entry takes back what an earlier
- * one booked, or moves it to another session.
+ * One posting with the rows that it is about; null where it has none. `units` are base units: positive as the kind
+ * says, negative where an entry takes back what an earlier one booked, or moves it to another session.
  */
 export type Booked = Readonly<{
   /** Of the network's entries. */
@@ -70,11 +41,29 @@ export type Booked = Readonly<{
   reason: string | null;
   /** The entry that this one takes back. */
   reverses: number | null;
-  session: BookedSession | null;
-  transfer: BookedTransfer | null;
-  refund: BookedRefundRow | null;
+  /** The session, and what values its money: the conversion that was locked at its creation; no rate at par. */
+  sessionId: string | null;
+  storeId: string | null;
+  orderId: string | null;
+  currency: string | null;
+  rate: string | null;
+  createdAtMs: number | null;
+  /** The transfer of a payment. */
+  position: number | null;
+  decimals: number | null;
+  fromKey: string | null;
+  toKey: string | null;
+  hash: string | null;
+  number: number | null;
+  timeS: number | null;
+  /** A refund, or a return of held money. */
+  refundId: string | null;
+  receiptNumber: string | null;
+  destination: string | null;
+  heldKind: HeldKind | null;
   /** Of money out: what the payout is for, and what its successful transaction cost. */
-  payout: Readonly<{ id: string; kind: Intent['kind']; feeUnits: bigint | null }> | null;
+  payoutKind: Intent['kind'] | null;
+  feeUnits: bigint | null;
 }>;
 
 export type NewestEntry = Pick<Booked, 'network' | 'entry'>;
@@ -88,30 +77,8 @@ export type BookFilter = Readonly<{
   storeId: string | null;
 }>;
 
-type Row = Pick<Booked, 'entry' | 'kind' | 'cause' | 'atMs' | 'network' | 'asset' | 'tx' | 'reason' | 'reverses'> &
-  Readonly<{
-    units: string;
-    sessionId: string | null;
-    storeId: string;
-    orderId: string;
-    currency: string;
-    terms: string;
-    createdAtMs: number;
-    payment: number | null;
-    place: number;
-    decimals: number;
-    fromKey: string;
-    toKey: string;
-    hash: string;
-    number: number;
-    timeS: number;
-    refundId: string | null;
-    receiptNumber: string | null;
-    destination: string | null;
-    heldKind: NonNullable<Booked['refund']>['heldKind'];
-    payoutKind: NonNullable<Booked['payout']>['kind'] | null;
-    feeUnits: string | null;
-  }>;
+type Row = Omit<Booked, 'units' | 'rate' | 'feeUnits'> &
+  Readonly<{ units: string; terms: string | null; feeUnits: string | null }>;
 
 /** The account whose postings a kind lists, its sign there, the entries that it lists, and whose money they are. */
 type Book = Readonly<{ account: string; sign: bigint; kinds: readonly EntryKind[]; session: string }>;
@@ -140,7 +107,7 @@ const pageOf = ({ account, kinds, session }: Book): string => `
       SELECT c.seq FROM ledger_entries AS c WHERE c.cause = e.cause AND c.kind = 'payment' AND c.occurrence = e.occurrence
     ) END AS reverses,
     s.id AS "sessionId", s.store_id AS "storeId", s.order_id AS "orderId", s.currency, s.terms, s.created_at_ms AS "createdAtMs",
-    t.id AS payment, t.position AS place, t.decimals, t.from_key AS "fromKey", d.key AS "toKey",
+    t.position, t.decimals, t.from_key AS "fromKey", d.key AS "toKey",
     b.hash, b.number, b.time_s AS "timeS",
     r.refund_id AS "refundId", r.receipt_number AS "receiptNumber", r.destination, r.held_kind AS "heldKind",
     y.kind AS "payoutKind", y.fee_units AS "feeUnits"
@@ -181,30 +148,9 @@ export function bookQueries(db: Db) {
   };
 }
 
-function toBooked(row: Row, { sign }: Book): Booked {
-  const { entry, kind, cause, atMs, network, asset, units, tx, reason, reverses } = row;
-  const { sessionId, storeId, orderId, currency, terms, createdAtMs } = row;
-  const { payment, place, decimals, fromKey, toKey, hash, number, timeS } = row;
-  const { refundId, receiptNumber, destination, heldKind, payoutKind, feeUnits } = row;
-  return {
-    ...{ entry, kind, cause, atMs, network, asset, units: sign * BigInt(units), tx, reason, reverses },
-    session:
-      sessionId === null
-        ? null
-        : {
-            id: sessionId,
-            storeId,
-            orderId,
-            currency,
-            rate: readSessionTerms(terms).conversion?.rate ?? null,
-            createdAtMs,
-          },
-    transfer:
-      payment === null ? null : { index: place, decimals, from: fromKey, to: toKey, block: hash, number, timeS },
-    refund: refundId === null ? null : { refundId, receiptNumber, to: destination, heldKind },
-    payout:
-      payoutKind === null
-        ? null
-        : { id: cause, kind: payoutKind, feeUnits: feeUnits === null ? null : BigInt(feeUnits) },
-  };
-}
+const toBooked = ({ units, terms, feeUnits, ...row }: Row, { sign }: Book): Booked => ({
+  ...row,
+  units: sign * BigInt(units),
+  rate: terms === null ? null : (readSessionTerms(terms).conversion?.rate ?? null),
+  feeUnits: feeUnits === null ? null : BigInt(feeUnits),
+});

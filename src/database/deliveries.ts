@@ -10,37 +10,16 @@ import type { Db } from './engine/open.ts';
 import { atFirstUse } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import { firstEventId } from './events.ts';
-import { endpoints } from './tables.ts';
+import { type attempts, type deliveries, endpoints } from './tables.ts';
 
-export type DeliveryState = 'waiting' | 'delivered' | 'failed';
+type Row = typeof deliveries.$inferSelect;
+export type DeliveryState = Row['state'];
 
 /** One event on its way to one endpoint. */
-export type Delivery = Readonly<{
-  id: string;
-  endpointId: string;
-  eventId: string;
-  eventType: EventType;
-  sessionId: string;
-  state: DeliveryState;
-  /** Of its current schedule: a resend starts a new one. */
-  attempts: number;
-  dueAtMs: number | null;
-  createdAtMs: number;
-  lastStatus: number | null;
-  lastError: string | null;
-}>;
+export type Delivery = Omit<Row, 'leaseUntilMs'> & Readonly<{ eventType: EventType }>;
 
 /** One attempt and its result. `status` is the HTTP status; `error` a class such as `timeout` or `blocked_address`. */
-export type Attempt = Readonly<{
-  deliveryId: string;
-  attempt: number;
-  startedAtMs: number;
-  durationMs: number;
-  status: number | null;
-  error: string | null;
-  /** The beginning of the answer, for the operator. */
-  responseExcerpt: string | null;
-}>;
+export type Attempt = Omit<typeof attempts.$inferSelect, 'id'>;
 
 /** Which deliveries are listed: one, those of a session, or all. */
 export type DeliveryFilter = Readonly<{ id?: string; sessionId?: string; limit: number }>;
@@ -213,23 +192,18 @@ function resendCommands(db: Db, { refreshDue, recordAct }: Parts) {
 }
 
 // ── Health of endpoints ──────────────────────────────────────────────────────────────────────────────────────────────
-export type RecentDelivery = Readonly<{ id: string; eventType: EventType; state: DeliveryState; attempts: number }>;
+export type RecentDelivery = Pick<Delivery, 'id' | 'eventType' | 'state' | 'attempts'>;
 
-export type ShownHealth = Readonly<{
-  id: string;
-  storeId: string;
-  mode: Mode;
-  url: string;
-  createdAtMs: number;
-  disabledAtMs: number | null;
-  disabledReason: string | null;
-  /** Since when it has accepted nothing although it was tried; null if its last answer was 2xx. */
-  failingSinceMs: number | null;
-  /** Deliveries that wait, counted up to `WAITING_COUNTED_MAX`. */
-  waiting: number;
-  /** Its deliveries among the store's newest `RECENT_EVENTS` events of its mode, newest first. */
-  recent: readonly RecentDelivery[];
-}>;
+const { id, storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs } = endpoints;
+const healthColumns = { id, storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs };
+
+export type ShownHealth = Pick<typeof endpoints.$inferSelect, keyof typeof healthColumns> &
+  Readonly<{
+    /** Deliveries that wait, counted up to `WAITING_COUNTED_MAX`. */
+    waiting: number;
+    /** Its deliveries among the store's newest `RECENT_EVENTS` events of its mode, newest first. */
+    recent: readonly RecentDelivery[];
+  }>;
 
 export const WAITING_COUNTED_MAX = 10_000;
 export const RECENT_EVENTS = 500;
@@ -257,10 +231,9 @@ export type WebhookTrouble = Readonly<{
 const IN_TROUBLE = '(failing_since_ms IS NOT NULL OR disabled_at_ms IS NOT NULL)';
 
 export function healthQueries({ client, orm, read }: Db) {
-  const { storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs } = endpoints;
   const endpoint = atFirstUse(
     orm
-      .select({ id: endpoints.id, storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs })
+      .select(healthColumns)
       .from(endpoints)
       .where(and(eq(endpoints.id, sql.placeholder('id')), isPresent)),
   );

@@ -19,20 +19,14 @@ import type { Replay, Replays } from './replays.ts';
 import type { Vault } from './sealing.ts';
 import { deliveries, endpoints, stores } from './tables.ts';
 
-export type Endpoint = Readonly<{
-  id: string;
-  storeId: string;
-  mode: Mode;
-  /** Where events are sent; the origin of the URLs that single sessions named. */
-  url: string;
-  /** Events beyond the documented ones that it opted in to. */
-  extendedEvents: readonly ExtendedEventType[];
-  /** True when it serves only the sessions that named a URL there, not the whole store. */
-  perSession: boolean;
-  disabledAtMs: number | null;
-  disabledReason: string | null;
-  createdAtMs: number;
-}>;
+const { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs } = endpoints;
+const shownColumns = { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs };
+
+/**
+ * A webhook endpoint. `url`: the origin of the URLs that single sessions named, if `perSession`. `extendedEvents`:
+ * events beyond the documented ones that it opted in to.
+ */
+export type Endpoint = Pick<typeof endpoints.$inferSelect, keyof typeof shownColumns>;
 
 /** Without a secret of its own, the store's secret of the endpoint's mode signs. */
 export type NewEndpoint = Endpoint & Readonly<{ secret?: string }>;
@@ -66,9 +60,6 @@ const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 4);
 const fresh = {
   ...{ removed: false, failingSinceMs: null, failures: 0, gones: 0, silences: 0, pausedUntilMs: 0, dueAtMs: null },
 };
-
-const { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs } = endpoints;
-const shownColumns = { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs };
 
 /** SQL for an endpoint that has answered nothing lately. */
 export const IS_UNPROVEN = `CASE WHEN silences >= ${SILENT_COUNT} THEN 1 ELSE 0 END`;

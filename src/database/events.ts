@@ -17,15 +17,7 @@ import type { SessionRow } from './session.ts';
 import { deliveries, events } from './tables.ts';
 
 /** `body` is the exact text that every endpoint gets. */
-export type StoredEvent = Readonly<{
-  id: string;
-  storeId: string;
-  sessionId: string;
-  mode: Mode;
-  type: EventType;
-  body: string;
-  createdAtMs: number;
-}>;
+export type StoredEvent = typeof events.$inferSelect;
 
 /** A store's ids rise in the order of commits, so a merchant who reads on from the last id misses none. */
 export type EventFilter = Readonly<{

@@ -5,7 +5,7 @@
 import { and, desc, eq } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
-import { type AcceptEffect, type HeldKind, type HeldPart, type HeldState, openPar } from '../core/held-money.ts';
+import { type AcceptEffect, type HeldPart, type HeldState, openPar } from '../core/held-money.ts';
 import type { Life, Standing } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
@@ -18,28 +18,15 @@ import { amountText, type HeldRecords, type HeldRow, type SessionTransitions } f
 import type { FindSessionRow } from './sessions.ts';
 import { heldMoney as records, sessions } from './tables.ts';
 
-/** One kind of held money of one session. Values are par. */
-export type HeldMoney = Readonly<{
-  id: string;
-  sessionId: string;
-  storeId: string;
-  mode: Mode;
-  orderId: string;
-  /** Until when its session waited, and when it was canceled. */
-  expiresAtS: number;
-  canceledAtS: number | null;
-  kind: HeldKind;
-  state: HeldState;
-  /** The money that is there now, and how much of it operators have decided about. */
-  valuePar: bigint;
-  settledPar: bigint;
-  /** The coin of the larger part. */
-  currency: Currency;
-  openedAtMs: number;
-  settledAtMs: number | null;
-  /** Oldest first, with those that failed. */
-  returns: readonly HeldReturn[];
-}>;
+/** One kind of held money of one session. `settledPar`: how much of the value operators have decided about. */
+export type HeldMoney = HeldRow &
+  Pick<SessionRow, 'storeId' | 'mode' | 'orderId' | 'canceledAtS'> &
+  Readonly<{
+    /** Until when its session waited. */
+    expiresAtS: number;
+    /** Oldest first, with those that failed. */
+    returns: readonly HeldReturn[];
+  }>;
 
 /** Columns of a session that a decision changes. */
 export type HeldSession = Readonly<{ status: SessionStatus; confirmedPar: bigint; duePar: bigint; paidLate: boolean }>;

@@ -3,9 +3,8 @@
  */
 
 import { and, asc, eq, getTableColumns, isNotNull, isNull, lt } from 'drizzle-orm';
-import type { Mode } from '../core/transfer.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
-import type { Scope, StoreSettings } from './column-values.ts';
+import type { StoreSettings } from './column-values.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
 import type { RequestNonces } from './replays.ts';
@@ -14,29 +13,11 @@ import { isApproved, type MerchantStore } from './stores.ts';
 import { keys, stores } from './tables.ts';
 
 /** An API key as operators see it; of the key itself only the SHA-256 is stored. */
-export type ApiKey = Readonly<{
-  id: string;
-  storeId: string;
-  mode: Mode;
-  /** The name that people gave it; null for none. */
-  name: string | null;
-  /** Prefix and last four characters, by which people recognize the key. */
-  hint: string;
-  scopes: readonly Scope[];
-  /** The CIDR ranges that it may be used from; none means from anywhere. */
-  sources: readonly string[];
-  createdAtMs: number;
-  /** The person or user who made it; null if that is not known. */
-  createdBy: string | null;
-  /** From then on it is refused; null means never. */
-  expiresAtMs: number | null;
-  revokedAtMs: number | null;
-  /** Its last use, exact to a minute (`replays.ts`), and the client's address; null before its first use. */
-  lastUsedAtMs: number | null;
-  lastUsedFrom: string | null;
-  /** Its row was changed by somebody without the secret key, so the key is refused. Absent otherwise. */
-  isAltered?: true;
-}>;
+export type ApiKey = Omit<typeof keys.$inferSelect, 'keyHash' | 'secret' | 'mac'> &
+  Readonly<{
+    /** Its row was changed by somebody without the secret key, so the key is refused. Absent otherwise. */
+    isAltered?: true;
+  }>;
 
 type Optional = 'name' | 'sources' | 'expiresAtMs';
 

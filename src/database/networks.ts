@@ -231,23 +231,19 @@ export const isOffered = (
 export const offeredNetworks = (reports: readonly NetworkStatus[], nowMs: number): ReadonlySet<NetworkKey> =>
   new Set(reports.flatMap((report) => (report.cursor !== null && isOffered(report, nowMs) ? report.network : [])));
 
-export type NetworkState = 'starting' | 'following' | 'behind' | 'fault' | 'halted';
+export type NetworkState = NetworkRow['state'];
 
 /** A network as its follower last reported it. Numbers are heights; null before the first answer of a node. */
-export type NetworkStatus = Readonly<{
-  network: NetworkKey;
-  state: NetworkState;
-  /** A code and a sentence: why `state` is `behind`, `fault` or `halted`, or why a followed network credits nothing. */
-  reason: Readonly<{ code: string; message: string }> | null;
-  cursor: Readonly<{ hash: string; number: number; timeS: number }> | null;
-  headNumber: number | null;
-  nodeConnected: boolean;
-  nodeHeardAtMs: number;
-  floor: number;
-  readThroughS: number;
-  updatedAtMs: number;
-  pid: number;
-}>;
+export type NetworkStatus = Pick<
+  NetworkRow,
+  'state' | 'headNumber' | 'nodeConnected' | 'nodeHeardAtMs' | 'floor' | 'readThroughS' | 'updatedAtMs' | 'pid'
+> &
+  Readonly<{
+    network: NetworkKey;
+    /** A code and a sentence: why `state` is `behind`, `fault` or `halted`, or why a followed network credits nothing. */
+    reason: Readonly<{ code: string; message: string }> | null;
+    cursor: Readonly<{ hash: string; number: number; timeS: number }> | null;
+  }>;
 
 /** A follower's report between commits; the cursor is not part of it. */
 export type NetworkReport = Pick<

@@ -4,9 +4,9 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lte, type SQL } from 'drizzle-orm';
-import type { Severity, Told, WatchedAlarm } from '../core/notice.ts';
+import type { Told, WatchedAlarm } from '../core/notice.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
-import type { ChannelKind, NoticeProgress } from './column-values.ts';
+import type { NoticeProgress } from './column-values.ts';
 import type { Db } from './engine/open.ts';
 import type { Vault } from './sealing.ts';
 import { alarms, noticeTargets } from './tables.ts';
@@ -19,19 +19,8 @@ export type TargetText = Readonly<Partial<Record<TargetField, string>>>;
 export const TARGETS_MAX = 50;
 export const TARGET_NAME_CHARS_MAX = 64;
 
-export type NewNoticeTarget = Readonly<{
-  id: string;
-  kind: ChannelKind;
-  /** The name that people gave it. */
-  name: string;
-  /** The destination with its secrets, as its channel reads it; sealed in the file. */
-  address: string;
-  /** The least severity that it hears of. */
-  severity: Severity;
-  /** The code that a person types to prove that messages arrive. */
-  code: string;
-  createdAtMs: number;
-}>;
+/** `name`: as people named it. `severity`: the least that it hears of. `address` and `code` are sealed in the file. */
+export type NewNoticeTarget = Omit<typeof noticeTargets.$inferSelect, 'provedAtMs' | 'progress'>;
 
 export type NoticeTarget = Omit<NewNoticeTarget, 'address' | 'code'> &
   NoticeProgress &

@@ -107,44 +107,23 @@ export function peopleCommands(db: Db, { recordAct }: Readonly<{ recordAct: Reco
 }
 
 /** `isReady`: a password is set. `hasFactor`: so is an authenticator app, without which there are no passkeys. */
-export type Person = Readonly<{
-  id: string;
-  name: string;
-  memberships: readonly Membership[];
-  isReady: boolean;
-  hasFactor: boolean;
-  /** Recovery codes that are not used yet. */
-  recoveryCodes: number;
-  /** The language of the pages, as its code; null for the browser's. */
-  language: string | null;
-  createdAtMs: number;
-  removedAtMs: number | null;
-}>;
+export type Person = Pick<PersonRow, 'id' | 'name' | 'memberships' | 'language' | 'createdAtMs' | 'removedAtMs'> &
+  Readonly<{
+    isReady: boolean;
+    hasFactor: boolean;
+    /** Recovery codes that are not used yet. */
+    recoveryCodes: number;
+  }>;
 
 /** Secrets that a sign-in is checked against. `totpStep` is the newest 30-second step whose code was used. */
-export type SignInSecrets = Readonly<{
-  person: Person;
-  password: string;
-  totpSecret: string | null;
-  totpStep: number;
-}>;
+export type SignInSecrets = Pick<PersonRow, 'totpSecret' | 'totpStep'> & Readonly<{ person: Person; password: string }>;
 
 /**
  * A browser in which a person is signed in. `device` and `address` come from the browser and the connection. Until
- * `sudoUntilMs` it may do what lets money or power out: the second factor was proved shortly before.
+ * `sudoUntilMs` it may do what lets money or power out: the second factor was proved shortly before. `formToken` proves
+ * that a form was written for this session, and names it while its token changes.
  */
-export type WebSession = Readonly<{
-  /** Of the token that its cookie has now. */
-  hash: string;
-  /** Proves that a form was written for this session, and names it while its token changes. */
-  formToken: string;
-  personId: string;
-  device: string;
-  address: string;
-  startedAtMs: number;
-  seenAtMs: number;
-  sudoUntilMs: number;
-}>;
+export type WebSession = Omit<typeof webSessions.$inferSelect, 'previousHash' | 'previousUntilMs'>;
 
 /** Lifetimes of a session: without use, and at all. */
 export type WebSessionLimits = Readonly<{ idleMs: number; lifeMs: number }>;

@@ -33,7 +33,7 @@ import type { SessionPaging } from './session-lists.ts';
 import type { SessionTransitions } from './session-transitions.ts';
 import type { StoreRows } from './stores.ts';
 import { sessions } from './tables.ts';
-import { type Transfers, toPayment } from './transfers.ts';
+import type { Transfers } from './transfers.ts';
 
 export type NewSession = Readonly<{
   id: string;
@@ -154,7 +154,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
         'row_altered',
         `A deposit address of session ${row.id} was altered in the database; \`quayside status\` shows the alarm.`,
       );
-    return toSession(row, own, (await transfers.ofSession(row.id, PAYMENTS_MAX)).map(toPayment));
+    return toSession(row, own, await transfers.ofSession(row.id, PAYMENTS_MAX));
   }
 
   async function viewOf(id: string): Promise<Session> {
@@ -258,7 +258,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
         const row = await findRow(fullId(id));
         if (row?.mode !== 'test' || row.status !== 'pending') return false;
         // One second ago: money that arrives from now on is late even by a chain's clock, but what has come is in time.
-        const cameS = (await transfers.ofSession(row.id, PAYMENTS_MAX)).map(({ timeS }) => timeS);
+        const cameS = (await transfers.ofSession(row.id, PAYMENTS_MAX)).map(({ blockTimeS }) => blockTimeS);
         const expiresAtS = Math.max(toSeconds(nowMs) - 1, ...cameS);
         const cut = { expiresAtS, topUpGraceS: 0, inclusionGraceS: {} };
         const terms: Terms = { ...termsOf(row), ...cut };

@@ -20,25 +20,13 @@ type Fact = Omit<TransferRow, 'mac'>;
 /** Transfers among which the largest is looked for, so that nobody can make a refund slow. */
 const SENDERS_MAX = 1_000;
 
-export type SessionTransfer = Readonly<{
-  id: number;
-  network: NetworkKey;
-  tx: string;
-  position: number;
-  currency: TransferRow['currency'];
-  from: string;
-  units: bigint;
-  decimals: number;
-  confirmed: boolean;
-  block: string;
-  number: number;
-  timeS: number;
-  canonical: boolean;
-  floor: number;
-  tipNumber: number | null;
-  seenAtMs: number | null;
-  confirmedAtMs: number | null;
-}>;
+type SessionTransfer = Pick<
+  TransferRow,
+  'id' | 'network' | 'tx' | 'position' | 'currency' | 'units' | 'decimals' | 'confirmed' | 'seenAtMs'
+> &
+  Pick<typeof blocks.$inferSelect, 'number' | 'timeS' | 'canonical'> &
+  Pick<typeof networks.$inferSelect, 'floor' | 'tipNumber'> &
+  Readonly<{ from: string; block: string; confirmedAtMs: number | null }>;
 
 /** Returns the columns that the MAC of a transfer covers: sender, amount and our address. */
 export const macedTransfer = (
@@ -202,9 +190,10 @@ function sessionQueries({ orm }: Db, guard: RowGuard) {
 
   return {
     /** Returns the newest shown transfers to a session's addresses, oldest first. */
-    async ofSession(sessionId: string, limit: number): Promise<SessionTransfer[]> {
+    async ofSession(sessionId: string, limit: number): Promise<Payment[]> {
       const found = (await mapInOrder(await idsOf(sessionId), (addressId) => newest.all({ addressId, limit }))).flat();
-      return found.sort((one, other) => one.id - other.id).slice(-limit);
+      found.sort((one, other) => one.id - other.id);
+      return found.slice(-limit).map(toPayment);
     },
     /** Returns whether a canonical block contains a transfer of this transaction to the session. */
     async holds(sessionId: string, network: NetworkKey, tx: string): Promise<boolean> {
@@ -244,7 +233,7 @@ function stateOf({
   return number <= floor ? 'final' : 'confirmed';
 }
 
-export const toPayment = (transfer: SessionTransfer): Payment => ({
+const toPayment = (transfer: SessionTransfer): Payment => ({
   networkKey: transfer.network,
   network: nameOf(transfer.network),
   currency: transfer.currency,

@@ -2,85 +2,48 @@
  * The part of the port for refunds.
  */
 
-import type { HeldKind } from '../../core/held-money.ts';
-import type { DestinationFrom, RefundReason, RefundRefusal, RefundStatus, refundable } from '../../core/refund.ts';
-import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
+import type { DestinationFrom, RefundRefusal, RefundStatus, refundable } from '../../core/refund.ts';
+import type { Mode, NetworkKey } from '../../core/transfer.ts';
 import type { OperatorAct } from '../audit-log.ts';
-import type { RefundApproval } from '../column-values.ts';
 import type { Replay } from '../replays.ts';
+import type { refunds } from '../tables.ts';
 
 /** A refund in its current state. `id` is ours; `refundId` is the merchant's. */
-export type Refund = Readonly<{
-  id: string;
-  storeId: string;
-  mode: Mode;
-  refundId: string;
-  sessionId: string;
-  orderId: string;
-  amountMinor: bigint;
-  currency: Currency;
-  reason: RefundReason | null;
-  description: string | null;
-  metadata: Readonly<Record<string, unknown>> | null;
-  network: NetworkKey;
-  /** Base units of the token on that network. */
-  units: bigint;
-  /**
-   * The payment. `address` is the key as people read it; `mac` comes from `intentMac`. `isLinkSeen`: it was named
-   * through a link that staff had seen, so they may have named it themselves.
-   */
-  destination: Readonly<{
-    key: string;
-    address: string;
-    from: DestinationFrom;
-    isLinkSeen: boolean;
-    mac: string;
-  }> | null;
-  /** Set when the payer is asked for an address by claim link. */
-  claim: Readonly<{ token: string; untilS: number }> | null;
-  status: RefundStatus;
-  needsApproval: boolean;
-  approvedAtMs: number | null;
-  /** The key of the destination that the approval named; it counts for no other. */
-  approvedDestination: string | null;
-  /** Approvers' signatures, where the signer wants any; it alone knows which are valid. */
-  approvals: readonly RefundApproval[];
-  failureReason: string | null;
-  tx: string | null;
-  receiptNumber: string | null;
-  createdAtMs: number;
-  processingAtMs: number | null;
-  processedAtMs: number | null;
-  canceledAtMs: number | null;
-  /** Of a return of held money, which an operator made: the kind of that money. */
-  heldKind: HeldKind | null;
-  /** The id of the person who asked for it in the dashboard. */
-  requestedBy: string | null;
-  /** The id of the API key that asked for it. */
-  requestedKey: string | null;
-}>;
+type Hidden = 'bodyHash' | 'mac' | 'linkSeen' | 'claimHash' | 'claimUntilS' | 'claimSeenAtMs';
 
-export type NewRefund = Readonly<{
-  storeId: string;
-  mode: Mode;
-  refundId: string;
-  sessionId: string;
-  amountMinor: bigint;
-  currency: Currency;
-  reason: RefundReason | null;
-  description: string | null;
-  metadata: Readonly<Record<string, unknown>> | null;
-  /** The destination as the merchant wrote it; parsed once the network of the refund is chosen. */
-  refundAddress: string | null;
-  requestedBy?: string;
-  requestedKey?: string;
-  /** Nothing is saved; the outcome is what it would be. */
-  isDryRun?: boolean;
-  replay: Replay;
-  nowMs: number;
-  /** The act of a person who asked for it. */
-  act?: OperatorAct;
-}>;
+export type Refund = Omit<typeof refunds.$inferSelect, Hidden | 'destination' | 'destinationFrom'> &
+  Readonly<{
+    orderId: string;
+    /**
+     * The payment. `address` is the key as people read it; `mac` comes from `intentMac`. `isLinkSeen`: it was named
+     * through a link that staff had seen, so they may have named it themselves.
+     */
+    destination: Readonly<{
+      key: string;
+      address: string;
+      from: DestinationFrom;
+      isLinkSeen: boolean;
+      mac: string;
+    }> | null;
+    /** Set when the payer is asked for an address by claim link. */
+    claim: Readonly<{ token: string; untilS: number }> | null;
+  }>;
+
+type Asked = 'storeId' | 'mode' | 'refundId' | 'sessionId' | 'amountMinor' | 'currency';
+
+export type NewRefund = Pick<Refund, Asked | 'reason' | 'description' | 'metadata'> &
+  Readonly<{
+    /** The destination as the merchant wrote it; parsed once the network of the refund is chosen. */
+    refundAddress: string | null;
+    requestedBy?: string;
+    requestedKey?: string;
+    /** Nothing is saved; the outcome is what it would be. */
+    isDryRun?: boolean;
+    replay: Replay;
+    nowMs: number;
+    /** The act of a person who asked for it. */
+    act?: OperatorAct;
+  }>;
 
 /** Checks whether an address can be paid on a network; returns its key, or what is wrong with it. */
 export type DestinationCheck = (network: NetworkKey, text: string) => DestinationVerdict;
