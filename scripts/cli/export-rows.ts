@@ -10,7 +10,7 @@ import type { Asset } from '../../src/core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS, pow10 } from '../../src/core/money.ts';
 import { parseRate } from '../../src/core/rate.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { Booked, BookKind } from '../../src/database/bookkeeping.ts';
+import type { Booked, BookKind } from '../../src/database/reports.ts';
 import type { Cells } from '../../src/lib/export-text.ts';
 import { exponentOf } from '../../src/rates/currencies.ts';
 

@@ -2,7 +2,7 @@
  * Exports the books for an accountant, each row one posting of the ledger.
  */
 import { resolve } from 'node:path';
-import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind, type NewestEntry } from '../../src/database/bookkeeping.ts';
+import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind, type NewestEntry } from '../../src/database/reports.ts';
 import { rowWriter } from '../../src/lib/export-text.ts';
 import { type Command, type Input, type Installation, notFound, textOption, usage } from './command.ts';
 import { cellsOf, columnsOf } from './export-rows.ts';

@@ -8,7 +8,7 @@ import { approveRefund, redirectRefund, rejectRefund } from '../../src/acts/refu
 import { decideStore } from '../../src/acts/store-decisions.ts';
 import { setStore } from '../../src/acts/stores.ts';
 import { addEndpoint, removeEndpoint, resendWebhooks, rotateSecret, setEndpoint } from '../../src/acts/webhooks.ts';
-import { RESEND_PACE_MS } from '../../src/database/deliveries.ts';
+import { RESEND_PACE_MS } from '../../src/database/events.ts';
 import { commandOf } from './act-command.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { backup, restore } from './backup.ts';

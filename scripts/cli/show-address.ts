@@ -2,7 +2,7 @@
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import { mapInOrder } from '../../src/database/engine/each.ts';
-import type { TracedAddress, TracedOutgoing } from '../../src/database/traces.ts';
+import type { TracedAddress, TracedOutgoing } from '../../src/database/transfers.ts';
 import { addressText, type Finder, type Link, link, type Scene } from './show-link.ts';
 import { payoutLink } from './show-money-out.ts';
 import { sessionLink, stateOf, transferLink } from './show-payment.ts';

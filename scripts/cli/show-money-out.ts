@@ -6,7 +6,7 @@ import { type Attempt, attemptName, delayOf, type Payout } from '../../src/core/
 import { isPassing } from '../../src/core/reasons.ts';
 import { endOf } from '../../src/database/payouts/holds.ts';
 import type { Refund } from '../../src/database/refunds/refund.ts';
-import { TRACED_MAX } from '../../src/database/traces.ts';
+import { TRACED_MAX } from '../../src/database/transfers.ts';
 import { momentOrNull } from './command.ts';
 import { freezeText } from './payout-freeze.ts';
 import { amountOf, kindText, shownPayout } from './payouts.ts';

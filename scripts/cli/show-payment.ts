@@ -8,7 +8,7 @@ import { deadline } from '../../src/core/session.ts';
 import { policyFor } from '../../src/core/store-credit.ts';
 import type { HeldMoney } from '../../src/database/held-money.ts';
 import type { Session } from '../../src/database/session.ts';
-import type { TracedAddress, TracedTransfer } from '../../src/database/traces.ts';
+import type { TracedAddress, TracedTransfer } from '../../src/database/transfers.ts';
 import { parseSessionId } from '../../src/lib/id.ts';
 import { addressText, at, type Finder, type Link, link, type Scene } from './show-link.ts';
 import { refundLinks } from './show-money-out.ts';

@@ -1,11 +1,11 @@
 /** Events and their way to the merchant's endpoints; how an endpoint does. */
 import { isExtended } from '../../src/core/event.ts';
-import { type Attempt, type Delivery, RECENT_EVENTS } from '../../src/database/deliveries.ts';
 import type { Endpoint } from '../../src/database/endpoints.ts';
 import type { StoredEvent } from '../../src/database/events.ts';
+import { type Attempt, type Delivery, RECENT_EVENTS } from '../../src/database/events.ts';
 import { isSenderSilent } from '../../src/database/sending.ts';
 import type { Session } from '../../src/database/session.ts';
-import { TRACED_MAX } from '../../src/database/traces.ts';
+import { TRACED_MAX } from '../../src/database/transfers.ts';
 import { moment } from './command.ts';
 import { at, type Finder, type Link, link, type Scene } from './show-link.ts';
 

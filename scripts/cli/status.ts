@@ -10,7 +10,7 @@ import { COMPARISON_TIME } from '../../src/app/watches/comparison.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import { unreadMinutes } from '../../src/core/wallet-books.ts';
-import { isInformed } from '../../src/database/notices.ts';
+import { isInformed } from '../../src/database/alarms.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { type Command, type Installation, moment, momentOrNull } from './command.ts';
 import { freezeText, signerState } from './payout-freeze.ts';

@@ -3,8 +3,8 @@ import { STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import { type ExtendedEventType, extendedEvents } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Database } from '../database/database.ts';
-import { RESEND_PACE_MS } from '../database/deliveries.ts';
 import type { Endpoint, RotationOutcome, RotationStep, WebhookSecret } from '../database/endpoints.ts';
+import { RESEND_PACE_MS } from '../database/events.ts';
 import { newWebhookSecret } from '../lib/id.ts';
 import {
   type Context,

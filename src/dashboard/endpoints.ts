@@ -1,6 +1,7 @@
 /** Endpoints that pages show: a store's own, and those to which deliveries went. */
-import type { Delivery } from '../database/deliveries.ts';
+
 import type { Endpoint } from '../database/endpoints.ts';
+import type { Delivery } from '../database/events.ts';
 import type { Html } from '../lib/html.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { StoreAt } from './page.ts';

@@ -3,8 +3,8 @@
  * each step, whether it is done, and what to do next.
  */
 import { isAllowed, type StorePermission } from '../core/access.ts';
+import { isInformed } from '../database/alarms.ts';
 import { isFollowed } from '../database/networks.ts';
-import { isInformed } from '../database/notices.ts';
 import { type Html, html } from '../lib/html.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { StoreAt, Visit } from './page.ts';

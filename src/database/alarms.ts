@@ -1,5 +1,6 @@
 /** Alarms for operators. Only the newest are kept, and those that are open. */
 
+import { createHash, timingSafeEqual } from 'node:crypto';
 import {
   and,
   asc,
@@ -18,12 +19,15 @@ import {
   sql,
 } from 'drizzle-orm';
 import { heldAlarmCode, heldKinds } from '../core/held-money.ts';
+import type { Told, WatchedAlarm } from '../core/notice.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
+import type { NoticeProgress } from './column-values.ts';
 import type { Db } from './engine/open.ts';
 import { preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
-import { alarms, sessions } from './tables.ts';
+import type { Vault } from './sealing.ts';
+import { alarms, noticeTargets, sessions } from './tables.ts';
 
 type AlarmRow = typeof alarms.$inferSelect;
 
@@ -265,3 +269,217 @@ export function createApprovalAlarms({ orm }: Db, raiseAlarm: RaiseAlarm, endAla
 }
 
 export type ApprovalAlarms = ReturnType<typeof createApprovalAlarms>;
+
+// ── Targets of notices ───────────────────────────────────────────────────────────────────────────────────────────────
+// When each of them last heard of which alarm.
+
+/** The text that a person types to add a target. `to`: a mail address, or Telegram's id of a chat. */
+export type TargetField = 'url' | 'token' | 'to';
+export type TargetText = Readonly<Partial<Record<TargetField, string>>>;
+
+/** A pass sends to all of them side by side. */
+export const TARGETS_MAX = 50;
+export const TARGET_NAME_CHARS_MAX = 64;
+
+/** `name`: as people named it. `severity`: the least that it hears of. `address` and `code` are sealed in the file. */
+export type NewNoticeTarget = Omit<typeof noticeTargets.$inferSelect, 'provedAtMs' | 'progress'>;
+
+export type NoticeTarget = Omit<NewNoticeTarget, 'address' | 'code'> &
+  NoticeProgress &
+  Readonly<{
+    /** Until then nothing but the code is sent. */
+    provedAtMs: number | null;
+  }>;
+
+/** Returns whether a target is informed about alarms. A URL that is only called never is. */
+export const isInformed = ({ kind, provedAtMs }: NoticeTarget): boolean => kind !== 'dead-man' && provedAtMs !== null;
+
+/** Alarms about which a target may have to be informed. `throughId`: none up to this id is missing. */
+export type WatchedAlarms = Readonly<{ alarms: readonly WatchedAlarm[]; throughId: number }>;
+
+/** The outcome of a message. `read`: nothing was to be sent. `waitMs`: the time that the next one waits. */
+export type NoticeOutcome =
+  | Readonly<{ kind: 'read'; throughId: number }>
+  | Readonly<{ kind: 'sent'; told: readonly Told[]; throughId: number; waitMs: number }>
+  | Readonly<{ kind: 'failed'; error: string; waitMs: number }>;
+
+const WRONG_CODES_MAX = 5;
+/** Newest alarms that a target has heard of. Older events are not repeated; what lasts always is. */
+const TOLD_KEPT_MAX = 1_000;
+
+type TargetRow = typeof noticeTargets.$inferSelect;
+
+/** The names under which a target's address and code are sealed. */
+export const noticeAddressName = (id: string): string => `where notices of ${id} go`;
+export const noticeCodeName = (id: string): string => `code of notices to ${id}`;
+
+const nothingSent: NoticeProgress = {
+  throughAlarmId: 0,
+  toldAtMs: {},
+  triedAtMs: null,
+  waitMs: 0,
+  tries: 0,
+  failingSinceMs: null,
+  lastError: null,
+  lastSentAtMs: null,
+  wrongCodes: 0,
+};
+
+const isSame = (a: string, b: string): boolean => {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+};
+
+export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct) {
+  const { orm } = db;
+  const rowOf = (id: string): Promise<TargetRow | undefined> =>
+    orm.select().from(noticeTargets).where(eq(noticeTargets.id, id)).get();
+  return {
+    ...createAlarmWatch(db),
+    /** Adds a target, which waits for its code. A URL that is only called is proved by its answer, so at once. */
+    async addTarget({ address, code, ...target }: NewNoticeTarget, act: OperatorAct): Promise<void> {
+      await db.write(async () => {
+        const sealed = {
+          address: vault.seal(address, noticeAddressName(target.id)),
+          code: vault.seal(code, noticeCodeName(target.id)),
+        };
+        // A person sees nothing of a call, so there is no code to type.
+        const provedAtMs = target.kind === 'dead-man' ? act.atMs : null;
+        await orm
+          .insert(noticeTargets)
+          .values({ ...target, ...sealed, provedAtMs, progress: nothingSent })
+          .run();
+        const { kind, name, severity } = target;
+        await recordAct(act, { target: target.id, before: null, after: { kind, name, severity } });
+      });
+    },
+    async listTargets(): Promise<readonly NoticeTarget[]> {
+      const rows = await db.read(() =>
+        orm.select().from(noticeTargets).orderBy(asc(noticeTargets.createdAtMs), asc(noticeTargets.id)).all(),
+      );
+      return rows.map(({ address: _address, code: _code, progress, ...shown }) => ({
+        ...shown,
+        ...progress,
+      }));
+    },
+    /** Returns where a target's messages go, with its secrets; null if there is none. */
+    async addressOf(id: string): Promise<string | null> {
+      const row = await db.read(() => rowOf(id));
+      return row ? vault.open(row.address, noticeAddressName(id)) : null;
+    },
+    /**
+     * Marks a target as proved if the code is right. After five wrong ones it must be added again.
+     * @returns null if there is no such target
+     */
+    async proveTarget(id: string, code: string, act: OperatorAct): Promise<'proved' | 'wrong' | 'too_many' | null> {
+      return db.write(async () => {
+        const row = await rowOf(id);
+        if (!row) return null;
+        const { wrongCodes } = row.progress;
+        if (wrongCodes >= WRONG_CODES_MAX) return 'too_many';
+        const isRight = isSame(code, vault.open(row.code, noticeCodeName(id)));
+        const counted = { progress: { ...row.progress, wrongCodes: wrongCodes + 1 } };
+        const values = isRight ? { provedAtMs: act.atMs } : counted;
+        await orm.update(noticeTargets).set(values).where(eq(noticeTargets.id, id)).run();
+        if (!isRight) return 'wrong';
+        await recordAct(act, { target: id, before: { proved: row.provedAtMs !== null }, after: { proved: true } });
+        return 'proved';
+      });
+    },
+    /** Removes a target, and forgets its secrets. @returns false if there is none */
+    async removeTarget(id: string, act: OperatorAct): Promise<boolean> {
+      return db.write(async () => {
+        const row = await rowOf(id);
+        if (!row) return false;
+        await orm.delete(noticeTargets).where(eq(noticeTargets.id, id)).run();
+        await recordAct(act, { target: id, before: { kind: row.kind, name: row.name }, after: null });
+        return true;
+      });
+    },
+    /** Records what became of a message to a target. */
+    async settle(targetId: string, outcome: NoticeOutcome, nowMs: number): Promise<void> {
+      await db.write(async () => {
+        const row = await rowOf(targetId);
+        // It was removed meanwhile.
+        if (!row) return;
+        const progress = { ...row.progress, ...(await changeOf(db, row.progress, outcome, nowMs)) };
+        await orm.update(noticeTargets).set({ progress }).where(eq(noticeTargets.id, targetId)).run();
+      });
+    },
+  };
+}
+
+const watched = ({ id, key, code, message, network, endedAtMs, acknowledgedAtMs }: AlarmRow) => ({
+  ...{ id, key, code, message, network },
+  isOver: endedAtMs !== null,
+  isAcknowledged: acknowledgedAtMs !== null,
+});
+
+function createAlarmWatch({ orm, read }: Db) {
+  const needsSomebody = and(isNull(alarms.endedAtMs), isNull(alarms.acknowledgedAtMs));
+  return {
+    /** Returns all alarms that a target has heard of, and at most `limit` newer ones that need somebody. */
+    async watchedAlarms(
+      { throughAlarmId: after, toldAtMs }: Pick<NoticeTarget, 'throughAlarmId' | 'toldAtMs'>,
+      limit: number,
+    ): Promise<WatchedAlarms> {
+      return read(async () => {
+        const inOrder = (which: SQL | undefined) => orm.select().from(alarms).where(which).orderBy(asc(alarms.id));
+        // Read first: an alarm that another process raises meanwhile is not passed over.
+        const newest = await orm.select({ id: alarms.id }).from(alarms).orderBy(desc(alarms.id)).limit(1).get();
+        const lastId = Math.max(newest?.id ?? 0, after);
+        const before = await inOrder(inArray(alarms.id, Object.keys(toldAtMs).map(Number))).all();
+        const isNew = and(gt(alarms.id, after), lte(alarms.id, lastId));
+        const fresh = await inOrder(and(isNew, needsSomebody)).limit(limit).all();
+        const all = [...before, ...fresh].map((row) => ({ ...watched(row), toldAtMs: toldAtMs[row.id] ?? null }));
+        return { alarms: all, throughId: fresh.length < limit ? lastId : (fresh.at(-1)?.id ?? after) };
+      });
+    },
+  };
+}
+
+/** Returns what a message changes in its target's progress. */
+async function changeOf(
+  db: Db,
+  before: NoticeProgress,
+  outcome: NoticeOutcome,
+  nowMs: number,
+): Promise<Partial<NoticeProgress>> {
+  switch (outcome.kind) {
+    case 'read':
+      return { throughAlarmId: outcome.throughId };
+    case 'sent': {
+      const { throughId: throughAlarmId, waitMs } = outcome;
+      const working = { tries: 0, failingSinceMs: null, lastError: null, lastSentAtMs: nowMs, triedAtMs: nowMs };
+      return {
+        throughAlarmId,
+        waitMs,
+        ...working,
+        toldAtMs: await toldAfter(db, before.toldAtMs, outcome.told, nowMs),
+      };
+    }
+    case 'failed': {
+      const failing = { failingSinceMs: before.failingSinceMs ?? nowMs, lastError: outcome.error };
+      return { triedAtMs: nowMs, waitMs: outcome.waitMs, tries: before.tries + 1, ...failing };
+    }
+  }
+}
+
+type ToldAtMs = NoticeProgress['toldAtMs'];
+
+/** Returns when a target last heard of which alarm, after a message. */
+async function toldAfter({ orm }: Db, before: ToldAtMs, told: readonly Told[], nowMs: number): Promise<ToldAtMs> {
+  const all = new Map(Object.entries(before).map(([id, atMs]) => [Number(id), atMs]));
+  for (const { id, change } of told) {
+    if (change === 'ended') all.delete(id);
+    else all.set(id, nowMs);
+  }
+  // However many events come that nobody acknowledges, a pass reads few of them again.
+  const oldest = [...all.keys()].sort((a, b) => b - a).slice(TOLD_KEPT_MAX);
+  const lasts = and(inArray(alarms.id, oldest), isNotNull(alarms.key));
+  const lasting = new Set(
+    oldest.length === 0 ? [] : (await orm.select().from(alarms).where(lasts).all()).map(({ id }) => id),
+  );
+  for (const id of oldest) if (!lasting.has(id)) all.delete(id);
+  return Object.fromEntries(all);
+}

@@ -4,16 +4,14 @@
 
 import { createIntentMac, type IntentMac } from '../core/intent.ts';
 import { createAddresses, poolCommands } from './addresses.ts';
-import { alarmCommands, createAlarmEnder, createAlarmWriter, createApprovalAlarms } from './alarms.ts';
+import { alarmCommands, createAlarmEnder, createAlarmWriter, createApprovalAlarms, noticeCommands } from './alarms.ts';
 import { auditCommands, createAuditLog } from './audit-log.ts';
 import { blockCommands, comparisonQueries, createBlocks } from './blocks.ts';
-import { bookQueries } from './bookkeeping.ts';
-import { deliveryCommands, healthQueries, troubleQueries } from './deliveries.ts';
 import { createRefreshDue, createWebhookSecrets, endpointCommands } from './endpoints.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';
 import { fenced, type HeldLease } from './engine/fenced.ts';
 import type { Db } from './engine/open.ts';
-import { createOutbox, eventQueries } from './events.ts';
+import { createOutbox, deliveryCommands, eventQueries, healthQueries, troubleQueries } from './events.ts';
 import { heldMoneyCommands } from './held-money.ts';
 import { createBlockFacts, ingestCommands } from './ingest.ts';
 import { keyCommands } from './keys.ts';
@@ -21,7 +19,6 @@ import { leaseCommands } from './leases.ts';
 import { createLedger, ledgerCommands } from './ledger.ts';
 import { lookupCommands } from './lookups.ts';
 import { createNetworks, networkCommands } from './networks.ts';
-import { noticeCommands } from './notices.ts';
 import {
   createNonces,
   nonceCommands,
@@ -38,12 +35,11 @@ import { sweepCommands } from './payouts/sweeps.ts';
 import { walletCommands } from './payouts/wallets.ts';
 import { peopleCommands } from './people.ts';
 import { recoveryCommands, rereadCommands } from './recovery.ts';
-import { refundCommands } from './refunds/refunds.ts';
-import { createReturned } from './refunds/returned.ts';
+import { createReturned } from './refunds/refund.ts';
+import { createRefundSettlement, refundCommands } from './refunds/refunds.ts';
 import { createRefundRows } from './refunds/rows.ts';
-import { createRefundSettlement } from './refunds/settlement.ts';
 import { createReplays, createRequestNonces } from './replays.ts';
-import { reportQueries, statsCommands } from './reports.ts';
+import { bookQueries, reportQueries, statsCommands } from './reports.ts';
 import {
   checkKey,
   createRowGuard,
@@ -60,8 +56,7 @@ import { createSessionFinder, sessionCommands } from './sessions.ts';
 import { signInCommands } from './sign-ins.ts';
 import { createStoreRows, storeCommands } from './stores.ts';
 import { formatsOf, type TextFormats } from './text-formats.ts';
-import { traceQueries } from './traces.ts';
-import { createTransfers } from './transfers.ts';
+import { createTransfers, traceQueries } from './transfers.ts';
 
 /**
  * The repositories over one file. Each command is one whole transaction: load, decide in `src/core`, save. Effects
@@ -118,7 +113,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   const vault = createVault(secretKey);
   const db = openEngine(options, (opened) => checkKey(opened, vault));
   try {
-    const guard = createRowGuard(db, secretKey);
+    const guard = createRowGuard(db, secretKey, createAlarmWriter(db));
     const sealing = { vault, guard, macOf: createIntentMac(secretKey), tokens: createTokens(secretKey) };
     const databaseOver = (connection: Db): Database => ({
       ...repositories(connection, createSteps(connection, sealing, options)),

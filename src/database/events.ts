@@ -2,19 +2,27 @@
  * Events and their deliveries, written in the transaction of the change that they report. An endpoint that is switched
  * off gets deliveries too: they wait until it is on.
  */
-
-import { eq, sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import { type EventType, isExtended } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { sortableId } from '../lib/id.ts';
-import { type EventEndpoint, prepareEndpointsOf, type RefreshDue } from './endpoints.ts';
+import type { OperatorAct, RecordAct } from './audit-log.ts';
+import {
+  type EventEndpoint,
+  IS_UNPROVEN,
+  isPresent,
+  prepareEndpointsOf,
+  type RefreshDue,
+  refreshEach,
+} from './endpoints.ts';
 import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, preparedInsert } from './engine/prepared.ts';
+import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import { createCounters } from './meta.ts';
 import type { SessionRow } from './session.ts';
-import { deliveries, events } from './tables.ts';
+import { type attempts, deliveries, endpoints, events } from './tables.ts';
 
 /** `body` is the exact text that every endpoint gets. */
 export type StoredEvent = typeof events.$inferSelect;
@@ -136,6 +144,320 @@ export function eventQueries(db: Db) {
     },
     async find(id: string): Promise<StoredEvent | null> {
       return db.read(async () => (await find.get({ id })) ?? null);
+    },
+  };
+}
+
+// ── Deliveries ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// `sending.ts` leases them and records attempts.
+
+type DeliveryRow = typeof deliveries.$inferSelect;
+export type DeliveryState = DeliveryRow['state'];
+
+/** One event on its way to one endpoint. */
+export type Delivery = Omit<DeliveryRow, 'leaseUntilMs'> & Readonly<{ eventType: EventType }>;
+
+/** One attempt and its result. `status` is the HTTP status; `error` a class such as `timeout` or `blocked_address`. */
+export type Attempt = Omit<typeof attempts.$inferSelect, 'id'>;
+
+/** Which deliveries are listed: one, those of a session, or all. */
+export type DeliveryFilter = Readonly<{ id?: string; sessionId?: string; limit: number }>;
+
+/** Which deliveries of a store a list shows; null: any. */
+export type DeliverySearch = Readonly<{ endpointId: string | null; state: DeliveryState | null }>;
+
+/** The last delivery of a page of a store's list, the last that was looked at, or the next event with an empty `id`. */
+export type DeliveryCursor = Pick<Delivery, 'id' | 'eventId'>;
+
+/** A choice of deliveries to resend: one, all of an event, or what failed since a time. `endpointId` null: of all. */
+export type Resend =
+  | Readonly<{ deliveryId: string }>
+  | Readonly<{ eventId: string }>
+  | Readonly<{ sinceMs: number; endpointId: string | null }>;
+
+/** Between the first attempts of what is sent again, so that a shop that works again is not flooded. */
+export const RESEND_PACE_MS = 100;
+
+/** Deliveries that one transaction looks at. Each that is sent again changes itself and its endpoint. */
+const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 8);
+
+const COLUMNS = `d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId", v.type AS "eventType",
+  v.session_id AS "sessionId", d.state, d.attempts, d.due_at_ms AS "dueAtMs", d.created_at_ms AS "createdAtMs",
+  d.last_status AS "lastStatus", d.last_error AS "lastError"`;
+
+/** After the newest event: what ids begin with comes before it. */
+const BEGINNING: DeliveryCursor = { eventId: '~', id: '' };
+
+type DeliveryParts = Readonly<{ refreshDue: RefreshDue; recordAct: RecordAct }>;
+
+export function deliveryCommands(db: Db, parts: DeliveryParts) {
+  return { ...deliveryQueries(db), ...resendCommands(db, parts) };
+}
+
+function deliveryQueries({ client, read }: Db) {
+  const firstOfRest = client
+    .prepare(
+      `SELECT id FROM events WHERE store_id = :storeId AND mode = :mode AND id <= :fromId
+       ORDER BY id DESC LIMIT 1 OFFSET :lookMax`,
+    )
+    .pluck();
+  const looking = (isOne: string) =>
+    client.prepare(
+      `SELECT ${COLUMNS} FROM events AS v
+         JOIN deliveries AS d ON d.event_id = v.id ${isOne}
+       WHERE v.store_id = :storeId AND v.mode = :mode AND v.id <= :fromId AND v.id > :nextId
+         AND (v.id < :fromId OR d.id > :afterId)
+       ORDER BY v.id DESC, d.id LIMIT :lookMax`,
+    );
+  const [ofAll, ofEndpoint] = [looking(''), looking('AND d.endpoint_id = :endpointId')];
+  const attemptsOf = client.prepare(
+    `SELECT delivery_id AS "deliveryId", attempt, started_at_ms AS "startedAtMs", duration_ms AS "durationMs", status, error,
+       response_excerpt AS "responseExcerpt"
+     FROM attempts WHERE delivery_id = :id ORDER BY id`,
+  );
+
+  return {
+    /** Lists deliveries, newest event first. */
+    async list({ id, sessionId, limit }: DeliveryFilter): Promise<readonly Delivery[]> {
+      const where = id !== undefined ? 'd.id = :id' : sessionId !== undefined ? 'v.session_id = :sessionId' : '1 = 1';
+      const text = `SELECT ${COLUMNS} FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
+        WHERE ${where} ORDER BY v.id DESC, d.id LIMIT :limit`;
+      return read(async () => (await client.prepare(text).all({ id, sessionId, limit })) as Delivery[]);
+    },
+    /**
+     * Lists the deliveries of a store's events in one mode, newest event first.
+     * @param page `lookMax`: so many events and deliveries are looked at; what is not found among them may be in the
+     * next
+     * @returns `goOn`: where older ones may be; null after the last event
+     */
+    async ofStore(
+      at: Readonly<{ storeId: string; mode: Mode }>,
+      { endpointId, state }: DeliverySearch,
+      { after, limit, lookMax }: Readonly<{ after: DeliveryCursor | null; limit: number; lookMax: number }>,
+    ): Promise<Readonly<{ deliveries: readonly Delivery[]; goOn: DeliveryCursor | null }>> {
+      return read(async () => {
+        const from = after ?? BEGINNING;
+        const next = (await firstOfRest.get({ ...at, fromId: from.eventId, lookMax })) as string | undefined;
+        const range = { ...at, fromId: from.eventId, afterId: from.id, nextId: next ?? '', lookMax };
+        const rows = endpointId === null ? ofAll.iterate(range) : ofEndpoint.iterate({ ...range, endpointId });
+        const found: Delivery[] = [];
+        let last: Delivery | null = null;
+        let looked = 0;
+        for await (const delivery of rows as AsyncIterable<Delivery>) {
+          looked++;
+          last = delivery;
+          if (state === null || delivery.state === state) found.push(delivery);
+          if (found.length > limit) break;
+        }
+        const shown = found.slice(0, limit);
+        const rest = looked === lookMax ? last : next === undefined ? null : { eventId: next, id: '' };
+        return { deliveries: shown, goOn: (found.length > limit ? shown.at(-1) : rest) ?? null };
+      });
+    },
+    async attempts(deliveryId: string): Promise<readonly Attempt[]> {
+      return read(async () => (await attemptsOf.all({ id: deliveryId })) as Attempt[]);
+    },
+  };
+}
+
+type Looked = Readonly<{ id: string; endpointId: string; eventId: string; isFound: number }>;
+
+const targetOf = (which: Resend): string =>
+  'deliveryId' in which
+    ? which.deliveryId
+    : 'eventId' in which
+      ? which.eventId
+      : (which.endpointId ?? 'every endpoint');
+
+function resendCommands(db: Db, { refreshDue, recordAct }: DeliveryParts) {
+  const looking = (isFound: string, where: string) =>
+    db.client.prepare(
+      `SELECT d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId",
+         CASE WHEN e.removed = 0 AND (${isFound}) THEN 1 ELSE 0 END AS "isFound"
+       FROM deliveries AS d JOIN endpoints AS e ON e.id = d.endpoint_id
+       WHERE ${where} ORDER BY d.event_id, d.endpoint_id LIMIT ${SLICE_DELIVERIES}`,
+    );
+  const ofDelivery = looking('1 = 1', 'd.id = :deliveryId');
+  const ofEvent = looking('1 = 1', 'd.event_id = :eventId');
+  const since = looking(
+    "(CAST(:endpointId AS TEXT) IS NULL OR d.endpoint_id = :endpointId) AND (d.state = 'failed' OR d.state = 'waiting' AND d.attempts > 0)",
+    '(d.event_id, d.endpoint_id) > (:afterEvent, :afterEndpoint)',
+  );
+  const again = db.client.prepare(
+    `UPDATE deliveries SET state = 'waiting', attempts = 0, due_at_ms = :atMs, lease_until_ms = NULL WHERE id = :id`,
+  );
+
+  async function look(which: Resend, after: Looked | null): Promise<Looked[]> {
+    if ('deliveryId' in which) return (await ofDelivery.all(which)) as Looked[];
+    if ('eventId' in which) return (await ofEvent.all(which)) as Looked[];
+    const { endpointId, sinceMs } = which;
+    const from = { afterEvent: after?.eventId ?? firstEventId(sinceMs), afterEndpoint: after?.endpointId ?? '' };
+    return (await since.all({ endpointId, ...from })) as Looked[];
+  }
+
+  return {
+    /**
+     * Starts a new schedule for deliveries, whatever their state; of those since a time, for what failed or waits after
+     * a failure. The first attempts are `RESEND_PACE_MS` apart, oldest event first. An endpoint that is switched off
+     * gets them once it is on.
+     * @returns how many
+     */
+    async resend(
+      which: Resend,
+      nowMs: number,
+      { isDryRun = false, act }: Readonly<{ isDryRun?: boolean; act?: OperatorAct }> = {},
+    ): Promise<number> {
+      let found = 0;
+      for (let after: Looked | null = null; ; ) {
+        const slice = async (): Promise<Looked[]> => {
+          const looked = await look(which, after);
+          const chosen = looked.filter(({ isFound }) => isFound === 1);
+          if (!isDryRun) {
+            for (const [at, { id }] of chosen.entries())
+              await again.run({ id, atMs: nowMs + (found + at) * RESEND_PACE_MS });
+            await refreshEach(refreshDue, chosen);
+            if (found === 0 && chosen.length > 0)
+              await recordAct(act, { target: targetOf(which), before: null, after: null });
+          }
+          found += chosen.length;
+          return looked;
+        };
+        const looked: Looked[] = isDryRun ? await db.read(slice) : await db.write(slice);
+        after = looked.at(-1) ?? null;
+        if (after === null || looked.length < SLICE_DELIVERIES || !('sinceMs' in which)) return found;
+      }
+    },
+  };
+}
+
+// ── Health of endpoints ──────────────────────────────────────────────────────────────────────────────────────────────
+export type RecentDelivery = Pick<Delivery, 'id' | 'eventType' | 'state' | 'attempts'>;
+
+const { id, storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs } = endpoints;
+const healthColumns = { id, storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs };
+
+export type ShownHealth = Pick<typeof endpoints.$inferSelect, keyof typeof healthColumns> &
+  Readonly<{
+    /** Deliveries that wait, counted up to `WAITING_COUNTED_MAX`. */
+    waiting: number;
+    /** Its deliveries among the store's newest `RECENT_EVENTS` events of its mode, newest first. */
+    recent: readonly RecentDelivery[];
+  }>;
+
+export const WAITING_COUNTED_MAX = 10_000;
+export const RECENT_EVENTS = 500;
+/** More deliveries that failed for good are not counted. */
+export const FAILED_COUNTED_MAX = 1_000;
+/** Endpoints that are listed when they are off or accept nothing. */
+export const TROUBLED_MAX = 100;
+/** More endpoints of a store are not looked at for deliveries that failed. */
+const LOOKED_MAX = 200;
+
+type Troubled = Readonly<{ id: string; url: string }>;
+
+/** Troubles of sending, over all endpoints. */
+export type WebhookTrouble = Readonly<{
+  /** The first that are on and have accepted nothing since a time, longest first. */
+  failing: readonly (Troubled & Readonly<{ sinceMs: number }>)[];
+  disabled: readonly (Troubled & Readonly<{ reason: string | null }>)[];
+  /** The time at which the first delivery that can be sent now became due; null for none. */
+  dueSinceMs: number | null;
+  /** Deliveries that failed for good, of events since `sinceMs`, counted up to `FAILED_COUNTED_MAX`. */
+  failed: number;
+}>;
+
+/** As the index has it. */
+const IN_TROUBLE = '(failing_since_ms IS NOT NULL OR disabled_at_ms IS NOT NULL)';
+
+export function healthQueries({ client, orm, read }: Db) {
+  const endpoint = atFirstUse(
+    orm
+      .select(healthColumns)
+      .from(endpoints)
+      .where(and(eq(endpoints.id, sql.placeholder('id')), isPresent)),
+  );
+  const waiting = client
+    .prepare(
+      `SELECT count(*) FROM (SELECT 1 FROM deliveries
+         WHERE endpoint_id = :id AND due_at_ms IS NOT NULL LIMIT ${WAITING_COUNTED_MAX}) AS limited`,
+    )
+    .pluck();
+  const recent = client.prepare(
+    `SELECT d.id, recent.type AS "eventType", d.state, d.attempts
+     FROM (SELECT id, type FROM events WHERE store_id = :storeId AND mode = :mode
+           ORDER BY id DESC LIMIT ${RECENT_EVENTS}) AS recent
+     JOIN deliveries AS d ON d.event_id = recent.id AND d.endpoint_id = :id ORDER BY recent.id DESC`,
+  );
+  return {
+    /** @returns null when there is no such endpoint */
+    async health(id: string): Promise<ShownHealth | null> {
+      return read(async (): Promise<ShownHealth | null> => {
+        const found = await endpoint.get({ id });
+        if (!found) return null;
+        const { storeId, mode } = found;
+        return {
+          ...found,
+          waiting: (await waiting.get({ id })) as number,
+          recent: (await recent.all({ id, storeId, mode })) as RecentDelivery[],
+        };
+      });
+    },
+  };
+}
+
+export function troubleQueries({ client, read }: Db) {
+  const firstDue = client
+    .prepare(
+      `SELECT due_at_ms FROM endpoints
+       WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs ORDER BY due_at_ms LIMIT 1`,
+    )
+    .pluck();
+  const failed = client
+    .prepare(
+      `SELECT count(*) FROM (SELECT 1 FROM deliveries
+         WHERE state = 'failed' AND event_id >= :from AND last_error IS DISTINCT FROM 'endpoint_removed'
+         ORDER BY event_id DESC LIMIT ${FAILED_COUNTED_MAX}) AS limited`,
+    )
+    .pluck();
+  const failing = client.prepare(
+    `SELECT id, url, failing_since_ms AS "sinceMs" FROM endpoints
+     WHERE ${IN_TROUBLE} AND failing_since_ms IS NOT NULL AND disabled_at_ms IS NULL AND removed = 0
+     ORDER BY failing_since_ms, id LIMIT ${TROUBLED_MAX}`,
+  );
+  const disabled = client.prepare(
+    `SELECT id, url, disabled_reason AS reason FROM endpoints
+     WHERE ${IN_TROUBLE} AND disabled_at_ms IS NOT NULL AND removed = 0 ORDER BY disabled_at_ms, id LIMIT ${TROUBLED_MAX}`,
+  );
+  const failedOf = client
+    .prepare(
+      `SELECT (SELECT count(*) FROM (SELECT 1 FROM deliveries AS d
+         WHERE d.endpoint_id = e.id AND d.state = 'failed' AND d.event_id >= :from LIMIT :limit) AS limited)
+       FROM endpoints AS e WHERE e.store_id = :storeId AND e.mode = :mode AND e.removed = 0 LIMIT ${LOOKED_MAX}`,
+    )
+    .pluck();
+  return {
+    async trouble(nowMs: number, sinceMs: number): Promise<WebhookTrouble> {
+      return read(async (): Promise<WebhookTrouble> => {
+        const due = await mapInOrder(
+          [0, 1],
+          async (isUnproven) => (await firstDue.get({ isUnproven, nowMs })) as number | undefined,
+        );
+        const dueMs = due.filter((atMs) => atMs !== undefined);
+        return {
+          failing: (await failing.all()) as WebhookTrouble['failing'],
+          disabled: (await disabled.all()) as WebhookTrouble['disabled'],
+          dueSinceMs: dueMs.length === 0 ? null : Math.min(...dueMs),
+          failed: (await failed.get({ from: firstEventId(sinceMs) })) as number,
+        };
+      });
+    },
+    /** Counts what failed for good at a store's endpoints in one mode, of events since a time, up to `limit`. */
+    async countFailed(at: Readonly<{ storeId: string; mode: Mode }>, sinceMs: number, limit: number): Promise<number> {
+      const counted = await read(() => failedOf.all({ ...at, limit, from: firstEventId(sinceMs) }));
+      return Math.min(
+        limit,
+        (counted as number[]).reduce((sum, one) => sum + one, 0),
+      );
     },
   };
 }

@@ -29,7 +29,7 @@ import { readIntent, readReceiptSums } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
-import { createReturned, type ReturnedOf } from './refunds/returned.ts';
+import { createReturned, type ReturnedOf } from './refunds/refund.ts';
 import { lifeOf, type SessionRow, termsOf } from './session.ts';
 import type { FindSessionRow } from './sessions.ts';
 import {

@@ -240,7 +240,7 @@ export type NetworkStatus = Pick<
 > &
   Readonly<{
     network: NetworkKey;
-    /** A code and a sentence: why `state` is `behind`, `fault` or `halted`, or why a followed network credits nothing. */
+    /** A code and a sentence: why it is `behind`, in `fault` or `halted`, or why a followed network credits nothing. */
     reason: Readonly<{ code: string; message: string }> | null;
     cursor: Readonly<{ hash: string; number: number; timeS: number }> | null;
   }>;

@@ -15,7 +15,6 @@ import {
 import { eq } from 'drizzle-orm';
 import { Fault, permanent } from '../core/fault.ts';
 import { systemClock } from '../lib/clock.ts';
-import { createAlarmWriter } from './alarms.ts';
 import type { Db } from './engine/open.ts';
 import { meta } from './tables.ts';
 
@@ -163,8 +162,14 @@ export type RowGuard = Pick<RowMacs, 'seal'> &
     refuse(table: string, name: string, remedy: string): void;
   }>;
 
-export function createRowGuard(db: Db, secretKey: Uint8Array): RowGuard {
-  const raiseAlarm = createAlarmWriter(db);
+type AlteredAlarm = Readonly<{ atMs: number; code: string; message: string; network: null; sessionId: null }>;
+
+/** @param raiseAlarm see `createAlarmWriter` */
+export function createRowGuard(
+  db: Db,
+  secretKey: Uint8Array,
+  raiseAlarm: (alarm: AlteredAlarm) => Promise<unknown>,
+): RowGuard {
   const { seal, isIntact } = createRowMacs(secretKey);
   const reported = new Set<string>();
 

@@ -16,11 +16,10 @@ import type { EventType } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { RaiseAlarm } from './alarms.ts';
-import type { Attempt } from './deliveries.ts';
 import { IS_UNPROVEN, type RefreshDue, refreshEach, type SecretPair, type WebhookSecrets } from './endpoints.ts';
 import { filterInOrder, mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
-import { firstEventId } from './events.ts';
+import { type Attempt, firstEventId } from './events.ts';
 import { createMeta } from './meta.ts';
 
 /** A delivery that is leased until `leaseUntilMs`, with all that is needed to send it. `attempt`: 1 for the first. */

@@ -37,7 +37,7 @@ import type { Db } from './engine/open.ts';
 import { atFirstUse, changeBy, findBy, given, preparedInsert } from './engine/prepared.ts';
 import type { Outbox } from './events.ts';
 import type { NetworkRows } from './networks.ts';
-import type { ReturnedOf } from './refunds/returned.ts';
+import type { ReturnedOf } from './refunds/refund.ts';
 import { dueOf, lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session.ts';
 import { heldMoney as records, sessions } from './tables.ts';
 

@@ -5,10 +5,9 @@
 import { randomUUID } from 'node:crypto';
 import { transient } from '../core/fault.ts';
 import { dueNotices, type NoticeText, noticeId, noticeRetryMs, noticeText, severityOf } from '../core/notice.ts';
-import { alarmKey } from '../database/alarms.ts';
+import { alarmKey, type NoticeTarget } from '../database/alarms.ts';
 import type { ChannelKind } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
-import type { NoticeTarget } from '../database/notices.ts';
 import { type Clock, DAY_MS, toSeconds } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';

@@ -4,8 +4,8 @@
  */
 import { randomInt, randomUUID } from 'node:crypto';
 import * as z from 'zod';
+import type { NewNoticeTarget, TargetField, TargetText } from '../database/alarms.ts';
 import type { ChannelKind } from '../database/column-values.ts';
-import type { NewNoticeTarget, TargetField, TargetText } from '../database/notices.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { newWebhookSecret, sortableId } from '../lib/id.ts';
 import { addressShapes, type Delivered, deliver, NO_MAIL, type Ways } from './channels.ts';

@@ -10,7 +10,7 @@ import * as assert from 'uvu/assert';
 import { invariant } from '../../src/core/fault.ts';
 import { parseUnits } from '../../src/core/money.ts';
 import { sweepIntent } from '../../src/core/sweep.ts';
-import { type BookKind, bookKinds } from '../../src/database/bookkeeping.ts';
+import { type BookKind, bookKinds } from '../../src/database/reports.ts';
 import { csvCell, rowWriter } from '../../src/lib/export-text.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { handClock } from '../support/hand-clock.ts';

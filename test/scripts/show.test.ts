@@ -8,7 +8,7 @@ import { chains } from '../../src/chains/index.ts';
 import type { Verdict } from '../../src/core/delivery.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { minorToPar } from '../../src/core/money.ts';
-import type { Attempt } from '../../src/database/deliveries.ts';
+import type { Attempt } from '../../src/database/events.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { txOf } from '../support/ingested-chain.ts';
 import { answerDue } from '../support/record-attempt.ts';

@@ -7,7 +7,7 @@ import { show } from '../../scripts/cli/show.ts';
 import { resendWebhooks } from '../../src/acts/webhooks.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { Verdict } from '../../src/core/delivery.ts';
-import { type Attempt, RESEND_PACE_MS } from '../../src/database/deliveries.ts';
+import { type Attempt, RESEND_PACE_MS } from '../../src/database/events.ts';
 import { answerDue, claimDue } from '../support/record-attempt.ts';
 import { inShop, type WebhookShop } from '../support/webhook-shop.ts';
 

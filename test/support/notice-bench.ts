@@ -2,7 +2,7 @@
  * A courier on a real database, with proved targets whose messages come to a server over real HTTP.
  */
 import * as assert from 'uvu/assert';
-import type { NewNoticeTarget } from '../../src/database/notices.ts';
+import type { NewNoticeTarget } from '../../src/database/alarms.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { createCourier } from '../../src/notifications/courier.ts';

@@ -1,7 +1,7 @@
 /** Leases deliveries and records attempts, as the dispatcher does. */
 import type { Verdict } from '../../src/core/delivery.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { Attempt } from '../../src/database/deliveries.ts';
+import type { Attempt } from '../../src/database/events.ts';
 import type { ClaimedDelivery } from '../../src/database/sending.ts';
 
 type Sends = Database;

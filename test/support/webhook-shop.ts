@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import type { ExtendedEventType } from '../../src/core/event.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { Attempt, Delivery } from '../../src/database/deliveries.ts';
+import type { Attempt, Delivery } from '../../src/database/events.ts';
 import type { Session } from '../../src/database/session.ts';
 import { sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';

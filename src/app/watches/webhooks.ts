@@ -3,7 +3,7 @@
  * that nothing sends.
  */
 import type { Deliveries } from '../../database/database.ts';
-import { FAILED_COUNTED_MAX } from '../../database/deliveries.ts';
+import { FAILED_COUNTED_MAX } from '../../database/events.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
 /** So long an endpoint may accept nothing: a deployment takes minutes, and retries go on. */

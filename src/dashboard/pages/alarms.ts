@@ -16,7 +16,6 @@ import { acknowledgeAlarm } from '../../acts/alarms.ts';
 import { isAllowed } from '../../core/access.ts';
 import { type Severity, severities } from '../../core/notice.ts';
 import type { Alarm } from '../../database/alarms.ts';
-import { type ChannelKind, channelKinds } from '../../database/column-values.ts';
 import {
   isInformed,
   type NewNoticeTarget,
@@ -25,7 +24,8 @@ import {
   TARGETS_MAX,
   type TargetField,
   type TargetText,
-} from '../../database/notices.ts';
+} from '../../database/alarms.ts';
+import { type ChannelKind, channelKinds } from '../../database/column-values.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { type Column, list, section } from '../../web/list.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';

@@ -1,6 +1,6 @@
 /** A delivery's page: each attempt with its answer, the body, and a button that sends it again. */
 import { resendWebhooks } from '../../acts/webhooks.ts';
-import type { Attempt } from '../../database/deliveries.ts';
+import type { Attempt } from '../../database/events.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { formOf, pageWith } from '../act-form.ts';

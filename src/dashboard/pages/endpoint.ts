@@ -2,8 +2,8 @@
 import { type Refusal, refuse, type Sentence, say } from '../../acts/act.ts';
 import { removeEndpoint, resendWebhooks, rotateSecret, setEndpoint } from '../../acts/webhooks.ts';
 import { sendErrors } from '../../core/delivery.ts';
-import { RECENT_EVENTS, type ShownHealth, WAITING_COUNTED_MAX } from '../../database/deliveries.ts';
 import type { Endpoint } from '../../database/endpoints.ts';
+import { RECENT_EVENTS, type ShownHealth, WAITING_COUNTED_MAX } from '../../database/events.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';

@@ -4,9 +4,9 @@
  */
 
 import { adviceOn } from '../../acts/networks.ts';
+import { isInformed } from '../../database/alarms.ts';
 import type { BlockComparison } from '../../database/blocks.ts';
 import { type NetworkStatus, staleSinceMs, unseenSinceMs, whyUnfollowed } from '../../database/networks.ts';
-import { isInformed } from '../../database/notices.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, figures, list, section } from '../../web/list.ts';

@@ -1,8 +1,8 @@
 /** Webhooks of a store: its endpoints, one more, and what was sent to them. */
 import { addEndpoint } from '../../acts/webhooks.ts';
 import { documentedPaymentEvents, documentedRefundEvents } from '../../core/event.ts';
-import type { Delivery, DeliverySearch, DeliveryState } from '../../database/deliveries.ts';
 import type { Endpoint } from '../../database/endpoints.ts';
+import type { Delivery, DeliverySearch, DeliveryState } from '../../database/events.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { type Column, list, section } from '../../web/list.ts';
 import { formOf, pageWith } from '../act-form.ts';

@@ -16,7 +16,7 @@ import type { Db } from '../engine/open.ts';
 import { atFirstUse, changeBy, findBy, given, preparedInsert } from '../engine/prepared.ts';
 import type { Ledger } from '../ledger.ts';
 import { createNetworkLock } from '../networks.ts';
-import type { RefundGates } from '../refunds/settlement.ts';
+import type { RefundGates } from '../refunds/refunds.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
 import { type Freezer, NONCE_FOREIGN } from './holds.ts';
 import {

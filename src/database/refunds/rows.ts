@@ -18,8 +18,7 @@ import type { RowGuard, Tokens } from '../sealing.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import { refunds, sessions, stores } from '../tables.ts';
 import type { FormatAddress } from '../text-formats.ts';
-import type { NewRefund, Refund, RefundFilter } from './refund.ts';
-import { createLostRefunds } from './returned.ts';
+import { createLostRefunds, type NewRefund, type Refund, type RefundFilter } from './refund.ts';
 
 export type RefundRow = typeof refunds.$inferSelect;
 export type RefundOwner = Pick<NewRefund, 'storeId' | 'mode' | 'refundId'>;

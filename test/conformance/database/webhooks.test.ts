@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import type { Verdict } from '../../../src/core/delivery.ts';
 import type { Database } from '../../../src/database/database.ts';
-import type { DeliveryCursor, DeliverySearch } from '../../../src/database/deliveries.ts';
+import type { DeliveryCursor, DeliverySearch } from '../../../src/database/events.ts';
 import type { ClaimedDelivery } from '../../../src/database/sending.ts';
 import { claimDue, LEASE_MS, recordAttempt, SENDER } from '../../support/record-attempt.ts';
 import {
