@@ -111,18 +111,18 @@ export const restore: OfflineCommand = {
   summary: 'Restore a backup as a new data folder, with money out frozen.',
   options: {
     'passphrase-file': passphraseOption,
-    check: { help: 'restore it on trial beside the file, check the database and the ledger, and remove that again' },
+    rehearse: { help: 'restore it on trial beside the file, check the database and the ledger, and remove that again' },
     reason: reasonOption,
   },
   notes: [
     'At the first start, addresses that may have been given out since the backup are retired: they stay watched,',
     'and nobody gets them again.',
-    '--check: exit code 1 if the backup is damaged, or what it holds does not add up.',
+    '--rehearse: exit code 1 if the backup is damaged, or what it holds does not add up.',
   ],
   async runOffline(input) {
     const [file = '', folder] = input.args.map((path) => resolve(input.cwd, path));
-    const isCheck = input.options.check === true;
-    if ((folder === undefined) !== isCheck) throw usage('name a new folder, or --check');
+    const isRehearsal = input.options.rehearse === true;
+    if ((folder === undefined) !== isRehearsal) throw usage('name a new folder, or --rehearse');
     if (folder === undefined) return checkBackup(input, file);
     const restored = await withPassphrase(input, false, (passphrase) =>
       restoreBackup({

@@ -78,7 +78,7 @@ async function storeId(input: Input, { database }: Installation): Promise<string
   const id = textOption(input, 'store');
   if (id === undefined) return null;
   if (await database.stores.find(id)) return id;
-  throw notFound(`there is no store ${id}; \`quayside store list\` shows all`);
+  throw notFound(`there is no store ${id}; \`quayside status\` shows all`);
 }
 
 /** An export of fewer entries shows no progress. */

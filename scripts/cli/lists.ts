@@ -3,7 +3,6 @@ import { alarmJson, alarmShown, isOpen } from '../../src/acts/alarms.ts';
 import { heldJson, meanings } from '../../src/acts/held.ts';
 import { keyJson } from '../../src/acts/keys.ts';
 import { refundJson } from '../../src/acts/refunds.ts';
-import { storeJson } from '../../src/acts/store-decisions.ts';
 import { endpointJson } from '../../src/acts/webhooks.ts';
 import { heldKinds } from '../../src/core/held-money.ts';
 import { payoutStates } from '../../src/core/payout.ts';
@@ -44,13 +43,6 @@ function changeText({ before, after }: Pick<AuditEntry, 'before' | 'after'>): st
     .map((name) => `${name}: ${text(before, name)} → ${text(after, name)}`)
     .join('; ');
 }
-
-export const storeList = readingOf({
-  name: 'store list',
-  summary: 'List the stores.',
-  shown: ['id', 'status', 'settlement_currency', 'late_policy', 'created_at', 'name'],
-  load: async (_filter, { database }) => (await database.stores.list()).map(storeJson),
-});
 
 export const keyList = readingOf({
   name: 'key list',

@@ -13,10 +13,11 @@ import { commandOf } from './act-command.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { backup, restore } from './backup.ts';
 import type { AnyCommand, Tool } from './command.ts';
+import { databaseMove } from './database.ts';
 import { doctor } from './doctor.ts';
 import { exportBooks } from './export.ts';
 import { ledgerVerify } from './ledger.ts';
-import { alarmList, auditList, heldList, keyList, payoutsList, refundsList, storeList, webhooksList } from './lists.ts';
+import { alarmList, auditList, heldList, keyList, payoutsList, refundsList, webhooksList } from './lists.ts';
 import { networksReread } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
 import { nodeSync } from './node-sync.ts';
@@ -42,7 +43,6 @@ const commands: readonly AnyCommand[] = [
   nodeCheck,
   nodeSync,
   storeAdd,
-  storeList,
   commandOf(setStore),
   commandOf(decideStore),
   commandOf(createKey, {
@@ -121,6 +121,7 @@ const commands: readonly AnyCommand[] = [
   auditList,
   backup,
   restore,
+  databaseMove,
   addressPoolDerive,
   addressPoolImport,
   tronWs,
@@ -130,7 +131,7 @@ const commands: readonly AnyCommand[] = [
 const sections: Tool['sections'] = [
   ['Every day', ['status', 'show', 'alarm', 'refund', 'held', 'webhook', 'payout', 'sweep', 'export']],
   ['Setting up', ['store', 'key', 'user', 'network', 'address-pool']],
-  ['Now and then', ['doctor', 'backup', 'restore', 'audit', 'ledger', 'secret-key', 'pay', 'tron-ws']],
+  ['Now and then', ['doctor', 'backup', 'restore', 'database', 'audit', 'ledger', 'secret-key', 'pay', 'tron-ws']],
 ];
 
 export const quaysideTool: Tool = {

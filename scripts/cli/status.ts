@@ -1,5 +1,6 @@
-/** Shows the state of the installation: networks, pools, rates, deliveries, payouts and open alarms. */
+/** Shows the state of the installation: stores, networks, pools, rates, deliveries, payouts and open alarms. */
 import { alarmJson, alarmShown } from '../../src/acts/alarms.ts';
+import { storeJson } from '../../src/acts/store-decisions.ts';
 import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
 import { networkOfEachPool, type PoolReport, readPool } from '../../src/addresses/pool-level.ts';
 import { readBackupReport } from '../../src/app/backup/report.ts';
@@ -27,11 +28,21 @@ type Part = Readonly<{ json: object; lines: readonly string[] }>;
 export const status: Command = {
   name: 'status',
   args: [],
-  summary: 'Show the state of everything: networks, address pools, rates, webhooks, held money, payouts and alarms.',
+  summary: 'Show the state of everything: stores, networks, pools, rates, webhooks, held money, payouts and alarms.',
   options: {},
   needsSandbox: true,
   async run(_input, installation) {
-    const read = [serverPart, networksPart, poolsPart, ratesPart, paymentsPart, payoutsPart, leasesPart, carePart];
+    const read = [
+      serverPart,
+      storesPart,
+      networksPart,
+      poolsPart,
+      ratesPart,
+      paymentsPart,
+      payoutsPart,
+      leasesPart,
+      carePart,
+    ];
     const parts = await Promise.all([...read, alarmsPart].map((part) => part(installation)));
     return {
       json: Object.assign({}, ...parts.map(({ json }) => json)),
@@ -47,6 +58,12 @@ async function serverPart({ config }: Installation): Promise<Part> {
     : 'the server is not running; start it with `npm start`';
   const server = running && { pid: running.pid, base_url: running.base_url, metrics_url: running.metrics_url };
   return { json: { server }, lines: [line, ''] };
+}
+
+async function storesPart({ database }: Installation): Promise<Part> {
+  const stores = (await database.stores.list()).map(storeJson);
+  const shown = ['id', 'status', 'settlement_currency', 'late_policy', 'created_at', 'name'] as const;
+  return { json: { stores }, lines: [...listLines(stores, shown), ''] };
 }
 
 async function networksPart({ config, database, clock }: Installation): Promise<Part> {

@@ -7,7 +7,7 @@ import { logoHash, type StoreSetting, type StoreState, shownSetting, storeSettin
 const allSettings = [...storeSettings, ...operatorSettings];
 
 export const unknownStore = (id: string) =>
-  refuse('not_found', say('there is no store {id}; `quayside store list` shows all', { id }));
+  refuse('not_found', say('there is no store {id}; `quayside status` shows all', { id }));
 
 /** The store of what is made. */
 export const storeField = {
@@ -27,7 +27,7 @@ export async function storeOf(
   if (!only) return refuse('not_found', say('there is no store yet; create one with `quayside store add <name>`'));
   return others.length === 0
     ? only
-    : refuse('usage', say('there are several stores: name one (`quayside store list` shows them)'));
+    : refuse('usage', say('there are several stores: name one (`quayside status` shows them)'));
 }
 
 /** Returns all that is set of a store: a change of nothing, tried. */

@@ -418,7 +418,7 @@ function refusalOf(owner: string, kind: Exclude<RotationOutcome['kind'], 'done'>
     case 'unknown':
       return refuse(
         'not_found',
-        say('there is no endpoint or store {owner}; `quayside webhook list` and `quayside store list` show them', {
+        say('there is no endpoint or store {owner}; `quayside webhook list` and `quayside status` show them', {
           owner,
         }),
       );

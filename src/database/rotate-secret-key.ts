@@ -10,7 +10,8 @@ import { macedAddress, NOT_DERIVED } from './addresses.ts';
 import { noticeAddressName, noticeCodeName } from './alarms.ts';
 import { createAuditLog, type OperatorAct } from './audit-log.ts';
 import { webhookSecretName } from './endpoints.ts';
-import { type Db, openSqlite } from './engine/open.ts';
+import { openEngine } from './engine/engine.ts';
+import type { Db } from './engine/open.ts';
 import { apiSecretName, macedKey } from './keys.ts';
 import { totpSecretName } from './people.ts';
 import { macedRefundAddress } from './refunds/destinations.ts';
@@ -65,7 +66,7 @@ export type Resealing = Readonly<{ resealed: number; altered: number; claimLinks
 
 /** Returns whether a key is the one that the database is sealed with. */
 export async function fitsDatabase(file: string, key: Uint8Array): Promise<boolean> {
-  const db = openSqlite({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null });
+  const db = openEngine({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null }, async () => {});
   try {
     return await db.read(() => opensProbe(db, createVault(key)));
   } finally {
@@ -84,7 +85,7 @@ export async function resealDatabase(
   act: OperatorAct,
   onTable: (name: string) => void,
 ): Promise<Resealing> {
-  const db = openSqlite({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null });
+  const db = openEngine({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null }, async () => {});
   try {
     return await db.write(async () => {
       await refuseApproved(db);

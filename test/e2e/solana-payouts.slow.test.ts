@@ -44,7 +44,7 @@ refundConforms(shop, { coinsLate: null, gas: null });
 test('who funds the address of a lock that was seen in a transaction stops no refund', async () => {
   const { chain, quayside, paidSession, refund, completed, paidTo } = shop;
   const { key, secret } = solanaSpending.derive(seed, { role: 'refund' });
-  const [{ id: storeId }] = await quayside.cli('store', 'list');
+  const [{ id: storeId }] = (await quayside.cli('status')).stores;
   const session = await paidSession(700);
   // Whoever knows the merchant, and how it names its refunds, can compute the id.
   const foreseen = refundIdOf({ storeId, mode: 'test', refundId: `refund-${shop.refundsAsked() + 1}` });

@@ -35,9 +35,10 @@ test('every command is known here, as one that an act makes or one that records 
   };
   /** Their first write is recorded by the connection that every command gets; the others change no row. */
   const others = [
-    ...['payout reconcile', 'sweep', 'address-pool import', 'status', 'show', 'alarm list', 'store list', 'key list'],
+    ...['payout reconcile', 'sweep', 'address-pool import', 'status', 'show', 'alarm list', 'key list'],
     ...['pay', 'held list', 'webhook list', 'webhook test', 'refund list', 'payout list', 'export', 'ledger verify'],
     ...['audit list', 'drill', 'restore', 'address-pool derive', 'doctor', 'network check', 'network sync', 'tron-ws'],
+    'database move',
     ...['approve', 'init', 'freeze', 'thaw', 'policy'],
   ];
   const acts = [
@@ -170,7 +171,7 @@ test('what a merchant asked for is decided, which ends its alarm; a suspension i
   assert.is(await codeOf('store', 'decide', store, 'suspend'), 2, 'without a reason');
   assert.is((await answer('store', 'decide', store, 'suspend', '--reason', 'fraud')).status, 'suspended');
   assert.is(await codeOf('store', 'decide', store, 'suspend', '--reason', 'again'), 1);
-  const listed: { id: string; suspended_because?: string }[] = await answer('store', 'list');
+  const listed: { id: string; suspended_because?: string }[] = (await answer('status')).stores;
   assert.is(listed.find(({ id }) => id === store)?.suspended_because, 'fraud');
   assert.is((await answer('store', 'decide', store, 'resume')).status, 'approved');
 });
@@ -262,19 +263,19 @@ test('what the program froze by itself is ended by `payout reconcile` alone', as
 });
 
 test('what others chose cannot control the terminal', async () => {
-  const [{ id, name: before }] = await answer('store', 'list');
+  const [{ id, name: before }] = (await answer('status')).stores;
   const name = 'evil\u001b[2J\u009b5m\u202egnp\nline';
   const isHarmless = (text: string) => ['\u001b', '\u009b', '\u202e'].every((one) => !text.includes(one));
   const raw = new Sqlite(file);
   const rename = (to: string) => raw.prepare('UPDATE stores SET name = ? WHERE id = ?').run(to, id);
   rename(name);
-  for (const words of [['list'], ['list', '--json'], ['set', id]]) {
-    const { out } = await run('store', ...words);
+  for (const words of [['status'], ['status', '--json'], ['store', 'set', id]]) {
+    const { out } = await run(...words);
     assert.ok(out.includes('evil\\u001b[2J\\u009b5m\\u202egnp') && isHarmless(out), out);
   }
   const { err } = await run('webhook', 'remove', name);
   assert.ok(err.includes('evil') && isHarmless(err));
-  const [listed] = await answer('store', 'list');
+  const [listed] = (await answer('status')).stores;
   assert.is(listed.name, name, 'JSON keeps its meaning');
   rename(before);
   raw.close();

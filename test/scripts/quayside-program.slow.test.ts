@@ -13,7 +13,7 @@ makeInstallation({ QUAYSIDE_DATA_DIR: folder });
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 
 for (const [code, ...words] of [
-  [0, 'store', 'list'],
+  [0, 'key', 'list'],
   [3, 'key', 'revoke', 'key_nobody', '--json'],
 ] as const) {
   test(`quayside ${words.join(' ')}: the program prints the command’s answer and exits with ${code}`, async () => {

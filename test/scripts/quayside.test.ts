@@ -66,8 +66,8 @@ const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
   [3, /nothing here is called/, 'show', `cs_${missing}`],
   [3, /`quayside key list`/, 'key', 'revoke', 'key_nobody'],
   [3, /mer_nobody/, ...TEST_KEY, '--store', 'mer_nobody'],
-  [3, /`quayside store list`/, 'store', 'set', 'mer_nobody', 'late=hold'],
-  [3, /`quayside store list`/, 'store', 'decide', 'mer_nobody', 'resume'],
+  [3, /`quayside status`/, 'store', 'set', 'mer_nobody', 'late=hold'],
+  [3, /`quayside status`/, 'store', 'decide', 'mer_nobody', 'resume'],
   [3, /there is no delivery/, 'webhook', 'resend', 'dlv_nobody'],
   [3, /no network "nowhere"; configured: .*test:ethereum/, 'network', 'reread', 'nowhere', '--above', '5', ...because],
   [3, /there are several networks/, 'network', 'reread', 'ethereum', '--above', '5', ...because],
@@ -141,14 +141,14 @@ test('the signer has a tool of its own: at most nine commands on one screen, and
 });
 
 test('an invalid configuration gives exit code 2', async () => {
-  const { code, err } = await runQuayside(['store', 'list'], { ...variables, QUAYSIDE_PORT: 'x' });
+  const { code, err } = await runQuayside(['key', 'list'], { ...variables, QUAYSIDE_PORT: 'x' });
   assert.is(code, 2);
   assert.match(err, /port: "x", expected a whole number .* \(set by QUAYSIDE_PORT\)/);
 });
 
-test('docs/reference/commands.md is what `npm run commands` writes; there are at most 48', () => {
+test('docs/reference/commands.md is what `npm run commands` writes; there are at most 47', () => {
   assert.is(readFileSync('docs/reference/commands.md', 'utf8'), commandsPage());
-  assert.ok(quaysideTool.commands.length <= 48, `${quaysideTool.commands.length} commands`);
+  assert.ok(quaysideTool.commands.length <= 47, `${quaysideTool.commands.length} commands`);
 });
 
 // ── Completion ───────────────────────────────────────────────────────────────────────────────────────────────────────

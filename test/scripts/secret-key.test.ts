@@ -50,7 +50,7 @@ test('a rotation makes a backup, says how much was sealed, and prints no key', a
   for (const key of [before, after]) assert.not.ok(`${out}${err}`.includes(key));
   const [made = '', ...others] = readdirSync(backups);
   assert.equal(others, []);
-  const verified = await run('restore', join(backups, made), '--check', '--passphrase-file', passphraseFile);
+  const verified = await run('restore', join(backups, made), '--rehearse', '--passphrase-file', passphraseFile);
   assert.is(verified.code, 0, verified.err);
   const sealed = openDatabase(config, process.env);
   const [endpoint] = await sealed.endpoints.list(null);
@@ -62,14 +62,14 @@ test('an interrupted rotation is named at the next command, and ended by the nex
   const key = readFileSync(keyFile);
   writeFileSync(`${keyFile}.next`, key, { mode: 0o600 });
   writeFileSync(keyFile, `${'ab'.repeat(32)}\n`);
-  const refused = await run('store', 'list');
+  const refused = await run('key', 'list');
   assert.is(refused.code, 1);
   assert.match(refused.err, 'If `quayside secret-key rotate` was interrupted, run it again');
   const { code, out, err } = await rotate();
   assert.is(code, 0, err);
   assert.is(out.trim(), `The interrupted rotation has ended: ${keyFile} has the new key.`);
   assert.equal(readFileSync(keyFile), key);
-  assert.is((await run('store', 'list')).code, 0);
+  assert.is((await run('key', 'list')).code, 0);
 });
 
 test.run();

@@ -1,6 +1,7 @@
 /**
  * The engine of the installation's database: SQLite on a file, or PostgreSQL where a URL names it.
  */
+import { refuseMoved } from './moved.ts';
 import type { Db, SqliteOptions } from './open.ts';
 import { openSqlite } from './open.ts';
 import { openPostgres } from './postgres.ts';
@@ -14,11 +15,15 @@ export type OpenOptions = SqliteOptions &
 /**
  * Opens a database of the current schema.
  * @param check is run before the first body, which fails as it does
- * @throws Fault `storage_unavailable`, `storage_damaged`, `sqlite_too_old`, `schema_not_current`, `database_url_wrong`
+ * @throws Fault `storage_unavailable`, `storage_damaged`, `sqlite_too_old`, `schema_not_current`, `database_url_wrong`,
+ * `database_moved`, `move_unfinished`
  */
 export function openEngine({ url, ...options }: OpenOptions, check: (db: Db) => Promise<void>): Db {
   const db = url ? openPostgres(url, options) : openSqlite(options);
-  return checkedFirst(db, () => check(db));
+  return checkedFirst(db, async () => {
+    await refuseMoved(db);
+    await check(db);
+  });
 }
 
 /** Returns the same database; its bodies wait until the check has passed once. */

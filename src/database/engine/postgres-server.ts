@@ -77,6 +77,9 @@ const wrongUrl = () =>
       'postgres://user:password@host:5432/quayside, or unset it to use SQLite.',
   );
 
+/** A pool of connections, or one. */
+type Queries = Pick<Pool, 'query'>;
+
 type Server = Readonly<{ version: number; encoding: string; is_standby: number; now_ms: number }>;
 
 const aboutServer = `SELECT current_setting('server_version_num')::bigint / 10000 AS version,
@@ -88,7 +91,7 @@ const aboutServer = `SELECT current_setting('server_version_num')::bigint / 1000
  * @throws Fault permanent `postgres_too_old`, `database_encoding_wrong`, `database_is_standby`, `clock_apart`;
  * transient `storage_unavailable`
  */
-async function checkServer(pool: Pool, name: string): Promise<void> {
+async function checkServer(pool: Queries, name: string): Promise<void> {
   const beforeMs = systemClock.nowMs();
   const found = await pool.query(aboutServer).catch((error: unknown) => {
     throw asPostgresFault(error, name);
@@ -115,7 +118,7 @@ async function checkServer(pool: Pool, name: string): Promise<void> {
 }
 
 /** @returns the answer to `appliedQuery`; null if there is no table */
-async function appliedTo(client: Pick<Pool, 'query'>, name: string): Promise<readonly string[] | null> {
+async function appliedTo(client: Queries, name: string): Promise<readonly string[] | null> {
   const found = await client.query(
     `SELECT relname = 'meta' AS is_ours FROM pg_class
      WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY is_ours DESC LIMIT 1`,
@@ -139,7 +142,7 @@ const foreign = (name: string) =>
  * @throws Fault permanent `database_foreign`, `schema_not_current`, `postgres_too_old`, `database_encoding_wrong`,
  * `database_is_standby`, `clock_apart`; transient `storage_unavailable`
  */
-export async function checkDatabase(pool: Pool, name: string): Promise<void> {
+export async function checkDatabase(pool: Queries, name: string): Promise<void> {
   await checkServer(pool, name);
   const applied = await appliedTo(pool, name).catch((error: unknown) => {
     throw asPostgresFault(error, name);

@@ -1,0 +1,60 @@
+/** Moves the database to PostgreSQL and back. */
+import { moveDatabase } from '../../src/app/database-move.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { type OfflineCommand, textOption } from './command.ts';
+import { openProgress, progressBar } from './output.ts';
+
+const SQLITE = 'sqlite';
+
+export const databaseMove: OfflineCommand = {
+  name: 'database move',
+  args: [],
+  summary: 'Move everything to an empty PostgreSQL database, or back to SQLite, and compare every row.',
+  options: {
+    to: {
+      value: 'URL|sqlite',
+      help: 'the target, such as postgres://user:password@host:5432/quayside',
+      required: true,
+    },
+    rehearse: {
+      help: 'do it on trial beside everything, while Quayside may run, say what was found, and remove it again',
+    },
+  },
+  notes: [
+    'Stop Quayside on every machine first. A move that was interrupted goes on where it was.',
+    'The database that was left is not opened any more: it says where its data is. PGPASSWORD may have the password.',
+    'Exit code 1: what arrived differs, or its ledger does not add up; then the old database stays in use.',
+  ],
+  async runOffline(input) {
+    const config = loadConfig({ env: input.env, cwd: input.cwd, beforeSandbox: true });
+    const named = textOption(input, 'to');
+    const isRehearsal = input.options.rehearse === true;
+    const progress = openProgress();
+    try {
+      const { from, to, tables, ledgerEntries, seconds, problems } = await moveDatabase({
+        ...{ config, isRehearsal, to: named === SQLITE ? null : (named ?? '') },
+        onProgress: ({ table, done, total }) => progress.show(progressBar(table, done, total)),
+      });
+      const rows = tables.reduce((sum, table) => sum + table.rows, 0);
+      const isBad = problems.length > 0;
+      const pace = `${rows} rows of ${tables.length} tables in ${seconds.toFixed(1)} s`;
+      const next = [
+        named === SQLITE ? 'Unset QUAYSIDE_DATABASE_URL, and start.' : 'Set QUAYSIDE_DATABASE_URL to it, and start.',
+        `${from} is not opened any more, and says how everything comes back.`,
+      ];
+      return {
+        json: { from, to, rehearsal: isRehearsal, rows, seconds, tables, ledger_entries: ledgerEntries, problems },
+        lines: [
+          `${isRehearsal ? 'rehearsed the move' : 'moved'} from ${from} to ${to}: ${pace}`,
+          ...(isBad
+            ? [`NOT AS IT WAS; ${from} stays in use:`, ...problems.map((problem) => `  ${problem}`)]
+            : [`Counts and SHA-256 of every table agree, and the ledger’s ${ledgerEntries} entries add up.`]),
+          ...(isBad || isRehearsal ? [] : next),
+        ],
+        isBad,
+      };
+    } finally {
+      progress.end();
+    }
+  },
+};

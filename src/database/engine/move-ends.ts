@@ -1,0 +1,186 @@
+/**
+ * The two ends of a move, one of each engine: a connection with a transaction of its own, and the tables of both.
+ */
+import Sqlite from 'better-sqlite3';
+import { Client } from 'pg';
+import { permanent } from '../../core/fault.ts';
+import { connect } from './connection.ts';
+import { refuseOtherSchema } from './migrate.ts';
+import { asPostgresFault } from './postgres-fault.ts';
+import { checkDatabase, connectionOf, databaseName } from './postgres-server.ts';
+import { readScripts } from './scripts.ts';
+import { guarded } from './storage-fault.ts';
+import { translator } from './translate.ts';
+
+const BUSY_TIMEOUT_MS = 5_000;
+/** The schema of a rehearsal, beside the one that programs use. */
+const SCRATCH = 'quayside_rehearsal';
+
+export type Row = readonly unknown[];
+
+export type Table = Readonly<{
+  name: string;
+  /** The primary key's first. */
+  columns: readonly Readonly<{ name: string; type: string }>[];
+  key: readonly string[];
+  /** Columns that name another row of the same table. */
+  own: readonly string[];
+}>;
+
+export type End = Readonly<{
+  /** The file, or the database and its server, for messages. */
+  name: string;
+  isServer: boolean;
+  /** Runs a statement that both engines understand. @returns its rows, as lists */
+  all(text: string, values?: Row): Promise<readonly Row[]>;
+  /** Adds rows: all, or none. */
+  insert(table: Table, rows: readonly Row[]): Promise<void>;
+  /** Begins a transaction that sees one state. `isAlone`: nobody else writes before its end. */
+  begin(isAlone: boolean, tables: readonly Table[]): Promise<void>;
+  /** @throws Fault permanent `database_in_use` if other processes use a server's database; a file's folder is locked */
+  refuseOthers(): Promise<void>;
+  close(): Promise<void>;
+}>;
+
+/** Returns the tables of the current schema, each after those that its rows name. */
+export function listTables(): readonly Table[] {
+  const { schema, migrations } = readScripts('.sql');
+  const client = new Sqlite(':memory:');
+  try {
+    for (const { text } of [schema, ...migrations]) client.exec(text);
+    const names = client.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid").pluck();
+    const columnsOf = client.prepare('SELECT name, type, pk FROM pragma_table_info(?) ORDER BY pk = 0, pk, cid');
+    const ownOf = client.prepare('SELECT "from" FROM pragma_foreign_key_list(:table) WHERE "table" = :table').pluck();
+    return (names.all() as string[]).map((name) => {
+      const columns = columnsOf.all(name) as { name: string; type: string; pk: number }[];
+      const key = columns.filter(({ pk }) => pk > 0).map((column) => column.name);
+      return { name, columns, key, own: ownOf.all({ table: name }) as string[] };
+    });
+  } finally {
+    client.close();
+  }
+}
+
+/** Returns names of columns for a statement. */
+export const quoted = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ');
+
+const insertInto = ({ name, columns }: Table): string =>
+  `INSERT INTO "${name}" (${quoted(columns.map((column) => column.name))})`;
+
+/**
+ * Opens a file of the current schema.
+ * @throws Fault as `openSqlite`
+ */
+export function openFile(file: string): End {
+  const raw = guarded(file, () => connect(file, BUSY_TIMEOUT_MS, true));
+  const all: End['all'] = async (text, values = []) =>
+    guarded(file, () => {
+      const statement = raw.prepare(text);
+      if (statement.reader) return statement.raw().all(...values) as Row[];
+      statement.run(...values);
+      return [];
+    });
+  try {
+    refuseOtherSchema(raw, file);
+  } catch (error) {
+    raw.close();
+    throw error;
+  }
+  return {
+    name: file,
+    isServer: false,
+    all,
+    async insert(table, rows) {
+      guarded(file, () => {
+        const add = raw.prepare(`${insertInto(table)} VALUES (${table.columns.map(() => '?')})`);
+        raw.transaction(() => {
+          for (const row of rows) add.run(...row);
+        })();
+      });
+    },
+    async begin(isAlone) {
+      await all(isAlone ? 'BEGIN IMMEDIATE' : 'BEGIN');
+    },
+    async refuseOthers() {},
+    async close() {
+      raw.close();
+    },
+  };
+}
+
+/** Connects under a name that is not counted among those that use the database. */
+async function connectServer(url: string) {
+  const name = databaseName(url);
+  const more = { application_name: 'move of quayside', idle_in_transaction_session_timeout: 0 };
+  const client = new Client({ ...connectionOf(url), ...more });
+  // A connection that breaks fails its next statement.
+  client.on('error', () => {});
+  const translated = <T>(answer: Promise<T>): Promise<T> =>
+    answer.catch((error: unknown) => {
+      throw asPostgresFault(error, name);
+    });
+  await translated(client.connect());
+  return { name, client, send: (text: string, values?: unknown[]) => translated(client.query(text, values)) };
+}
+
+const arrays: Readonly<Record<string, string>> = { TEXT: 'text[]', INTEGER: 'bigint[]', BLOB: 'bytea[]' };
+const OTHERS = `SELECT count(*) AS others FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = 'quayside'`;
+
+/**
+ * Opens a PostgreSQL database of the current schema.
+ * @throws Fault as `openPostgres`
+ */
+export async function openServer(url: string): Promise<End> {
+  const { name, client, send } = await connectServer(url);
+  try {
+    await checkDatabase(client, name);
+  } catch (error) {
+    await client.end();
+    throw error;
+  }
+  return {
+    name,
+    isServer: true,
+    async all(text, given = []) {
+      const { text: own, values } = translator(text)(given);
+      const { rows, fields } = await send(own, [...values]);
+      return rows.map((row) => fields.map((field) => row[field.name]));
+    },
+    async insert(table, rows) {
+      const lists = table.columns.map(({ type }, at) => `$${at + 1}::${arrays[type]}`);
+      const values = table.columns.map((_, at) => rows.map((row) => row[at]));
+      await send(`${insertInto(table)} SELECT * FROM unnest(${lists})`, values);
+    },
+    async begin(isAlone, tables) {
+      await send(`BEGIN ISOLATION LEVEL REPEATABLE READ${isAlone ? '' : ' READ ONLY'}`);
+      if (isAlone) await send(`LOCK TABLE ${quoted(tables.map((table) => table.name))} IN SHARE ROW EXCLUSIVE MODE`);
+    },
+    async refuseOthers() {
+      // Within a transaction, the server would repeat its first answer.
+      await send('SELECT pg_stat_clear_snapshot()');
+      const { others } = (await send(OTHERS)).rows[0];
+      if (others === 0) return;
+      throw permanent(
+        'database_in_use',
+        `Quayside uses ${name} over ${others} connections: stop it on every machine, then run \`quayside database move\` again`,
+      );
+    },
+    close: () => client.end(),
+  };
+}
+
+/** Gives `work` the address of an empty schema of a database, and drops the schema at the end. */
+export async function withScratchSchema<T>(url: string, work: (scratch: string) => Promise<T>): Promise<T> {
+  const { client, send } = await connectServer(url);
+  const drop = () => send(`DROP SCHEMA IF EXISTS ${SCRATCH} CASCADE`);
+  try {
+    await drop();
+    await send(`CREATE SCHEMA ${SCRATCH}`);
+    const scratch = new URL(url);
+    scratch.searchParams.set('options', `-c search_path=${SCRATCH}`);
+    return await work(scratch.href).finally(drop);
+  } finally {
+    await client.end();
+  }
+}

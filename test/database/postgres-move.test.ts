@@ -1,0 +1,277 @@
+/**
+ * The move of an installation to PostgreSQL and back. Run by `npm test -- --postgres`; without a server, only what is
+ * refused before it is tested.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { Pool } from 'pg';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openDatabase } from '../../src/app/open-database.ts';
+import { takeInstanceLock } from '../../src/database/engine/instance-lock.ts';
+import { listTables } from '../../src/database/engine/move-ends.ts';
+import { openPostgres } from '../../src/database/engine/postgres.ts';
+import { databaseFile } from '../../src/lib/secret-key.ts';
+import { loaderOptions, ownProgram } from '../support/own-program.ts';
+import { addressOf, copyTemplate } from '../support/postgres.ts';
+import { environment, runQuayside } from '../support/quayside-process.ts';
+import { openToolBench } from '../support/tool-bench.ts';
+
+const folder = process.env.TEST_POSTGRES ?? '';
+const test = suite('move');
+const onServer = folder === '' ? test.skip : test;
+const program = ownProgram(new URL('./dying-move.ts', import.meta.url));
+
+type Bench = Awaited<ReturnType<typeof openToolBench>>;
+type Answered = Readonly<{ rows: number; tables: readonly { table: string; rows: number }[]; problems: string[] }>;
+
+const ODD = `it’s "odd", a \\ and {braces}, ü, 😀, NULL, ''`;
+const NETWORK = 'test:ethereum';
+const BYTES = Buffer.from(Array.from({ length: 256 }, (_, at) => at));
+
+/** Rows of the tables that no command of this test fills. */
+const rowsOf = (session: string, store: string, odd: string): string => `
+INSERT INTO people (id, name, memberships, totp_step, failures, locked_until_ms, recovery_hashes, passkeys, created_at_ms)
+  VALUES ('usr_1', 'Ada', '[]', 0, 0, 0, '[]', '[]', 1);
+INSERT INTO web_sessions (hash, person_id, device, address, started_at_ms, seen_at_ms, sudo_until_ms, form_token)
+  VALUES ('h', 'usr_1', ${odd}, '::1', -1, 0, 9007199254740991, 'f');
+INSERT INTO replays (scope, key, keep_until_ms) VALUES ('s', 'B', 1), ('s', 'a', 1), ('s', 'é', 1), ('s', '😀', 1);
+INSERT INTO endpoints (id, store_id, mode, url, extended_events, per_session, created_at_ms, removed, failures, gones,
+  silences, paused_until_ms) VALUES ('we_1', '${store}', 'test', 'https://shop.example/', '[]', 0, 1, 0, 0, 0, 0, 0);
+INSERT INTO events VALUES ('evt_1', '${store}', 'test', '${session}', 'payment.completed', ${odd}, 1);
+INSERT INTO deliveries (id, event_id, endpoint_id, session_id, state, attempts, created_at_ms)
+  VALUES ('dlv_1', 'evt_1', 'we_1', '${session}', 'failed', 1, 1);
+INSERT INTO attempts VALUES (7, 'dlv_1', 1, 1, 1, NULL, ${odd}, NULL);
+INSERT INTO refund_addresses VALUES ('${session}', '${NETWORK}', 'k', NULL);
+INSERT INTO held_money VALUES ('held_1', '${session}', 'late', 'gone', '0', '0', 'USDT', 1, NULL);
+INSERT INTO refunds (id, store_id, mode, refund_id, session_id, body_hash, amount_minor, currency, network, units,
+  link_seen, status, needs_approval, approvals, created_at_ms)
+  VALUES ('rf_1', '${store}', 'test', 'r', '${session}', 'h', '1', 'USDT', '${NETWORK}', '1', 0, 'canceled', 0, '[]', 1);
+INSERT INTO lookups (session_id, network, tx, family, first_asked_at_ms, position, asked_at_ms)
+  VALUES ('${session}', '${NETWORK}', 't', 'evm', 1, 0, 1);
+-- Each serves the one after it in the order of keys.
+INSERT INTO payouts (id, kind, network, intent, state, generation, not_before_ms, created_at_ms, updated_at_ms, serves_id)
+  SELECT id, 'gas', '${NETWORK}', '{"kind":"gas"}', 'waiting', 0, 0, 1, 1, serves_id
+  FROM (SELECT 'po_1' AS id, 'po_2' AS serves_id UNION ALL SELECT 'po_2', 'po_3' UNION ALL SELECT 'po_3', NULL);
+INSERT INTO payout_attempts (payout_id, generation, attempt, network, payer, payer_role, terms, fee_units_max, tx, bytes,
+  allotted_at_ms, signed_at_ms) VALUES ('po_1', 0, 0, '${NETWORK}', 'p', 'gas', '{}', '1', 't', x'0041ff5c', 1, 1);
+INSERT INTO leases VALUES ('chores', 'server on this machine', 3, 1, 0);
+INSERT INTO lanes VALUES ('${NETWORK}', 'p', 3, NULL);
+INSERT INTO payout_engines (network, fence, journal_id) VALUES ('${NETWORK}', 1, 0);
+INSERT INTO own_wallets VALUES ('${NETWORK}', 1, 'gas', 'k');
+INSERT INTO outgoing_transfers
+  VALUES (9007199254740991, '${NETWORK}', 'b', 1, 't', 0, 'gas', 'f', 't', 'USDT', '1', 'open', 1);
+INSERT INTO other_transfers VALUES ('po_1', 9007199254740991);
+INSERT INTO wallet_books VALUES ('${NETWORK}', '1', NULL, '0', 0);
+INSERT INTO sweep_parts VALUES ('po_1', '${NETWORK}', 0, 'USDT', NULL, '1');
+INSERT INTO notice_targets VALUES ('nt_1', 'mail', ${odd}, 'a', 'act', 'c', 1, NULL, '{}');
+INSERT INTO alarms (id, at_ms, code, message) VALUES (1, 1, 'rates_stale', ${odd});`;
+
+/** Makes an installation that has rows in every table and is stopped. */
+async function openFilled() {
+  const bench = await openToolBench();
+  await bench.answer('key', 'create', '--mode', 'test');
+  await bench.answer('payout', 'freeze', NETWORK, '--reason', ODD);
+  const paid = await bench.order('paid');
+  await paid.pay(10_000_000n);
+  bench.database.close();
+  const file = databaseFile(bench.config.dataDir);
+  const raw = new Sqlite(file);
+  raw.pragma('foreign_keys = OFF');
+  raw.prepare('UPDATE stores SET logo = ?').run(BYTES);
+  raw.exec(rowsOf(paid.id, bench.store, `'${ODD.replaceAll("'", "''")}'`));
+  assert.equal(raw.pragma('foreign_key_check'), []);
+  const count = ({ name }: { name: string }) => raw.prepare(`SELECT count(*) FROM "${name}"`).pluck().get();
+  assert.equal(
+    listTables().filter((table) => count(table) === 0),
+    [],
+    'every table has rows',
+  );
+  raw.close();
+  return { ...bench, file, open: () => new Sqlite(file) };
+}
+
+/** Runs the tool on the PostgreSQL database. */
+const onUrl = ({ variables }: Bench, url: string, ...words: string[]) =>
+  runQuayside(words, { ...variables, QUAYSIDE_DATABASE_URL: url });
+
+const move = (bench: Bench, url: string, ...more: string[]) =>
+  bench.run('database', 'move', '--to', url, '--json', ...more);
+
+const back = (bench: Bench, url: string, ...more: string[]) =>
+  onUrl(bench, url, 'database', 'move', '--to', 'sqlite', '--json', ...more);
+
+function answered({ code, out, err }: Readonly<{ code: number; out: string; err: string }>): Answered {
+  assert.is(code, 0, `${out}${err}`);
+  return JSON.parse(out);
+}
+
+/** Asserts that a command was refused with a code. @returns the sentence */
+function refusal({ code, out }: Readonly<{ code: number; out: string }>, expected: string): string {
+  assert.is(code, 1);
+  const { error } = JSON.parse(out);
+  assert.is(error.code, expected, error.message);
+  return error.message;
+}
+
+/** Makes a database without tables. */
+async function emptyDatabase(): Promise<Readonly<{ url: string; remove(): void }>> {
+  const copied = copyTemplate(folder);
+  await asked(copied.url, 'DROP SCHEMA public CASCADE');
+  await asked(copied.url, 'CREATE SCHEMA public');
+  return copied;
+}
+
+async function asked(url: string, text: string) {
+  const pool = new Pool({ connectionString: url, max: 1 });
+  try {
+    return (await pool.query(text)).rows;
+  } finally {
+    await pool.end();
+  }
+}
+
+test('a database that was moved away is not opened, and says where its data is and how it comes back', async () => {
+  const bench = await openToolBench();
+  bench.database.close();
+  const raw = new Sqlite(databaseFile(bench.config.dataDir));
+  const mark = (kind: string, isServer: boolean) =>
+    raw
+      .prepare("INSERT INTO meta VALUES ('move', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value")
+      .run(JSON.stringify({ kind, place: 'shop on db', isServer, atMs: 0 }));
+  mark('to', true);
+  for (const words of [['status'], ['key', 'list'], ['ledger', 'verify']]) {
+    const text = refusal(await bench.run(...words, '--json'), 'database_moved');
+    assert.match(text, /was moved to shop on db on 1970-01-01: set QUAYSIDE_DATABASE_URL .* move --to sqlite`/);
+  }
+  const rotation = ['secret-key', 'rotate', '--to', bench.folder, '--passphrase-file', bench.file, '--json'];
+  refusal(await bench.run(...rotation), 'database_moved');
+  mark('from', true);
+  refusal(await bench.run('status', '--json'), 'move_unfinished');
+  assert.match((await bench.run('doctor')).out, 'has not ended');
+  raw.close();
+  bench.close();
+});
+
+test('a move needs a database on the other side', async () => {
+  const bench = await openToolBench();
+  bench.database.close();
+  assert.is((await bench.run('database', 'move', '--to', 'sqlite')).code, 2);
+  refusal(await bench.run('database', 'move', '--to', 'mysql://h/d', '--json'), 'database_url_wrong');
+  const elsewhere = { ...bench.variables, QUAYSIDE_DATA_DIR: join(bench.folder, 'none') };
+  assert.is((await runQuayside(['database', 'move', '--to', 'postgres://h/d'], elsewhere)).code, 2);
+  bench.close();
+});
+
+onServer(
+  'everything moves and comes back as it was; a rehearsal leaves nothing; what was left is not opened',
+  async () => {
+    const bench = await openFilled();
+    const { url, remove } = await emptyDatabase();
+    const release = takeInstanceLock(bench.config.dataDir);
+    const rehearsed = answered(await move(bench, url, '--rehearse'));
+    assert.equal(rehearsed.problems, []);
+    assert.equal(await asked(url, "SELECT 1 FROM pg_class WHERE relname = 'meta'"), [], 'the rehearsal is gone');
+    refusal(await move(bench, url), 'already_running');
+    release();
+
+    const there = answered(await move(bench, url));
+    assert.equal(there.tables, rehearsed.tables);
+    assert.ok(there.rows > 60 && there.tables.every(({ rows }) => rows > 0));
+    assert.match(refusal(await bench.run('status', '--json'), 'database_moved'), 'set QUAYSIDE_DATABASE_URL');
+    refusal(await move(bench, url), 'database_moved');
+    const [payout] = await asked(url, "SELECT serves_id FROM payouts WHERE id = 'po_1'");
+    assert.is(payout.serves_id, 'po_2');
+    const refused = await asked(url, 'DELETE FROM audit_log').catch((error: Error) => error.message);
+    assert.match(String(refused), 'append-only');
+    assert.is((await onUrl(bench, url, 'key', 'list')).code, 0);
+
+    assert.equal(answered(await back(bench, url, '--rehearse')).tables, there.tables);
+    const other = openPostgres(url, {});
+    await other.read(() => other.client.prepare('SELECT 1').get());
+    assert.match(refusal(await back(bench, url), 'database_in_use'), 'stop it on every machine');
+    other.close();
+    await onUrl(bench, url, 'key', 'list');
+    const home = answered(await back(bench, url));
+    assert.equal(home.tables, there.tables, 'byte for byte');
+    assert.match(refusal(await onUrl(bench, url, 'key', 'list', '--json'), 'database_moved'), 'unset');
+    assert.is((await bench.run('ledger', 'verify')).code, 0);
+    const kept = readdirSync(join(bench.config.dataDir, 'backups'));
+    assert.match(kept.join(), /^quayside-moved-\w+\.db$/);
+    assert.equal(
+      readdirSync(bench.config.dataDir).filter((name) => name.startsWith('rehearsed')),
+      [],
+    );
+    assert.match(refusal(await move(bench, url), 'target_not_empty'), 'Nothing was changed');
+    remove();
+    bench.close();
+  },
+);
+
+onServer('a move that was killed at any step goes on; until its end only the source is opened', async () => {
+  const bench = await openFilled();
+  const { url, remove } = await emptyDatabase();
+  for (const step of [0, 3, 20, listTables().length - 1]) {
+    const words = [...loaderOptions, program, url, String(step)];
+    const killed = spawnSync(process.execPath, words, { encoding: 'utf8', env: environment(bench.variables) });
+    assert.is(killed.signal, 'SIGKILL', killed.stderr);
+    assert.is((await bench.run('key', 'list')).code, 0, 'the source is in use');
+    assert.match(
+      refusal(await onUrl(bench, url, 'key', 'list', '--json'), 'move_unfinished'),
+      'run the same `quayside database move` again',
+    );
+    const elsewhere = await openToolBench();
+    elsewhere.database.close();
+    refusal(await move(elsewhere, url), 'target_not_empty');
+    elsewhere.close();
+  }
+  const there = answered(await move(bench, url));
+  assert.ok(there.tables.every(({ rows }) => rows > 0));
+  const from = { kind: 'from', place: bench.file, isServer: false, atMs: 0 };
+  await asked(url, `INSERT INTO meta VALUES ('move', '${JSON.stringify(from)}')`);
+  assert.equal(answered(await move(bench, url)).tables, there.tables, 'killed between its two marks');
+  assert.is((await onUrl(bench, url, 'key', 'list')).code, 0);
+  remove();
+  bench.close();
+});
+
+onServer('what differs, or does not add up, is said, and the source stays in use', async () => {
+  const bench = await openFilled();
+  const { url, remove } = await emptyDatabase();
+  const words = [...loaderOptions, program, url, String(2 * listTables().length - 2)];
+  spawnSync(process.execPath, words, { env: environment(bench.variables) });
+  const raw = bench.open();
+  raw.prepare("UPDATE keys SET name = 'another'").run();
+  raw.prepare("UPDATE ledger_postings SET units = '5' WHERE units NOT LIKE '-%'").run();
+  const changed = await move(bench, url);
+  assert.is(changed.code, 1);
+  const problems = (JSON.parse(changed.out) as Answered).problems.join('\n');
+  for (const what of [/^keys differs: 1 rows/m, /^ledger_postings differs/m]) assert.match(problems, what);
+  assert.is((await bench.run('key', 'list')).code, 0);
+  const rehearsed = await move(bench, url, '--rehearse');
+  assert.is(rehearsed.code, 1);
+  assert.match((JSON.parse(rehearsed.out) as Answered).problems.join('\n'), /^the ledger does not add up: /);
+  raw.close();
+  remove();
+  bench.close();
+});
+
+onServer('a target with data is refused, and nothing of it changes', async () => {
+  const bench = await openFilled();
+  const { url, remove } = copyTemplate(folder);
+  const config = { ...bench.config, databaseUrl: url };
+  const database = openDatabase(config, environment(bench.variables));
+  await database.stores.list();
+  database.close();
+  refusal(await move(bench, url), 'target_not_empty');
+  refusal(await back(bench, addressOf(folder, 'nowhere')), 'storage_unavailable');
+  assert.ok(existsSync(bench.file));
+  assert.is((await bench.run('key', 'list')).code, 0);
+  refusal(await back(bench, url), 'target_not_empty');
+  remove();
+  bench.close();
+});
+
+test.run();
