@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Outcome, sameHex, sign, signStandard, verdict, webhookHeaders } from '../../src/core/delivery.ts';
+import { type Outcome, sameHex, sign, signRequest, signStandard, verdict, webhookHeaders } from '../../src/core/delivery.ts';
 import { readShipped } from '../../src/lib/installation.ts';
 
 type RequestVector = Readonly<
@@ -28,6 +28,18 @@ const answered = (status: number, retryAfterMs: number | null = null): Outcome =
   status,
   retryAfterMs,
 });
+
+type ClientVector = Readonly<
+  Record<'secret' | 'timestamp' | 'nonce' | 'method' | 'path' | 'body' | 'signature' | 'request_signature', string>
+>;
+const { signatures } = readShipped<{ signatures: ClientVector[] }>('sdk/vectors.json');
+
+for (const { secret, method, path, body, signature, request_signature, ...head } of signatures) {
+  test(`signatures of the clients: ${method} ${path}`, () => {
+    assert.is(sign(secret, head.timestamp, head.nonce, body), signature);
+    assert.is(signRequest(secret, { ...head, method, target: path }, Buffer.from(body)), request_signature);
+  });
+}
 
 for (const vector of requests) {
   test(`request signature: ${vector.name}`, () => {

@@ -97,5 +97,5 @@ const packageOf = (target: string): string =>
 /** Returns the packages that a file imports, once for each import. */
 export const packagesOf = (path: string, text: string): string[] =>
   importsOf(path, text)
-    .filter((target) => !/^(node:|src\/|indexers\/|scripts\/|test\/|config\/|package\.json)/.test(target))
+    .filter((target) => !/^(node:|src\/|indexers\/|scripts\/|test\/|config\/|sdk\/|package\.json)/.test(target))
     .map(packageOf);

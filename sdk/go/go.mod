@@ -1,0 +1,3 @@
+module quayside.example/client
+
+go 1.22
