@@ -2,7 +2,15 @@ import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Outcome, sameHex, sign, signRequest, signStandard, verdict, webhookHeaders } from '../../src/core/delivery.ts';
+import {
+  type Outcome,
+  sameHex,
+  sign,
+  signRequest,
+  signStandard,
+  verdict,
+  webhookHeaders,
+} from '../../src/core/delivery.ts';
 import { readShipped } from '../../src/lib/installation.ts';
 
 type RequestVector = Readonly<
