@@ -6,15 +6,12 @@ import type { Page } from './page.ts';
 import { accountPages } from './pages/account.ts';
 import { alarmPages } from './pages/alarms.ts';
 import { auditPage } from './pages/audit.ts';
-import { deliveryPages } from './pages/delivery.ts';
 import { developerPages } from './pages/developers.ts';
-import { endpointPages } from './pages/endpoint.ts';
 import { moneyOutPages } from './pages/money-out.ts';
 import { operatorPage } from './pages/operator.ts';
 import { overviewPage } from './pages/overview.ts';
 import { paymentPages } from './pages/payment.ts';
 import { paymentsPages } from './pages/payments.ts';
-import { refundPages } from './pages/refund.ts';
 import { newRefundPages } from './pages/refund-new.ts';
 import { refundsPages } from './pages/refunds.ts';
 import { storePages } from './pages/store.ts';
@@ -30,10 +27,7 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     ...paymentPages(deps),
     ...newRefundPages(deps),
     ...refundsPages(deps),
-    ...refundPages(deps),
     ...webhooksPages(deps),
-    ...deliveryPages(deps),
-    ...endpointPages(deps),
     ...developerPages(deps),
     ...storePages(deps),
     operatorPage(deps),

@@ -13,13 +13,13 @@ import { dateIn, datePlus, startOfDayMs } from '../../lib/zone.ts';
 import { barChart } from '../../web/chart.ts';
 import { figures, list, section } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { failingEndpoints, storeEndpoints } from '../endpoints.ts';
 import { may, pathIn, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { coinNames } from '../received.ts';
 import { setupList } from '../setup.ts';
 import { badge, data, english, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { NETWORKS_PATH, unseenNetworks } from './operator.ts';
+import { failingEndpoints, storeEndpoints } from './webhooks.ts';
 
 const DAYS_SHOWN = 30;
 /** Held amounts and refunds are counted up to this many: the count costs the same in every shop. */

@@ -1,9 +1,21 @@
-/** One payment: what was asked, what came, what is held of it, and the shop's side of it in order of time. */
-import { refuse, say } from '../../acts/act.ts';
+/**
+ * One payment: what was asked, what came, what is held of it until somebody decides, and the shop’s side of it in order
+ * of time.
+ */
+import { isRefusal, refuse, say } from '../../acts/act.ts';
+import {
+  acceptEffect,
+  acceptHeld,
+  heldAmount,
+  nothingReturnable,
+  returnableParts,
+  returnHeld,
+} from '../../acts/held.ts';
 import { amountText } from '../../acts/refund-words.ts';
 import { shownUnits } from '../../core/money.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Delivery, StoredEvent } from '../../database/events.ts';
+import type { HeldMoney } from '../../database/held-money.ts';
 import type { Lookup } from '../../database/lookups.ts';
 import type { Refund } from '../../database/refunds/refund.ts';
 import type { Payment, Session } from '../../database/session.ts';
@@ -13,12 +25,11 @@ import { createAddressFormat } from '../../payments/destination.ts';
 import { optionAddress } from '../../payments/option.ts';
 import { paymentUrl } from '../../payments/payment-url.ts';
 import { facts, list, section } from '../../web/list.ts';
-import { browserAct, formOf, pageWith } from '../act-form.ts';
+import { browserAct, contextOf, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { deliveryState } from '../endpoints.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import { coinNames, confirmedText, lateText, seenText } from '../received.ts';
-import { refundState } from '../refund-text.ts';
+import { sentence } from '../sentence.ts';
 import {
   badge,
   coins,
@@ -33,7 +44,8 @@ import {
   time,
 } from '../show.ts';
 import type { Words } from '../texts.ts';
-import { heldForms, heldSection } from './held.ts';
+import { refundBadge, refundState } from './refunds.ts';
+import { deliveryState } from './webhooks.ts';
 
 /** A page shows at most this many of a payment's events, deliveries and refunds. */
 const SHOWN_MAX = 100;
@@ -68,8 +80,7 @@ const canceling = formOf(cancelPayment, { path: `${PATH}/cancel` });
 
 export const paymentPages = (deps: DashboardDeps): readonly Page[] =>
   pageWith(deps, { path: PATH, needs: 'payments:read', answer: (visit) => showPayment(deps, visit) }, [
-    canceling,
-    ...heldForms,
+    ...[canceling, accepting, returning],
   ]);
 
 /** Returns the session that the path names; null where the store has none by that id in this mode. */
@@ -256,3 +267,80 @@ const metadata = (words: Words, given: Readonly<Record<string, string>>): Html |
   const all = Object.entries(given).map(([name, value]) => [data(name), data(value)] as const);
   return all.length === 0 ? null : section('metadata', words.say('Metadata'), facts(all));
 };
+
+const HELD_SHOWN_MAX = 20;
+const HELD_PATH = '/s/:store/:mode/payments/:id/held/:held';
+
+const accepting = formOf(acceptHeld, { path: `${HELD_PATH}/accept` });
+/** Returns one coin on one network. */
+const returning = formOf(returnHeld, {
+  path: `${HELD_PATH}/return/:network/:currency`,
+  inputs: ['to'],
+  to: '/s/:store/:mode/refunds/:return',
+});
+
+/** Shows what of a payment is or was held, with the forms for who may decide; null if nothing was. */
+async function heldSection(deps: DashboardDeps, visit: Visit<StoreAt>, session: Session): Promise<Html | null> {
+  const { words } = visit;
+  const all = await deps.database.held.list({ sessionId: session.id, limit: HELD_SHOWN_MAX });
+  if (all.length === 0) return null;
+  const shown: Html[] = [];
+  for (const held of all) {
+    const forms = held.state === 'open' && may(visit, acceptHeld.needs) ? await decisions(deps, visit, held) : null;
+    shown.push(html`<article><h3>${data(heldAmount(held))} ${stateOf(words, held)}</h3>
+<p>${words.say(`held.kind_${held.kind}`)}. ${waitingOf(visit, held)}</p>${returnsOf(visit, held)}${forms}</article>`);
+  }
+  return section(
+    'held',
+    words.say('Held money'),
+    html`<p class="hint">${words.say('It is confirmed, but counts for nothing until you decide.')}</p>${shown}`,
+  );
+}
+
+/** Its outcome. */
+function stateOf(words: Words, { state, returns }: HeldMoney): Html {
+  if (state === 'open') return badge(words.say('waits for you'), 'attention');
+  if (state === 'settled') return badge(words.say('accepted'), 'good');
+  if (returns.some(({ status }) => status === 'pending' || status === 'processing')) {
+    return badge(words.say('returning'), 'wait');
+  }
+  return returns.some(({ status }) => status === 'completed')
+    ? badge(words.say('returned'), 'good')
+    : badge(words.say('gone'), 'wait');
+}
+
+/** Since when it waits, or when it was decided about. */
+const waitingOf = ({ words }: Visit<StoreAt>, { openedAtMs, settledAtMs }: HeldMoney): Html =>
+  settledAtMs === null
+    ? html`<span class="hint">${words.say('Held since')} ${time(openedAtMs)}</span>`
+    : html`<span class="hint">${words.say('Decided')} ${time(settledAtMs)}</span>`;
+
+const returnsOf = ({ at, words }: Visit<StoreAt>, { returns }: HeldMoney): Html | null =>
+  returns.length === 0
+    ? null
+    : html`<p>${words.say('Returns:')}</p><ul>${returns.map(
+        ({ id, status, ...part }) =>
+          html`<li><a href="${pathIn(at, `refunds/${id}`)}">${data(amountText(part))}</a> ${refundBadge(words, { status })}</li>`,
+      )}</ul>`;
+
+async function decisions(deps: DashboardDeps, visit: Visit<StoreAt>, { id: held }: HeldMoney): Promise<Html> {
+  const { words } = visit;
+  const context = contextOf(deps, visit, { name: acceptHeld.name, reason: null });
+  const accepted = await acceptHeld.plan(context, { held });
+  const effect = isRefusal(accepted) ? accepted.because : acceptEffect(accepted);
+  const parts = await returnableParts(context, held);
+  const returns = parts.map((part) => {
+    const what = { currency: amountText(part), network: networkTitle(deps.config, part.network) };
+    const title = html`${words.say('Return it')}: ${words.say('{currency} on {network}', what)}`;
+    return returning.show(visit, {
+      ...{ button: words.say('Go on'), opens: title, reason: say('Why') },
+      given: { held, network: part.network, currency: part.currency },
+    });
+  });
+  const accept = accepting.show(visit, {
+    ...{ button: words.say('Accept it'), given: { held }, look: 'main' },
+    above: html`<p>${sentence(words, effect)}</p>`,
+  });
+  return html`${accept}
+${parts.length > 0 ? returns : html`<p class="hint">${sentence(words, nothingReturnable)}</p>`}`;
+}

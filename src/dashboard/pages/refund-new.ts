@@ -13,9 +13,9 @@ import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, StoreAt, Visit } from '../page.ts';
 import { coinNames, confirmedText } from '../received.ts';
-import { leftText, refundBadge } from '../refund-text.ts';
 import { data, networkTitle, price } from '../show.ts';
 import { findPayment } from './payment.ts';
+import { leftText, refundBadge } from './refunds.ts';
 
 const ADDRESS_CHARS_MAX = 128;
 const NOTE_CHARS_MAX = 500;

@@ -1,36 +1,58 @@
-/** Refunds of a store: the list, with filters; and the list as CSV. */
-import { amountText, minorText } from '../../acts/refund-words.ts';
-import { waitsForApproval } from '../../acts/refunds.ts';
+/**
+ * Refunds of a store: the list with filters and as CSV; one refund, what it waits for, who did what, and what can be
+ * decided about it now.
+ */
+
+import { refuse, say } from '../../acts/act.ts';
+import { amountText, minorText, shownMinor } from '../../acts/refund-words.ts';
+import { approveRefund, redirectRefund, rejectRefund, waitsForApproval } from '../../acts/refunds.ts';
 import { coinOf } from '../../chains/coin-text.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
+import { delayOf } from '../../core/payout.ts';
+import type { RefundStatus } from '../../core/refund.ts';
 import { nameOf } from '../../core/transfer.ts';
-import type { Refund } from '../../database/refunds/refund.ts';
+import type { Refund, RefundRoom } from '../../database/refunds/refund.ts';
 import type { Cells } from '../../lib/export-text.ts';
-import { html } from '../../lib/html.ts';
-import type { Column } from '../../web/list.ts';
+import { type Html, html } from '../../lib/html.ts';
+import { claimUrl } from '../../payments/destination.ts';
+import { type Column, facts, section } from '../../web/list.ts';
+import { browserAct, formOf, isSent, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { answerFile, dayFields, daysOf, type ListingWithFile, pageOf, showList } from '../listing.ts';
-import { pathIn, type StoreAt, type StorePage, type Visit } from '../page.ts';
-import { refundState, statuses } from '../refund-text.ts';
-import { data, networkTitle, shownOnChain, time } from '../show.ts';
+import { may, type Page, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
+import { confirmedText } from '../received.ts';
+import {
+  badge,
+  countdown,
+  data,
+  english,
+  explorerOf,
+  grouped,
+  networkTitle,
+  reloads,
+  shownOnChain,
+  type Tone,
+  time,
+} from '../show.ts';
+import type { Words } from '../texts.ts';
 
 const PATH = '/s/:store/:mode/refunds';
 
-export function refundsPages(deps: DashboardDeps): readonly StorePage[] {
+export function refundsPages(deps: DashboardDeps): readonly Page[] {
   const refunds = refundList(deps);
+  const answer = (visit: Visit<StoreAt>) => answerFile(deps, refunds, visit);
   return [
-    {
-      ...{ method: 'get', path: PATH, needs: 'payments:read' },
-      async answer(visit) {
-        const { form, table } = await showList(refunds, visit);
-        return { title: refunds.caption(visit), content: html`${form}${table}` };
-      },
-    },
-    {
-      ...{ method: 'get', path: `${PATH}.csv`, needs: 'payments:export' },
-      answer: (visit) => answerFile(deps, refunds, visit),
-    },
+    ...pageWith(deps, { path: PATH, needs: 'payments:read', answer: (visit) => listPage(refunds, visit) }, []),
+    { method: 'get', path: `${PATH}.csv`, needs: 'payments:export', answer } satisfies StorePage,
+    ...pageWith(deps, { path: REFUND_PATH, needs: 'payments:read', answer: (visit) => refundPage(deps, visit) }, [
+      ...[approving, refusing, canceling, redirecting, linking],
+    ]),
   ];
+}
+
+async function listPage(refunds: ListingWithFile<Refund>, visit: Visit<StoreAt>): Promise<Reply> {
+  const { form, table } = await showList(refunds, visit);
+  return { title: refunds.caption(visit), content: html`${form}${table}` };
 }
 
 const refundList = (deps: DashboardDeps): ListingWithFile<Refund> => ({
@@ -120,4 +142,276 @@ function feeCells({ networks }: DashboardDeps['config'], { network }: Refund, fe
   if (feeUnits === null || !networks.some(({ key }) => key === network)) return [null, null];
   const { symbol, decimals } = coinOf(networks, network, 'native');
   return [formatUnits(feeUnits, decimals, Math.min(decimals, MINOR_DECIMALS)), symbol];
+}
+
+const REFUND_PATH = '/s/:store/:mode/refunds/:refund';
+
+const refundField = { label: say('Refund id'), isArgument: true } as const;
+const gone = refuse('not_found', say('There is no such payment in this store and mode.'));
+
+const cancelRefund = browserAct({
+  name: 'cancel refund',
+  needs: 'refunds:request',
+  fields: { refund: refundField },
+  plan: async ({ deps, visit }) => (await findRefund(deps, visit)) ?? gone,
+  target: ({ id }) => id,
+  // Nothing is reviewed: seconds count.
+  async run({ database, newId, nowMs, act }, { storeId, mode, refundId }) {
+    const replay = { idempotencyKey: newId, path: `dashboard: cancel ${refundId}`, bodyHash: '' };
+    const { kind } = await database.refunds.cancel({ storeId, mode, refundId, nowMs, replay, act });
+    if (kind === 'done' || kind === 'replayed') return { said: say('The refund is canceled.'), json: {} };
+    return refuse(
+      'refused',
+      say(
+        kind === 'in_doubt'
+          ? 'It cannot be canceled now: whether it was paid already is being checked. Try again in ten minutes; then ask the operator.'
+          : 'It can no longer be canceled: its payment is in progress, or it has ended.',
+      ),
+    );
+  },
+});
+
+/** The link's holder may name the refund's address, so each person who sees the link is recorded. */
+const showLink = browserAct({
+  name: 'show claim link',
+  needs: 'payments:manage',
+  asks: 'second factor',
+  fields: { refund: refundField },
+  async plan({ deps, visit }) {
+    const refund = await findRefund(deps, visit);
+    if (!refund) return gone;
+    const { id, claim } = refund;
+    if (!claim || !waitsForAddress(refund)) return refuse('refused', say('The refund waits for no address any more.'));
+    return { id, url: claimUrl(claim.token, deps.config) };
+  },
+  review: ({ id }) => ({
+    title: say('Link for the payer of this refund'),
+    target: id,
+    facts: [],
+    notes: [
+      say(
+        'Whoever has this link can name the address that this refund goes to. Give it to the payer and nobody else. The audit log says who has seen it, and the refund says that somebody had.',
+      ),
+    ],
+    button: say('Show the link'),
+  }),
+  async run({ database, act }, { id, url }) {
+    await database.refunds.recordLinkSeen(id, act);
+    return {
+      made: say('Link for the payer of this refund'),
+      said: say('Send it to the payer in private. It needs no password.'),
+      facts: [[say('Link for the payer'), { code: url }]],
+      json: {},
+    };
+  },
+});
+
+/** Facts for who decides: who asked, who named the address, what the payment received. */
+async function above(deps: DashboardDeps, visit: Visit<StoreAt | null>): Promise<Html | null> {
+  const refund = await findRefund(deps, visit);
+  const background = refund && (await refundBackground(deps, visit, refund));
+  return background && html`${facts(background.facts)}${background.named && html`<p>${background.named}</p>`}`;
+}
+
+const approving = formOf(approveRefund, { path: `${REFUND_PATH}/approve`, inputs: ['seen'], above });
+const refusing = formOf(rejectRefund, { path: `${REFUND_PATH}/refuse`, above });
+const canceling = formOf(cancelRefund, { path: `${REFUND_PATH}/cancel` });
+const redirecting = formOf(redirectRefund, { path: `${REFUND_PATH}/destination`, inputs: ['address'] });
+const linking = formOf(showLink, { path: `${REFUND_PATH}/link` });
+
+/** Returns the refund that the path names; null where the store has none by that id in this mode. */
+async function findRefund({ database }: DashboardDeps, { at, params }: Visit<StoreAt | null>): Promise<Refund | null> {
+  const refund = await database.refunds.findBy({ id: params.refund ?? '' });
+  return refund && refund.storeId === at?.storeId && refund.mode === at.mode ? refund : null;
+}
+
+/** Renders one refund, with the forms for what can be done about it now. */
+async function refundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
+  const { at, words } = visit;
+  const refund = await findRefund(deps, visit);
+  if (!refund) return null;
+  return {
+    title: words.say('Refund of {amount}', { amount: amountText(refund) }),
+    content: html`<p><a href="${pathIn(at, 'refunds')}">${words.say('All refunds')}</a></p>
+${refund.status === 'processing' && !isSent(visit) ? reloads(pathIn(at, `refunds/${refund.id}`)) : null}<section class="card" aria-labelledby="state"><h2 id="state">${refundState(words, refund)}</h2>
+${await waiting(deps, visit, refund)}${await described(deps, visit, refund)}</section>
+${await forms(deps, visit, refund)}`,
+  };
+}
+
+async function described(deps: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html> {
+  const { at, words } = visit;
+  const { config } = deps;
+  const { network, destination, reason, description, failureReason, tx, receiptNumber } = refund;
+  const background = await refundBackground(deps, visit, refund);
+  const payee = destination && ({ network, kind: 'address', text: destination.address } as const);
+  const timeOf = (title: string, ms: number | null) => (ms === null ? null : ([title, time(ms)] as const));
+  return facts([
+    [words.say('Refund id'), html`<code>${refund.refundId}</code>`],
+    [words.say('Order'), html`<a href="${pathIn(at, `payments/${refund.sessionId}`)}">${data(refund.orderId)}</a>`],
+    [words.say('Network'), data(networkTitle(config, network))],
+    [
+      words.say('To'),
+      payee
+        ? words.html('{address} ({source})', {
+            address: html`${grouped(payee.text)}${explorerOf({ config, words }, payee)}`,
+            source: background.named ?? '',
+          })
+        : words.say('no address yet'),
+    ],
+    ...background.facts,
+    reason === null ? null : [words.say('Reason'), words.say(`refunds.reason_${reason}`)],
+    description === null ? null : [words.say('Note'), data(description)],
+    failureReason === null ? null : [words.say('Why it failed'), data(failureReason)],
+    tx === null
+      ? null
+      : [words.say('Transaction'), shownOnChain({ config, words }, { network, kind: 'tx', text: tx }, 'whole')],
+    receiptNumber === null ? null : [words.say('Receipt'), data(receiptNumber)],
+    timeOf(words.say('Processing since'), refund.processingAtMs),
+    timeOf(words.say('Canceled at'), refund.canceledAtMs),
+    timeOf(words.say('Ended at'), refund.processedAtMs),
+  ]);
+}
+
+/** Says what the refund waits for. */
+async function waiting({ database }: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html> {
+  const { nowMs, words } = visit;
+  const { id, status, claim } = refund;
+  if (claim && waitsForAddress(refund)) {
+    const showing = linking.show(visit, { button: words.say('Show the link') });
+    return html`<p>${words.html('It waits until {time} for the payer’s address. The payer names it with a link of their own.', { time: time(claim.untilS * 1000) })}</p>${showing}`;
+  }
+  const above = waitsForApproval(refund)
+    ? html`<p>${words.say('It needs an approval. With it, this payment, this address or its requester gets more in 24 hours than the store refunds without one.')}</p>`
+    : null;
+  if (status !== 'processing') return html`${above}`;
+  const payout = await database.payouts.find(id);
+  const delay = payout && delayOf(payout);
+  const cancelUntilMs = await cancelEndMs(database, refund);
+  const canceling = { time: time(cancelUntilMs), left: countdown(cancelUntilMs - nowMs) };
+  const signing = html`<p class="message attention">${words.say('The signer pays this refund only with the signature of an approver, made on a machine of their own.')} <code data-copy>quayside show ${id} --request</code></p>`;
+  return html`${above}${cancelUntilMs > nowMs ? html`<p data-while-counting>${words.html('It can be canceled until {time} ({left} left), unless it is signed first.', canceling)}</p>` : null}
+${delay ? html`<p class="message attention">${english(delay.message)}</p>` : null}${delay?.code === 'signer_refused_approval' ? signing : null}`;
+}
+
+const cancelEndMs = async (database: DashboardDeps['database'], refund: Refund): Promise<number> =>
+  (refund.processingAtMs ?? 0) + (await database.stores.refundPolicy(refund.storeId)).refundCancelWindowS * 1000;
+
+/** The forms for what this visitor may do about the refund in its state. */
+async function forms({ database, config }: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html> {
+  const { nowMs, words } = visit;
+  const { status, heldKind, destination, network } = refund;
+  const approve = destination
+    ? approving.show(visit, { button: words.say('Approve'), given: { seen: destination.key }, look: 'main' })
+    : html`<p>${words.say('Nothing can be approved yet: somebody has to name the address first. The approval then counts for that address alone.')}</p>`;
+  const refusal = { button: words.say('Refuse'), reason: say('Why it is refused') };
+  const deciding = html`${approve}${refusing.show(visit, refusal)}`;
+  const isOpen = (status === 'pending' || status === 'processing') && heldKind === null;
+  const isCancelable = isOpen && status === 'processing' && (await cancelEndMs(database, refund)) > nowMs;
+  const cancel = isCancelable ? canceling.show(visit, { button: words.say('Cancel this refund') }) : null;
+  const redirect = isOpen
+    ? redirecting.show(visit, {
+        button: words.say('Change the address'),
+        above: html`<p>${words.html('Address on {network}', { network: networkTitle(config, network) })}</p>`,
+      })
+    : null;
+  const mayDecide = may(visit, 'refunds:decide') && waitsForApproval(refund);
+  const naming = words.say(destination ? 'Send it to another address' : 'Name the address yourself');
+  return html`${mayDecide ? section('decide', words.say('Approve or refuse'), deciding) : null}
+${cancel && html`<div class="card" data-while-counting>${cancel}</div>`}
+${redirect && section('redirect', naming, redirect)}`;
+}
+
+const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
+
+/** Whether the payer has to name an address. */
+const waitsForAddress = ({ status, destination, claim }: Refund): boolean =>
+  status === 'pending' && destination === null && claim !== null;
+
+const tones: Readonly<Record<RefundStatus, Tone>> = {
+  pending: 'wait',
+  processing: 'wait',
+  completed: 'good',
+  failed: 'danger',
+  canceled: 'wait',
+};
+
+/** Shows the status, and what it waits for. */
+export function refundState(words: Words, refund: Refund): Html {
+  const waits = [
+    ...(refund.status === 'pending' && !refund.destination ? (['address'] as const) : []),
+    ...(waitsForApproval(refund) ? (['approval'] as const) : []),
+  ];
+  return html`<span>${refundBadge(words, refund)}${waits.map((what) => html` ${badge(words.say(`refunds.needs_${what}`), 'attention')}`)}</span>`;
+}
+
+export const refundBadge = (words: Words, { status }: Pick<Refund, 'status'>): Html =>
+  badge(words.say(`refunds.status_${status}`), tones[status]);
+
+/** Writes what is left to refund, by coin: "6.00 USDT, 2.50 USDC". */
+export const leftText = ({ coins }: RefundRoom): string =>
+  coins.map(({ leftMinor, currency }) => `${shownMinor(leftMinor)} ${currency}`).join(', ');
+
+const ENTRIES_MAX = 50;
+/** So many entries of the audit log are looked at, of the time between a refund's creation and its end. */
+const ENTRIES_READ_MAX = 5_000;
+/** An act is recorded within this of the time that the refund itself keeps. */
+const RECORDED_WITHIN_MS = 60_000;
+const IN_DASHBOARD = ' (dashboard)';
+
+/** Facts for an approver. `named`: by whom the address was named. */
+type Background = Readonly<{ named: Html | null; facts: readonly (readonly [string, Html] | null)[] }>;
+
+/** Returns who asked, who named the address, who approved, what the payment received, and what is left of it. */
+async function refundBackground(
+  { database }: Pick<DashboardDeps, 'database'>,
+  { words, nowMs }: Readonly<{ words: Words; nowMs: number }>,
+  refund: Refund,
+): Promise<Background> {
+  const { requestedBy, heldKind, createdAtMs, approvedAtMs, destination } = refund;
+  const whoDid = await readActs(database, words, refund);
+  const person = (await database.people.list()).find(({ id }) => id === requestedBy);
+  const asked = person?.name ?? words.say(heldKind === null ? 'your shop, through the API' : 'the operator');
+  const namer = destination?.from === 'merchant' ? (whoDid(redirectRefund.name) ?? person?.name ?? null) : null;
+  const approver = whoDid(approveRefund.name);
+  const session = await database.sessions.find(refund.sessionId);
+  const received = session && confirmedText(session);
+  const room = heldKind === null ? await database.refunds.room(refund.sessionId, nowMs) : null;
+  const at = (who: string, ms: number) => words.html('{person}, {time}', { person: who, time: time(ms) });
+  return {
+    named: destination && html`${namedBy(words, destination, namer)}`,
+    facts: [
+      [words.say('Asked for by'), at(asked, createdAtMs)],
+      approvedAtMs === null
+        ? null
+        : [words.say('Approved by'), approver === null ? time(approvedAtMs) : at(approver, approvedAtMs)],
+      received ? [words.say('The payment received'), data(received)] : null,
+      room && [words.say('Left after all its refunds'), data(leftText(room) || '–')],
+    ],
+  };
+}
+
+/** Reads what the audit log has about a refund. @returns who did an act; null for one that nobody did */
+async function readActs(database: DashboardDeps['database'], words: Words, refund: Refund) {
+  const endMs = refund.processedAtMs ?? refund.canceledAtMs;
+  const { entries } = await database.audit.search({
+    ...{ who: null, what: refund.id, beforeId: null, limit: ENTRIES_MAX, entriesMax: ENTRIES_READ_MAX },
+    fromMs: refund.createdAtMs - RECORDED_WITHIN_MS,
+    toMs: endMs === null ? null : endMs + RECORDED_WITHIN_MS,
+  });
+  return (act: string): string | null => {
+    const name = entries.find(({ command, target }) => target === refund.id && command === act)?.operator;
+    if (name === undefined) return null;
+    return name.endsWith(IN_DASHBOARD)
+      ? name.slice(0, -IN_DASHBOARD.length)
+      : words.say('the operator ({name})', { name });
+  };
+}
+
+/** Says by whom the address was named: with the name if a person of the store did. */
+function namedBy(words: Words, { from, isLinkSeen }: NonNullable<Refund['destination']>, named: string | null): string {
+  if (isLinkSeen) return words.say('refunds.source_seen_link');
+  return from === 'merchant' && named !== null
+    ? words.say('named by {person}', { person: named })
+    : words.say(`refunds.source_${from}`);
 }

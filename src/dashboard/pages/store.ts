@@ -1,21 +1,23 @@
 /**
- * A store's policy and look, and the form for a new store, which waits for the operator's approval.
+ * A store’s policy, look and people, and the form for a new store, which waits for the operator’s approval.
  */
 import { oneOf, refuse, type Sentence, say } from '../../acts/act.ts';
 import { LOGO_BYTES_MAX } from '../../acts/logo.ts';
+import { linkPerson, membersOf, removePerson } from '../../acts/people.ts';
 import { logoHash, NAME_CHARS_MAX, readName, storeSettings } from '../../acts/store-settings.ts';
 import { readStoreState, setStore } from '../../acts/stores.ts';
 import { currencies } from '../../core/transfer.ts';
+import type { Person } from '../../database/people.ts';
 import { CHANNEL_TYPE, type MerchantStore, WAITING_STORES_MAX } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { facts, section } from '../../web/list.ts';
+import { facts, list, section } from '../../web/list.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import { sentence } from '../sentence.ts';
-import { badge, copyCode, data } from '../show.ts';
+import { ago, badge, copyCode, data, time } from '../show.ts';
 import type { Words } from '../texts.ts';
-import { teamForms, teamSection } from './team.ts';
+import { sessionLimits } from '../web-session.ts';
 
 const PATH = '/s/:store/:mode/settings';
 /** A logo with the fields beside it; a file that is too large is still read, to say so. */
@@ -82,8 +84,7 @@ const requesting = formOf(requestStore, {
 
 export const storePages = (deps: DashboardDeps): readonly Page[] => [
   ...pageWith(deps, { path: PATH, needs: 'store:manage', answer: (visit) => storePage(deps, visit) }, [
-    saving,
-    ...teamForms,
+    ...[saving, inviting, removing],
   ]),
   {
     ...{ method: 'get', path: `${PATH}/logo/:hash`, needs: 'store:manage' },
@@ -153,3 +154,56 @@ const newStorePage = (visit: Visit<null>): Reply => ({
     look: 'main',
   })}</div>`,
 });
+
+const PEOPLE_PATH = '/s/:store/:mode/settings/people';
+
+const inviting = formOf(linkPerson, { path: PEOPLE_PATH, inputs: ['name', 'role'] });
+const removing = formOf(removePerson, { path: `${PEOPLE_PATH}/remove`, inputs: ['name'] });
+
+type Member = Person & Readonly<{ seenAtMs: number | null }>;
+
+async function teamSection(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html> {
+  const { at, visitor, nowMs, words } = visit;
+  const members: Member[] = [];
+  for (const person of await membersOf(deps.database.people, at.storeId)) {
+    const open = await deps.database.signIns.listWebSessions(person.id, nowMs, sessionLimits);
+    members.push({ ...person, seenAtMs: open.length === 0 ? null : Math.max(...open.map((one) => one.seenAtMs)) });
+  }
+  const isOwn = ({ id }: Person): boolean => id === visitor.person.id;
+  const role = ({ memberships, isReady }: Person): Html => {
+    const own = memberships.find(({ storeId }) => storeId === at.storeId)?.role;
+    return html`${own === undefined ? null : words.say(`general.role_${own}`)} ${isReady ? null : badge(words.say('link not used yet'), 'wait')}`;
+  };
+  const people = list<Member>({
+    caption: words.say('People'),
+    columns: [
+      [words.say('Name'), (one) => (isOwn(one) ? words.html('{name} (you)', { name: one.name }) : data(one.name))],
+      [words.say('Role'), role, 'lead'],
+      [words.say('Created'), ({ createdAtMs }) => time(createdAtMs)],
+      [
+        words.say('Last seen'),
+        ({ seenAtMs }) => (seenAtMs === null ? words.say('not signed in') : ago(words, seenAtMs, nowMs)),
+      ],
+      [
+        words.say('Change'),
+        (one) =>
+          isOwn(one)
+            ? html`<a href="/account">${words.say('My account')}</a>`
+            : removing.show(visit, {
+                button: words.say('Remove from the team'),
+                given: { name: one.name },
+                look: 'small',
+              }),
+      ],
+    ],
+    rows: members,
+    empty: '',
+  });
+  const invite = inviting.show(visit, {
+    button: words.say('Go on'),
+    texts: { role: 'staff' },
+    below: html`<p class="hint">${words.say('You get a link to hand over. It works once, for a day, and sets their password and second factor.')}</p>`,
+    opens: words.say('Add somebody'),
+  });
+  return section('people', words.say('People'), html`${people}<div class="card">${invite}</div>`, 'plain');
+}

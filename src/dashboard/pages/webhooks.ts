@@ -1,21 +1,31 @@
-/** Webhooks of a store: its endpoints, one more, and what was sent to them. */
-import { addEndpoint } from '../../acts/webhooks.ts';
+/** Webhooks of a store: its endpoints and deliveries; an endpoint and what people do about it; a delivery. */
+
+import { type Refusal, refuse, type Sentence, say } from '../../acts/act.ts';
+import { addEndpoint, removeEndpoint, resendWebhooks, rotateSecret, setEndpoint } from '../../acts/webhooks.ts';
+import { sendErrors } from '../../core/delivery.ts';
 import { documentedPaymentEvents, documentedRefundEvents } from '../../core/event.ts';
 import type { Endpoint } from '../../database/endpoints.ts';
-import type { Delivery, DeliverySearch, DeliveryState } from '../../database/events.ts';
+import {
+  type Attempt,
+  type Delivery,
+  type DeliverySearch,
+  type DeliveryState,
+  RECENT_EVENTS,
+  type ShownHealth,
+  WAITING_COUNTED_MAX,
+} from '../../database/events.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { type Column, list, section } from '../../web/list.ts';
-import { formOf, pageWith } from '../act-form.ts';
-import type { DashboardDeps } from '../deps.ts';
-import { deliveryState, failingEndpoints, failingText, storeEndpoints, urlsOf } from '../endpoints.ts';
+import { type Column, facts, list, section } from '../../web/list.ts';
+import { browserAct, formOf, pageWith } from '../act-form.ts';
+import type { DashboardDeps, TestAnswer } from '../deps.ts';
 import { type Chosen, type Field, type Listing, showList } from '../listing.ts';
-import { type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
-import { badge, data, time } from '../show.ts';
+import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
+import { badge, data, plainText, type Tone, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PATH = '/s/:store/:mode/webhooks';
 /** So many events and deliveries are looked at for each page. */
-export const LOOK_MAX = 5_000;
+const LOOK_MAX = 5_000;
 const ENDPOINTS_SHOWN = 100;
 
 const adding = formOf(addEndpoint, {
@@ -25,8 +35,15 @@ const adding = formOf(addEndpoint, {
   below: secretHint,
 });
 
-export const webhooksPages = (deps: DashboardDeps): readonly Page[] =>
-  pageWith(deps, { path: PATH, needs: 'webhooks:read', answer: (visit) => webhooksPage(deps, visit) }, [adding]);
+export const webhooksPages = (deps: DashboardDeps): readonly Page[] => [
+  ...pageWith(deps, { path: PATH, needs: 'webhooks:read', answer: (visit) => webhooksPage(deps, visit) }, [adding]),
+  ...pageWith(deps, { path: DELIVERY_PATH, needs: 'webhooks:read', answer: (visit) => deliveryPage(deps, visit) }, [
+    resending,
+  ]),
+  ...pageWith(deps, { path: ENDPOINT_PATH, needs: 'webhooks:read', answer: (visit) => endpointPage(deps, visit) }, [
+    ...[testing, recovering, rotating, changing, removing],
+  ]),
+];
 
 async function webhooksPage({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const { at, words, nowMs } = visit;
@@ -93,7 +110,7 @@ const searchOf = ({ endpoint, state }: Chosen): DeliverySearch => ({
 const usualEvents: readonly string[] = [...documentedPaymentEvents, ...documentedRefundEvents];
 
 /** Names the events that an endpoint gets: those that every one gets, and which more. */
-export const eventsText = (more: readonly string[]): Html => data([...usualEvents, ...more].join(', '));
+const eventsText = (more: readonly string[]): Html => data([...usualEvents, ...more].join(', '));
 
 function endpointState(words: Words, { id, disabledAtMs }: Endpoint, failing: ReadonlyMap<string, number>): Html {
   if (disabledAtMs !== null) return badge(words.say('disabled'), 'attention');
@@ -121,11 +138,11 @@ const endpointTable = (
   });
 
 /** Says which events every endpoint gets. */
-export const alwaysSent = (words: Words): Html =>
+const alwaysSent = (words: Words): Html =>
   html`<p class="hint">${words.html('Always sent: {events}.', { events: usualEvents.join(', ') })}</p>`;
 
 /** Says what the secret of an endpoint is for. */
-export function secretHint(_deps: DashboardDeps, { words }: Visit<unknown>): Html {
+function secretHint(_deps: DashboardDeps, { words }: Visit<unknown>): Html {
   return html`<p class="hint">${words.html('Your shop checks `X-Service-Signature` or `webhook-signature` with it.')}</p>`;
 }
 
@@ -138,10 +155,10 @@ function addForm(visit: Visit<StoreAt>): Html | null {
   return form && html`<div class="card">${form}</div>`;
 }
 
-/** @param urls of the endpoints; null for the deliveries of one, which have no such column */
-export const deliveryColumns = (
+/** @param urls of the endpoints */
+const deliveryColumns = (
   { at, words }: Visit<StoreAt>,
-  urls: ReadonlyMap<string, string> | null,
+  urls: ReadonlyMap<string, string>,
 ): readonly Column<Delivery>[] => [
   [words.say('Created'), ({ createdAtMs }) => time(createdAtMs)],
   [
@@ -154,10 +171,238 @@ export const deliveryColumns = (
     ({ sessionId }) =>
       html`<a href="${pathIn(at, `payments/${sessionId}`)}"><code>${sessionId.slice(0, 13)}…</code></a>`,
   ],
-  ...(urls === null
-    ? []
-    : [[words.say('Endpoint'), ({ endpointId }: Delivery) => data(urls.get(endpointId) ?? endpointId)] as const]),
+  [words.say('Endpoint'), ({ endpointId }) => data(urls.get(endpointId) ?? endpointId)],
   [words.say('Tries'), ({ attempts }) => String(attempts), 'number'],
   [words.say('Last answer'), ({ lastStatus, lastError }) => data(lastStatus ?? lastError ?? '–')],
   [words.say('State'), (one) => deliveryState(words, one), 'lead'],
 ];
+
+/** Sorts behind every id. */
+const BEHIND_ALL = '~';
+
+type Reads = Pick<DashboardDeps['database'], 'endpoints'>;
+
+/** Returns a store's endpoints in one mode, oldest first, without those that single sessions named. */
+export const storeEndpoints = ({ endpoints }: Reads, at: StoreAt, limit: number): Promise<readonly Endpoint[]> =>
+  endpoints.page({ ...at, fromId: '', beforeId: BEHIND_ALL, first: 'oldest', limit });
+
+/** Returns one of them; null where the store has none by that id in this mode. */
+async function findEndpoint({ endpoints }: Reads, at: StoreAt, id: string): Promise<Endpoint | null> {
+  const one = { fromId: id, beforeId: `${id}\u0000`, first: 'oldest', limit: 1 } as const;
+  return (await endpoints.page({ ...at, ...one }))[0] ?? null;
+}
+
+/** Returns the URL of each endpoint of deliveries, by id: also of removed ones, and of those that sessions named. */
+async function urlsOf({ endpoints }: Reads, deliveries: readonly Delivery[]) {
+  const ids = [...new Set(deliveries.map(({ endpointId }) => endpointId))];
+  const found = await Promise.all(ids.map((id) => endpoints.find(id)));
+  return new Map(found.flatMap((one) => (one ? [[one.id, one.url] as const] : [])));
+}
+
+/** Returns since when each endpoint that is on has accepted nothing although it was tried, by id. */
+export async function failingEndpoints(
+  { deliveries }: Pick<DashboardDeps['database'], 'deliveries'>,
+  nowMs: number,
+): Promise<ReadonlyMap<string, number>> {
+  const { failing } = await deliveries.trouble(nowMs, nowMs);
+  return new Map(failing.map(({ id, sinceMs }) => [id, sinceMs]));
+}
+
+/** Says that nothing is accepted, and since when. */
+const failingText = (words: Words, sinceMs: number): Html =>
+  words.html('{state} nothing accepted since {time}', {
+    state: badge(words.say('failing'), 'danger'),
+    time: time(sinceMs),
+  });
+
+const tones: Readonly<Record<Delivery['state'], Tone>> = { delivered: 'good', waiting: 'wait', failed: 'danger' };
+
+/** Shows the state of a delivery. What waits after a try that failed is no quiet waiting. */
+export const deliveryState = (words: Words, { state, attempts }: Pick<Delivery, 'state' | 'attempts'>): Html =>
+  state === 'waiting' && attempts > 0
+    ? badge(words.say('failed, tried again'), 'attention')
+    : badge(words.say(`general.delivery_${state}`), tones[state]);
+
+const ENDPOINT_PATH = '/s/:store/:mode/webhooks/:endpoint';
+
+/** An endpoint's answer to a test event. */
+type TestPlan = Readonly<{ endpoint: Endpoint; sent: TestAnswer | null }>;
+
+const testEndpoint = browserAct({
+  name: 'webhook test',
+  needs: 'webhooks:resend',
+  fields: { endpoint: { label: say('Endpoint'), isArgument: true } },
+  async plan({ database, visit: { at } }, { endpoint: id }): Promise<TestPlan | Refusal> {
+    const endpoint = at && (await findEndpoint(database, at, id));
+    return endpoint ? { endpoint, sent: null } : gone;
+  },
+  target: ({ endpoint }) => endpoint.id,
+  async before({ deps }, { endpoint }) {
+    const sent = await deps.sendTestEvent(endpoint);
+    return sent ? { endpoint, sent } : gone;
+  },
+  async run({ database, act }, { endpoint, sent }) {
+    if (!sent) return gone;
+    const { isDelivered, status, error, detail, answer, durationMs } = sent;
+    const entry = { target: endpoint.id, before: null, after: { answer: status ?? error ?? 'none' } };
+    await database.audit.record(act, entry);
+    return {
+      made: say('Test event'),
+      said: adviceOn(sent),
+      json: {},
+      facts: [
+        [say('State'), say(isDelivered ? 'general.delivery_delivered' : 'not delivered')],
+        [say('URL'), endpoint.url],
+        [say('Answer'), status ?? say('none')],
+        [say('Took'), `${durationMs} ms`],
+        ...(detail === null ? [] : [[say('What happened'), plainText(detail)] as const]),
+        ...(answer === null ? [] : [[say('It said'), plainText(answer)] as const]),
+      ],
+    };
+  },
+});
+
+const gone = refuse('not_found', say('Its endpoint was removed.'));
+
+/** Says what an answer to a test means, and what to do next. */
+function adviceOn({ isDelivered, status, error }: TestAnswer): Sentence {
+  if (isDelivered) return say('general.delivery_delivered');
+  if (status !== null) return say('webhook-changes.error_status', { status: String(status) });
+  const known = sendErrors.find((one) => one === error);
+  return say(known === undefined ? 'not delivered' : `webhook-changes.error_${known}`);
+}
+
+const testing = formOf(testEndpoint, { path: `${ENDPOINT_PATH}/test` });
+const recovering = formOf(resendWebhooks, {
+  ...{ path: `${ENDPOINT_PATH}/recover`, fills: { what: 'endpoint' }, inputs: ['since'], needs: 'webhooks:manage' },
+});
+const rotating = formOf(rotateSecret, { path: `${ENDPOINT_PATH}/secret`, inputs: ['rotate'], below: secretHint });
+const changing = formOf(setEndpoint, { path: `${ENDPOINT_PATH}/change`, inputs: ['events', 'state'] });
+const removing = formOf(removeEndpoint, { path: `${ENDPOINT_PATH}/remove`, back: '/s/:store/:mode/webhooks' });
+
+async function endpointPage({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
+  const { at, params, words } = visit;
+  const endpoint = await findEndpoint(database, at, params.endpoint ?? '');
+  const health = endpoint && (await database.endpoints.health(endpoint.id));
+  if (!endpoint || !health) return null;
+  const secret = await database.endpoints.findSecret(endpoint.id, endpoint.mode);
+  const test = testing.show(visit, { button: words.say('Send a test event') });
+  return {
+    title: words.say('Endpoint'),
+    content: html`<p><a href="${pathIn(at, 'webhooks')}">${words.say('All webhooks')}</a></p>
+${section('url', data(endpoint.url), html`${healthFacts(words, endpoint, health)}${test}`)}
+<p><a href="${pathIn(at, 'webhooks')}?endpoint=${endpoint.id}">${words.say('Recent deliveries')}</a></p>
+${may(visit, 'webhooks:manage') ? manageForms(visit, endpoint, (secret?.nextSecret ?? null) !== null) : null}`,
+  };
+}
+
+function stateOf(words: Words, { recent, failingSinceMs, disabledAtMs, disabledReason }: ShownHealth): Html {
+  if (disabledAtMs !== null) {
+    return words.html('{state} since {time}: {reason}. Its events wait.', {
+      state: badge(words.say('disabled'), 'attention'),
+      time: time(disabledAtMs),
+      reason: disabledReason === null ? html`${words.say('by a person')}` : data(disabledReason),
+    });
+  }
+  if (failingSinceMs !== null) return failingText(words, failingSinceMs);
+  return recent.some(({ attempts, state }) => attempts > 0 || state === 'delivered')
+    ? badge(words.say('answers'), 'good')
+    : badge(words.say('not tested yet'), 'wait');
+}
+
+function healthFacts(words: Words, { id, extendedEvents: more }: Endpoint, health: ShownHealth): Html {
+  const { recent, waiting } = health;
+  const countOf = (state: string) => recent.filter((one) => one.state === state).length;
+  return facts([
+    [words.say('State'), stateOf(words, health)],
+    [words.say('Endpoint id'), html`<code>${id}</code>`],
+    [words.say('Events'), eventsText(more)],
+    [
+      words.say('Of the last {count} events', { count: RECENT_EVENTS }),
+      words.say('{delivered} delivered, {failed} failed for good', {
+        delivered: countOf('delivered'),
+        failed: countOf('failed'),
+      }),
+    ],
+    [
+      words.say('Waiting'),
+      waiting < WAITING_COUNTED_MAX ? String(waiting) : words.say('{count} or more', { count: WAITING_COUNTED_MAX }),
+    ],
+  ]);
+}
+
+function manageForms(visit: Visit<StoreAt>, endpoint: Endpoint, isRotating: boolean): Html {
+  const { words } = visit;
+  const step = (rotate: string, button: string) => rotating.show(visit, { button, given: { rotate } });
+  const secret = isRotating
+    ? html`<p>${words.say('Two secrets are valid. Once your shop checks the new one, finish.')}</p><div class="actions">${step('finish', words.say('Finish: only the new secret'))}
+${step('cancel', words.say('Cancel: keep the old secret'))}</div>`
+    : html`<p>${words.say('A new secret is shown once; both are valid until you finish.')}</p>${step('start', words.say('Make a new secret'))}`;
+  const recover = recovering.show(visit, { button: words.say('Go on'), texts: { since: '24h' } });
+  const change = changing.show(visit, {
+    button: words.say('Save'),
+    texts: { events: endpoint.extendedEvents.join(','), state: endpoint.disabledAtMs === null ? 'on' : 'off' },
+    above: alwaysSent(words),
+  });
+  return html`${section('recover', words.say('Send again what failed'), html`${recover}`)}
+${section('secret', words.say('Secret'), secret)}
+${section(
+  'change',
+  words.say('Change it'),
+  html`${change}${removing.show(visit, { button: words.say('Remove') })}
+<p class="hint">${words.say('For another URL, add it and then remove this one.')}</p>`,
+)}`;
+}
+
+const DELIVERY_PATH = '/s/:store/:mode/webhooks/deliveries/:delivery';
+
+const resending = formOf(resendWebhooks, { path: `${DELIVERY_PATH}/resend`, fills: { what: 'delivery' } });
+
+/** Returns the delivery that the path names, with its event; null where the store has none in this mode. */
+async function findDelivery({ database }: DashboardDeps, { at, params }: Visit<StoreAt>) {
+  const [delivery] = await database.deliveries.list({ id: params.delivery ?? '', limit: 1 });
+  const event = delivery ? await database.events.find(delivery.eventId) : null;
+  return delivery && event?.storeId === at.storeId && event.mode === at.mode ? { delivery, event } : null;
+}
+
+async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
+  const found = await findDelivery(deps, visit);
+  if (!found) return null;
+  const { at, words } = visit;
+  const { delivery, event } = found;
+  const { endpointId, dueAtMs } = delivery;
+  const attempts = attemptTable(words, await deps.database.deliveries.attempts(delivery.id));
+  const resend = resending.show(visit, { button: words.say('Send it again'), look: 'main' });
+  const described = facts([
+    [words.say('Event'), html`<code>${event.id}</code>`],
+    [words.say('Created'), time(event.createdAtMs)],
+    [words.say('Payment'), html`<a href="${pathIn(at, `payments/${event.sessionId}`)}">${data(event.sessionId)}</a>`],
+    [words.say('Endpoint'), html`<a href="${pathIn(at, `webhooks/${endpointId}`)}">${data(endpointId)}</a>`],
+    dueAtMs === null ? null : [words.say('Next try'), time(dueAtMs)],
+  ]);
+  // The bytes that are sent have no line breaks; this is for reading.
+  const body = html`<pre tabindex="0"><code>${JSON.stringify(JSON.parse(event.body), null, 2)}</code></pre>`;
+  return {
+    title: words.say('Event {event}', { event: event.type }),
+    content: html`<p><a href="${pathIn(at, 'webhooks')}">${words.say('All webhooks')}</a></p>
+${section('state', deliveryState(words, delivery), html`${described}${resend}`)}
+${section('attempts', words.say('Attempts'), attempts, 'plain')}
+${section('body', words.say('What is sent'), body)}`,
+  };
+}
+
+const attemptTable = (words: Words, attempts: readonly Attempt[]): Html =>
+  list<Attempt>({
+    caption: words.say('Attempts'),
+    columns: [
+      [words.say('Started'), ({ startedAtMs }) => time(startedAtMs)],
+      [words.say('Took'), ({ durationMs }) => data(`${durationMs} ms`), 'number'],
+      [words.say('Result'), ({ status, error }) => data(status ?? error ?? '–'), 'lead'],
+      [
+        words.say('Answer'),
+        ({ responseExcerpt: excerpt }) => (excerpt === null ? '–' : html`<code>${plainText(excerpt)}</code>`),
+      ],
+    ],
+    rows: attempts,
+    empty: words.say('It was not tried yet.'),
+  });
