@@ -228,9 +228,8 @@ CREATE TABLE transfers (
   CHECK (confirmed = 0 OR first_confirmed_at_ms IS NOT NULL)
 );
 CREATE INDEX transfers_by_address ON transfers (address_id) WHERE dust = 0;
-CREATE INDEX transfers_by_tx ON transfers (address_id, tx, network, phase);
 CREATE INDEX transfers_unconfirmed ON transfers (network) WHERE confirmed = 0 AND dust = 0;
-CREATE INDEX transfers_of_transaction ON transfers (tx);
+CREATE INDEX transfers_by_tx ON transfers (tx, address_id);
 CREATE TABLE held_money (
   id TEXT COLLATE "C" PRIMARY KEY CHECK (substr(id, 1, 5) = 'held_'),
   session_id TEXT COLLATE "C" NOT NULL REFERENCES sessions (id),

@@ -270,9 +270,8 @@ CREATE TABLE transfers (
   CHECK (confirmed = 0 OR first_confirmed_at_ms IS NOT NULL)
 ) STRICT;
 CREATE INDEX transfers_by_address ON transfers (address_id) WHERE dust = 0;
-CREATE INDEX transfers_by_tx ON transfers (address_id, tx, network, phase);
 CREATE INDEX transfers_unconfirmed ON transfers (network) WHERE confirmed = 0 AND dust = 0;
-CREATE INDEX transfers_of_transaction ON transfers (tx);
+CREATE INDEX transfers_by_tx ON transfers (tx, address_id);
 
 -- Confirmed money that counts for nothing until an operator decides about it: at most one row of each kind for a session.
 CREATE TABLE held_money (
