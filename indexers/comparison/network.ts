@@ -87,8 +87,9 @@ async function compareAgain(night: Night, before: BlockComparison): Promise<Foun
 async function compareNew(night: Night, before: BlockComparison | null, open: Found): Promise<void> {
   const { network, database, clock, log, final } = night;
   const dayAgo = Math.max(0, final - Math.ceil(DAY_MS / network.blockTimeMs));
-  const from = before ? before.through + 1 : await database.blocks.firstFrom(network.key, dayAgo);
-  if (from === null || from > final) return;
+  const first = before ? before.through + 1 : (await database.blocks.rereadAnchor(network.key, dayAgo))?.number;
+  const from = first ?? final + 1;
+  if (from > final) return;
   let state = { ...open, network: network.key, from, through: from, comparedAtMs: 0, blocks: 0, transfers: 0 };
   for await (const { through, blocks, transfers, differences } of walk(night, { from, to: final })) {
     state = { ...state, ...added(state, differences), through, comparedAtMs: clock.nowMs() };

@@ -25,7 +25,7 @@ export function wrongWith(one: Pick<Attempt, 'status' | 'error' | 'responseExcer
 
 /** Returns a link for each event of a session. */
 export async function eventLinks(scene: Scene, session: Session): Promise<Link[]> {
-  const events = await scene.database.sessions.listEvents(session.id, TRACED_MAX);
+  const events = await scene.database.events.ofSession(session.id, TRACED_MAX);
   return events.length === 0 ? [] : linksOf(scene, events, session);
 }
 

@@ -4,8 +4,7 @@
  */
 import { chains } from '../chains/index.ts';
 import type { NetworkConfig } from '../config/network.ts';
-import type { SessionSummary } from '../database/session.ts';
-import type { SessionSearch } from '../database/session-lists.ts';
+import type { SessionSearch, SessionSummary } from '../database/session.ts';
 import { parseSessionId } from '../lib/id.ts';
 import type { DashboardDeps } from './deps.ts';
 import { pathIn, type StoreAt } from './page.ts';

@@ -178,19 +178,12 @@ const transfersOf = `
 export function comparisonQueries(db: Db) {
   const { client } = db;
   const meta = createMeta(db);
-  const lowest = client
-    .prepare('SELECT min(number) FROM blocks WHERE network = ? AND canonical = 1 AND number >= ?')
-    .pluck();
   const blocks = client.prepare(
     'SELECT number, hash FROM blocks WHERE network = ? AND canonical = 1 AND number BETWEEN ? AND ? ORDER BY number',
   );
   const transfers = client.prepare(transfersOf);
 
   return {
-    /** Returns the lowest canonical block at or above a number; null if there is none. */
-    async firstFrom(network: NetworkKey, number: number): Promise<number | null> {
-      return db.read(async () => (await lowest.get(network, number)) as number | null);
-    },
     async range(network: NetworkKey, { from, to }: NumberRange): Promise<RecordedRange> {
       return db.read(async () => ({
         blocks: (await blocks.all(network, from, to)) as { number: number; hash: string }[],

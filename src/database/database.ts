@@ -12,7 +12,7 @@ import { type OpenOptions, openEngine } from './engine/engine.ts';
 import { fenced, type HeldLease } from './engine/fenced.ts';
 import type { Db } from './engine/open.ts';
 import { createOutbox, deliveryCommands, eventQueries, healthQueries, troubleQueries } from './events.ts';
-import { heldMoneyCommands } from './held-money.ts';
+import { heldMoneyCommands, heldReturnCommands } from './held-money.ts';
 import { createBlockFacts, ingestCommands } from './ingest.ts';
 import { keyCommands } from './keys.ts';
 import { leaseCommands } from './leases.ts';
@@ -35,6 +35,7 @@ import { sweepCommands } from './payouts/sweeps.ts';
 import { walletCommands } from './payouts/wallets.ts';
 import { peopleCommands } from './people.ts';
 import { recoveryCommands, rereadCommands } from './recovery.ts';
+import { createRefundDestinations } from './refunds/destinations.ts';
 import { createReturned } from './refunds/refund.ts';
 import { createRefundSettlement, refundCommands } from './refunds/refunds.ts';
 import { createRefundRows } from './refunds/rows.ts';
@@ -50,7 +51,7 @@ import {
   type Vault,
 } from './sealing.ts';
 import { sendingCommands } from './sending.ts';
-import { sessionListQueries } from './session-lists.ts';
+import { sessionListQueries } from './session.ts';
 import { createCountingSums, createHeldRecords, createSessionTransitions } from './session-transitions.ts';
 import { createSessionFinder, sessionCommands } from './sessions.ts';
 import { signInCommands } from './sign-ins.ts';
@@ -160,6 +161,7 @@ function createSteps(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
   return {
     ...{ ...sealing, ...formats, ...facts, ...changed, ...asked, outageWaitS },
     ...{ endAlarm, recordAct, returned, refreshDue, transitions, freezer, payouts, alarms },
+    destinations: createRefundDestinations(db, { addresses, guard, macOf: sealing.macOf }),
     settlement: createRefundSettlement(db, { ...asked, outbox, transitions }),
     secrets: createWebhookSecrets(db, vault),
     replays,
@@ -173,7 +175,6 @@ function repositories(db: Db, steps: Steps) {
   const { vault, guard, tokens, raiseAlarm, recordAct, findSession, stores } = steps;
   const blockParts = { ...steps, facts: createBlockFacts(steps) };
   const storeParts = { ...steps, rows: stores };
-  const { refunds, giveBack } = refundCommands(db, steps);
   return {
     sessions: {
       /** Returns the token of a session's payer, by the current secret key. */
@@ -193,8 +194,8 @@ function repositories(db: Db, steps: Steps) {
     },
     networks: { ...networkCommands(db, steps.networks), ...recoveryCommands(db, blockParts) },
     lookups: lookupCommands(db, steps),
-    held: { ...heldMoneyCommands(db, steps), giveBack },
-    refunds,
+    held: { ...heldMoneyCommands(db, steps), ...heldReturnCommands(db, steps) },
+    refunds: refundCommands(db, steps),
     people: peopleCommands(db, { recordAct }),
     signIns: signInCommands(db, steps),
     alarms: alarmCommands(db, raiseAlarm, recordAct),

@@ -145,6 +145,11 @@ export function eventQueries(db: Db) {
     async find(id: string): Promise<StoredEvent | null> {
       return db.read(async () => (await find.get({ id })) ?? null);
     },
+    /** Returns a session's events, oldest first. */
+    async ofSession(sessionId: string, limit: number): Promise<readonly StoredEvent[]> {
+      const isOfSession = eq(events.sessionId, sessionId);
+      return db.read(() => db.orm.select().from(events).where(isOfSession).orderBy(events.id).limit(limit).all());
+    },
   };
 }
 

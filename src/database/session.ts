@@ -2,11 +2,17 @@
  * A session's row, and its parts as core sees them.
  */
 
+import { and, asc, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
+import type { SessionStatus } from '../core/event.ts';
 import { deadline, type Life, type ReceiptState, type ReceiptSum, type Standing, type Terms } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
+import { firstSessionId } from '../lib/id.ts';
 import type { Conversion, OrderDetails, PaymentOption, SessionRequest } from './column-values.ts';
-import type { sessions } from './tables.ts';
+import { mapInOrder } from './engine/each.ts';
+import type { Db } from './engine/open.ts';
+import { atFirstUse, findBy, given } from './engine/prepared.ts';
+import { addresses, sessions, transfers } from './tables.ts';
 
 /** A transfer to the session's address in its current state. */
 export type Payment = Readonly<{
@@ -160,5 +166,205 @@ export function toSession(
     payments,
     paymentCount: row.paymentCount,
     createdAtS: toSeconds(row.createdAtMs),
+  };
+}
+
+// ── Lists ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// Each reads an index from where the list goes on, so a page costs the same however many there are.
+
+/** Oddities of a session: late, too much or too little money, or money that waits for a decision. */
+export const sessionFlags = ['late', 'over', 'under', 'held'] as const;
+export type SessionFlag = (typeof sessionFlags)[number];
+
+export type SessionFilter = Readonly<{
+  storeId: string;
+  mode: Mode;
+  status: SessionStatus | null;
+  flag?: SessionFlag | null;
+  /** Created from this time on, and before that one (Unix ms); null: no bound. */
+  fromMs: number | null;
+  toMs: number | null;
+}>;
+
+/** A page of a list, newest first. Ids sort by time, so `beforeId` goes on where a page ended. */
+export type SessionList = SessionFilter & Readonly<{ beforeId: string | null; limit: number }>;
+
+/**
+ * A page of whole sessions, as their merchant reads them back. `first`: which of those that match come first. Null: no
+ * filter.
+ */
+export type SessionPaging = Readonly<{
+  storeId: string;
+  mode: Mode;
+  orderId: string | null;
+  status: SessionStatus | null;
+  /** Only ids from here on, and only ids below. */
+  fromId: string;
+  beforeId: string;
+  first: 'newest' | 'oldest';
+  limit: number;
+}>;
+
+/** `goOnId` is the `beforeId` of the next page, which may be shorter than `limit`, or empty; null at the end. */
+export type SessionPage<Summary> = Readonly<{ sessions: readonly Summary[]; goOnId: string | null }>;
+
+/** A search: the beginning of an order id, a transaction in any of its spellings, or an address's key. */
+export type SessionSearch =
+  | Readonly<{ kind: 'order'; orderId: string }>
+  | Readonly<{ kind: 'transaction'; spellings: readonly string[] }>
+  | Readonly<{ kind: 'address'; family: string; key: string }>;
+
+/** Above every character that an order id may hold. */
+const LAST_CHARACTER = '\u{10ffff}';
+/** One address's transaction may pay others of ours; more than these are not shown. */
+const FOUND_MAX = 100;
+
+/** A page of a list by flag and status looks at this many sessions at most. */
+const NARROWED_MAX = 300;
+/** As the index has it. */
+const isOdd = sql`(${sessions.funded} IN ('over', 'part') OR ${sessions.late} + ${sessions.paidLate} > 0)`;
+const odd: Readonly<Record<Exclude<SessionFlag, 'held'>, SQL | undefined>> = {
+  over: and(isOdd, eq(sessions.funded, 'over')),
+  under: and(isOdd, eq(sessions.funded, 'part')),
+  late: and(isOdd, sql`${sessions.late} + ${sessions.paidLate} > 0`),
+};
+
+type At = Readonly<{ storeId: string; mode: Mode }>;
+/** Sessions to look at for a page, and where the next one goes on if these were not all. */
+type Narrowed = Readonly<{ ids: readonly string[]; goOnId: string | null }>;
+type IdRange = readonly [fromId: string, beforeId: string];
+const summaryOf = (row: SessionRow): SessionSummary => {
+  const { addresses: _addresses, payments: _payments, ...summary } = toSession(row, {}, []);
+  return summary;
+};
+
+export function sessionListQueries(db: Db) {
+  const { orm } = db;
+  const select = async (where: SQL | undefined, limit: number) =>
+    (await orm.select().from(sessions).where(where).orderBy(desc(sessions.id)).limit(limit).all()).map(summaryOf);
+
+  // In the order of the list, whatever the planner makes of the join.
+  const held = db.client
+    .prepare(
+      `SELECT h.session_id FROM held_money AS h
+       WHERE h.state = 'open' AND h.session_id >= ? AND h.session_id < ?
+         AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = h.session_id AND s.store_id = ? AND s.mode = ?)
+       ORDER BY h.session_id DESC LIMIT ?`,
+    )
+    .pluck();
+  const addressesOf = findBy(db, addresses, 'sessionId');
+  const isCredited = and(eq(transfers.dust, sql`0`), eq(transfers.confirmed, sql`1`));
+  const paying = atFirstUse(
+    orm
+      .select({ tx: transfers.tx })
+      .from(transfers)
+      .where(and(given(transfers, 'addressId'), isCredited))
+      .orderBy(asc(transfers.id))
+      .limit(sql.placeholder('limit')),
+  );
+
+  const ofStore = ({ storeId, mode }: At) => and(eq(sessions.storeId, storeId), eq(sessions.mode, mode));
+
+  const narrowedTo = (ids: readonly string[]): Narrowed => ({
+    ids,
+    goOnId: ids.length === NARROWED_MAX ? (ids.at(-1) ?? null) : null,
+  });
+
+  const conditionsOf = ({ status, flag = null }: SessionFilter) => ({
+    flag: flag === null || flag === 'held' ? undefined : odd[flag],
+    status: status === null ? undefined : eq(sessions.status, status),
+  });
+
+  /** Returns the newest sessions among which a page is looked for; null where one index has the whole filter. */
+  async function narrowed(filter: SessionFilter, [fromId, beforeId]: IdRange): Promise<Narrowed | null> {
+    const { storeId, mode } = filter;
+    const { flag, status } = conditionsOf(filter);
+    if (filter.flag === 'held')
+      return narrowedTo((await held.all(fromId, beforeId, storeId, mode, NARROWED_MAX)) as string[]);
+    if (!flag || !status) return null;
+    // An odd session is rarer than any status.
+    const isOfPage = and(ofStore(filter), flag, gte(sessions.id, fromId), lt(sessions.id, beforeId));
+    const ids = orm.select({ id: sessions.id }).from(sessions).where(isOfPage).orderBy(desc(sessions.id));
+    return narrowedTo((await ids.limit(NARROWED_MAX).all()).map(({ id }) => id));
+  }
+
+  /** Returns the ids of the sessions whose addresses a search is about. */
+  async function idsOf(search: Extract<SessionSearch, { kind: 'address' | 'transaction' }>): Promise<string[]> {
+    const rows =
+      search.kind === 'address'
+        ? await orm
+            .select({ id: addresses.sessionId })
+            .from(addresses)
+            .where(and(eq(addresses.family, search.family), eq(addresses.key, search.key)))
+            .limit(FOUND_MAX)
+            .all()
+        : await orm
+            .selectDistinct({ id: addresses.sessionId })
+            .from(transfers)
+            .innerJoin(addresses, eq(addresses.id, transfers.addressId))
+            .where(inArray(transfers.tx, [...search.spellings]))
+            .limit(FOUND_MAX)
+            .all();
+    return rows.flatMap(({ id }) => id ?? []);
+  }
+
+  return {
+    async list({ beforeId, limit, ...filter }: SessionList): Promise<SessionPage<SessionSummary>> {
+      const { fromMs, toMs } = filter;
+      const until = [beforeId, toMs === null ? null : firstSessionId(toMs)].filter((id) => id !== null).sort();
+      const range: IdRange = [fromMs === null ? '' : firstSessionId(fromMs), until[0] ?? LAST_CHARACTER];
+      return db.read(async () => {
+        const among = await narrowed(filter, range);
+        const { flag, status } = conditionsOf(filter);
+        const found = await select(
+          and(
+            ofStore(filter),
+            ...[flag, status],
+            among ? inArray(sessions.id, [...among.ids]) : and(gte(sessions.id, range[0]), lt(sessions.id, range[1])),
+          ),
+          limit + 1,
+        );
+        const shown = found.slice(0, limit);
+        return { sessions: shown, goOnId: (found.length > limit ? shown.at(-1)?.id : among?.goOnId) ?? null };
+      });
+    },
+    /** Returns the confirmed transactions to each session's addresses, at most `limit` for each. */
+    async transactionsOf(
+      sessionIds: readonly string[],
+      limit: number,
+    ): Promise<ReadonlyMap<string, readonly string[]>> {
+      const ofSession = async (sessionId: string): Promise<string[]> => {
+        const all = (
+          await mapInOrder(await addressesOf.all({ sessionId }), ({ id: addressId }) =>
+            paying.all({ addressId, limit }),
+          )
+        ).flat();
+        return [...new Set(all.map(({ tx }) => tx))].slice(0, limit);
+      };
+      return db.read(
+        async () => new Map(await mapInOrder(sessionIds, async (id) => [id, await ofSession(id)] as const)),
+      );
+    },
+    /** Returns at most `limit` sessions of the store and mode, newest first; a whole order id comes first of all. */
+    async search(
+      search: SessionSearch,
+      { limit, ...at }: Readonly<{ storeId: string; mode: Mode; limit: number }>,
+    ): Promise<readonly SessionSummary[]> {
+      const own = ofStore(at);
+      return db.read(async () => {
+        if (search.kind !== 'order') return select(and(own, inArray(sessions.id, await idsOf(search))), limit);
+        const { orderId } = search;
+        // An order that ended unpaid can be tried again, so it can have several.
+        const whole = await select(and(own, eq(sessions.orderId, orderId)), limit);
+        const longer = await orm
+          .select()
+          .from(sessions)
+          .where(and(own, gte(sessions.orderId, `${orderId}\u0001`), lt(sessions.orderId, orderId + LAST_CHARACTER)))
+          .orderBy(sessions.orderId)
+          .limit(limit - whole.length)
+          .all();
+        return [...whole, ...longer.map(summaryOf)];
+      });
+    },
   };
 }

@@ -23,13 +23,13 @@ import {
   PAYMENTS_MAX,
   requestColumns,
   type Session,
+  type SessionPaging,
   type SessionRow,
   standingOf,
   stateOf,
   termsOf,
   toSession,
 } from './session.ts';
-import type { SessionPaging } from './session-lists.ts';
 import type { SessionTransitions } from './session-transitions.ts';
 import type { StoreRows } from './stores.ts';
 import { sessions } from './tables.ts';

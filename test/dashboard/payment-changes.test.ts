@@ -67,7 +67,7 @@ test('an open payment is canceled after a confirmation, and recorded with the pe
     assert.not.match(shown.text, `${path}/cancel`, 'nothing is left to cancel');
     const [entry] = await dashboard.api.database().audit.list(1);
     assert.equal([entry?.operator, entry?.command, entry?.target], ['Ada (dashboard)', 'cancel payment', sale.id]);
-    const events = await dashboard.api.database().sessions.listEvents(sale.id, 9);
+    const events = await dashboard.api.database().events.ofSession(sale.id, 9);
     assert.ok(
       events.some(({ type }) => type === 'payment.cancelled'),
       'the shop is told',

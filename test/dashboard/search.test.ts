@@ -26,7 +26,7 @@ async function createScene({ api }: Dashboard) {
     .prepare(`UPDATE refunds SET status = 'completed', receipt_number = 'RF-2026-00000007', tx = ? WHERE id = ?`)
     .run(TX, refund?.id);
   file.close();
-  const event = (await api.database().sessions.listEvents(sale.id, 9)).find(({ type }) => type === 'payment.completed');
+  const event = (await api.database().events.ofSession(sale.id, 9)).find(({ type }) => type === 'payment.completed');
   const delivery = (await api.database().deliveries.list({ sessionId: sale.id, limit: 9 })).find(
     ({ eventId }) => eventId === event?.id,
   );

@@ -233,7 +233,7 @@ async function history({ database }: DashboardDeps, shown: Shown, session: Sessi
       ? []
       : [[life.paidAtS * 1000, words.html(life.paidLate ? 'Paid, late' : 'Paid')] as const]),
     ...(life.canceledAtS === null ? [] : [[life.canceledAtS * 1000, words.html('Canceled')] as const]),
-    ...(await database.sessions.listEvents(id, SHOWN_MAX)).map(
+    ...(await database.events.ofSession(id, SHOWN_MAX)).map(
       (event) => [event.createdAtMs, eventStep(shown, event, deliveries)] as const,
     ),
     ...(await database.refunds.list({ sessionId: id, limit: SHOWN_MAX })).map(

@@ -44,12 +44,7 @@ import type { StoreRows } from '../stores.ts';
 import { stores as storeTable } from '../tables.ts';
 import type { FormatAddress } from '../text-formats.ts';
 import type { Transfers } from '../transfers.ts';
-import {
-  createDoubt,
-  createRefundDestinations,
-  type RefundDestinations,
-  refundAddressCommands,
-} from './destinations.ts';
+import { createDoubt, type RefundDestinations, refundAddressCommands } from './destinations.ts';
 import type {
   ApproveRefundOutcome,
   CancelRefundOutcome,
@@ -61,12 +56,12 @@ import type {
   RefundFilter,
   RefundRoom,
 } from './refund.ts';
-import { heldReturnCommands } from './returns.ts';
 import { type Bound, isOperators, newRefund, type RefundRow, type RefundRows, refundIdOf } from './rows.ts';
 
 type Parts = Readonly<{
   rows: RefundRows;
   stores: StoreRows;
+  destinations: RefundDestinations;
   settlement: RefundSettlement;
   payouts: PayoutSteps;
   ledger: Ledger;
@@ -103,11 +98,7 @@ const createdState = ({ amountMinor, currency, sessionId, network, destination, 
 
 /** Returns where a new refund goes: to the address that is named, was left or, if the store wants that, has paid. */
 async function destinationOf(
-  {
-    destinations,
-    transfers,
-    formatAddress,
-  }: Pick<Parts, 'transfers' | 'formatAddress'> & Readonly<{ destinations: RefundDestinations }>,
+  { destinations, transfers, formatAddress }: Pick<Parts, 'destinations' | 'transfers' | 'formatAddress'>,
   input: NewRefund,
   bare: Bound,
   policy: RefundPolicy,
@@ -128,12 +119,11 @@ async function destinationOf(
   return { destination: null, destinationFrom: null, linkSeen: false, mac: null };
 }
 
-/** Returns the repository of refunds, and the return of held money, which shares the rules of destinations. */
+/** Returns the repository of refunds. */
 export function refundCommands(db: Db, parts: Parts) {
-  const { rows, stores, settlement, payouts, ledger, replays, findSession, recordAct } = parts;
+  const { rows, stores, destinations, settlement, payouts, ledger, replays, findSession, recordAct } = parts;
   const { settle, giveBack, fail, postEvent } = settlement;
-  const destinations = createRefundDestinations(db, parts);
-  const mayBePaid = createDoubt({ destinations, payouts });
+  const mayBePaid = createDoubt(parts);
 
   async function create(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome> {
     const { storeId, mode, sessionId, nowMs } = input;
@@ -158,7 +148,7 @@ export function refundCommands(db: Db, parts: Parts) {
     if (!(await payouts.isAdopted(part.network))) return { kind: 'not_adopted' };
     const { currency, amountMinor } = input;
     const bare = { id, network: part.network, currency, units, sessionId, amountMinor, heldKind: null };
-    const destination = await destinationOf({ ...parts, destinations }, input, bare, policy, check);
+    const destination = await destinationOf(parts, input, bare, policy, check);
     if ('why' in destination) return destination;
     const asker = { requestedBy: input.requestedBy ?? null, requestedKey: input.requestedKey ?? null };
     const recent = await rows.recent({ ...bare, ...destination, ...asker, storeId, mode }, nowMs);
@@ -204,8 +194,8 @@ export function refundCommands(db: Db, parts: Parts) {
     }
   }
 
-  const refunds = {
-    ...refundAddressCommands(db, { ...parts, destinations }),
+  return {
+    ...refundAddressCommands(db, parts),
     /** Judges, reserves and saves a refund in one transaction: concurrent calls never exceed what was received. */
     async create(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome> {
       return writeOrTry(db, input.isDryRun === true, async (): Promise<CreateRefundOutcome> => {
@@ -360,7 +350,6 @@ export function refundCommands(db: Db, parts: Parts) {
       return db.read(async () => mapInOrder(await rows.list(filter), rows.view));
     },
   };
-  return { refunds, ...heldReturnCommands(db, { ...parts, destinations }) };
 }
 
 // ── Endings ──────────────────────────────────────────────────────────────────────────────────────────────────────────
