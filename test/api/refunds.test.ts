@@ -224,6 +224,34 @@ test('a hundred refunds at once never exceed what was received', async () => {
   }
 });
 
+test('a paid session shows what was received less the refunds that count, in the list too', async () => {
+  const id = await paidSession(api, 10_00, 'USDT', 2_345_678n);
+  const chain = api.chain('ethereum');
+  const to = (await api.database().sessions.find(id))?.addresses.evm ?? '';
+  const paidAtS = api.clock.nowS();
+  api.clock.advance(1000);
+  await chain.confirm(await chain.mine([{ to, currency: 'USDC', units: 1_000_000n }]));
+  const shows = async (amount: string) => {
+    const session = fields(await api.send('GET', `/api/v1/checkout/sessions/${id}`));
+    const { data } = fields(await api.send('GET', '/api/v1/checkout/sessions')) as { data: { id: string }[] };
+    for (const shown of [session, data.find((one) => one.id === id) as Readonly<Record<string, unknown>>]) {
+      assert.is(shown.paid_at, paidAtS);
+      assert.equal(shown.refundable, [
+        { currency: 'USDT', amount },
+        { currency: 'USDC', amount: '1.00' },
+      ]);
+    }
+  };
+  await shows('12.34');
+  for (const amount of ['2.30', '0.04']) {
+    assert.is((await api.send('POST', CREATE, refundBody(id, `r-of-${amount}`, { amount }))).status, 201);
+  }
+  await shows('10.00');
+  const [, first] = await api.database().refunds.list({ sessionId: id, limit: 2 });
+  await api.database().refunds.reject(first?.id ?? '', 'no', api.clock.nowMs());
+  await shows('12.30');
+});
+
 test('the refund window and the daily limit of the store apply', async () => {
   await withApi({}, async (own) => {
     await own.database().stores.setRefundPolicy(own.merchantId, { refundWindowS: 100, refundDailyMinor: 5_00 });

@@ -60,14 +60,6 @@ test('a trouble that is over before its time raises nothing, and does not count 
   assert.is(steps(looks), Array.from({ length: 12 }, () => 'wait').join(' '));
 });
 
-test('without patience and calm, each look decides', () => {
-  const at = (n: number, what: 'x' | '-'): [number, 'x' | '-'] => [n, what];
-  assert.is(
-    steps([at(0, '-'), at(1, 'x'), at(2, 'x'), at(3, '-'), at(4, 'x')], { raiseAfterMs: 0, calmMs: 0 }),
-    'wait raise keep end raise',
-  );
-});
-
 test('a clock that is set back neither raises early nor keeps an alarm for ever', () => {
   assert.is(
     steps([
