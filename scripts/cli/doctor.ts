@@ -19,6 +19,7 @@ import { isBuilt, readShipped } from '../../src/lib/installation.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { countOf, exitCodeOf, type Finding, failure, findingLines, ok, warning } from '../nodes/finding.ts';
 import type { Input, Installation, OfflineCommand } from './command.ts';
+import { checkOnce } from './node-check.ts';
 import { readPlaces } from './show-link.ts';
 import { withSigner } from './signer-freeze.ts';
 import { readRates } from './status.ts';
@@ -134,38 +135,21 @@ async function signerFindings({ signer }: Config): Promise<Finding[]> {
 }
 
 /** Checks the node of each network, its second node and its fallback. */
-async function nodeFindings({ config, database, clock }: Installation): Promise<Finding[]> {
-  // Loads the clients of nodes, which few commands need.
-  const [{ checkNode }, { ownAddresses }, { readRecipes, recipeOf }] = await Promise.all([
-    import('../nodes/check.ts'),
-    import('../nodes/exposure.ts'),
-    import('../nodes/recipe.ts'),
-  ]);
+async function nodeFindings({ config, database }: Installation): Promise<Finding[]> {
   const places = [...(await readPlaces(database, config.networks)).values()];
   const checked = places.flatMap(({ network: own, report }) => {
     const { finalityUrl: _, rpcUrl: __, ...rest } = own;
     const others = [own.witnessUrl, own.fallbackUrl].flatMap((url) => (url ? { ...rest, url } : []));
     return [own, ...others].map(async (network: NetworkConfig) => {
-      const found = await checkNode({
-        network,
-        recipe: recipeOf(readRecipes(), network),
-        // As far back as the indexer has yet to read, or a reorg may reach.
-        oldestOf: (head) =>
-          Math.max(0, Math.min(head.number, report?.cursor?.number ?? head.number) - network.reorgDepthMax),
-        headWaitMs: 0,
-        addresses: ownAddresses(),
-        clock,
-      });
+      // As far back as the indexer has yet to read, or a reorg may reach.
+      const oldestOf = ({ number }: Readonly<{ number: number }>) =>
+        Math.max(0, Math.min(number, report?.cursor?.number ?? number) - network.reorgDepthMax);
+      const found = await checkOnce(network, 0, () => oldestOf);
       const name = `${network.key}: ${new URL(network.url).host}`;
       const wrong = found.filter(({ severity }) => severity !== 'ok');
-      return wrong.length === 0
-        ? [
-            ok(
-              'node',
-              `${name} is ${found.flatMap(({ area, text }) => (named.includes(area) ? [text] : [])).join(', ')}`,
-            ),
-          ]
-        : wrong.map((one) => ({ ...one, area: 'node', text: `${name}: ${one.text}` }));
+      if (wrong.length > 0) return wrong.map((one) => ({ ...one, area: 'node', text: `${name}: ${one.text}` }));
+      const known = found.flatMap(({ area, text }) => (named.includes(area) ? [text] : []));
+      return [ok('node', `${name} is ${known.join(', ')}`)];
     });
   });
   return (await Promise.all(checked)).flat();

@@ -92,23 +92,36 @@ function repeatedAnswer({ key, url }: NetworkConfig, { rounds, elapsedMs, findin
   };
 }
 
-/** Checks the node at the network's `url`. Loads the clients of nodes, which few commands need. */
 async function check(input: Input, network: NetworkConfig): Promise<Finding[]> {
+  const { blockTimeMs } = network;
+  return checkOnce(
+    network,
+    Math.min(Math.max(BLOCKS_WAITED * blockTimeMs, HEAD_WAIT_MS_MIN), HEAD_WAIT_MS_MAX),
+    (days) => {
+      const outageMs = readSpan(input, 'outage', OUTAGE_MS_MAX, `${days ?? OUTAGE_DAYS}d`);
+      return ({ number }) => Math.max(0, number - Math.ceil(outageMs / blockTimeMs));
+    },
+  );
+}
+
+/**
+ * Checks the node at the network's `url`. Loads the clients of nodes, which few commands need.
+ * @param headWaitMs how long to wait for a new block
+ * @param oldestOf returns how to find the oldest block that is needed, from the outage that a recipe names
+ */
+export async function checkOnce(
+  network: NetworkConfig,
+  headWaitMs: number,
+  oldestOf: (outageDays: number | undefined) => (head: Readonly<{ number: number }>) => number,
+): Promise<Finding[]> {
   const [{ checkNode }, { ownAddresses }, { readRecipes, recipeOf }] = await Promise.all([
     import('../nodes/check.ts'),
     import('../nodes/exposure.ts'),
     import('../nodes/recipe.ts'),
   ]);
   const recipe = recipeOf(readRecipes(), network);
-  const outageMs = readSpan(input, 'outage', OUTAGE_MS_MAX, `${recipe?.outage_days ?? OUTAGE_DAYS}d`);
-  return checkNode({
-    network,
-    recipe,
-    oldestOf: ({ number }) => Math.max(0, number - Math.ceil(outageMs / network.blockTimeMs)),
-    headWaitMs: Math.min(Math.max(BLOCKS_WAITED * network.blockTimeMs, HEAD_WAIT_MS_MIN), HEAD_WAIT_MS_MAX),
-    addresses: ownAddresses(),
-    clock: systemClock,
-  });
+  const parts = { network, recipe, headWaitMs, oldestOf: oldestOf(recipe?.outage_days) };
+  return checkNode({ ...parts, addresses: ownAddresses(), clock: systemClock });
 }
 
 /** @throws Fault permanent `usage` */

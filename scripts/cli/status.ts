@@ -5,7 +5,7 @@ import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
 import { networkOfEachPool, type PoolReport, readPool } from '../../src/addresses/pool-level.ts';
 import { readBackupReport } from '../../src/app/backup/report.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
-import { readStandbyReport, type StandbyReport } from '../../src/app/standby.ts';
+import { readStandbyReport } from '../../src/app/standby.ts';
 import { safetyWarnings } from '../../src/app/startup-banner.ts';
 import { COMPARISON_TIME } from '../../src/app/watches/comparison.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
@@ -53,11 +53,9 @@ export const status: Command = {
 
 async function serverPart({ config }: Installation): Promise<Part> {
   const running = readServerFile(config.dataDir);
-  const line = running
-    ? `server ${running.base_url} (pid ${running.pid})`
-    : 'the server is not running; start it with `npm start`';
-  const server = running && { pid: running.pid, base_url: running.base_url, metrics_url: running.metrics_url };
-  return { json: { server }, lines: [line, ''] };
+  if (!running) return { json: { server: null }, lines: ['the server is not running; start it with `npm start`', ''] };
+  const { pid, base_url, metrics_url } = running;
+  return { json: { server: { pid, base_url, metrics_url } }, lines: [`server ${base_url} (pid ${pid})`, ''] };
 }
 
 async function storesPart({ database }: Installation): Promise<Part> {
@@ -149,56 +147,42 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
   const signer = config.signer ? await signerState(config.signer.dir) : [];
   const isOpen = ({ state }: (typeof stats.counts)[number]) => ['waiting', 'sent', 'stuck'].includes(state);
   const open = stats.counts.filter(isOpen).reduce((sum, { count }) => sum + count, 0);
-  const waiting = stats.waiting.map(({ network, code, count, oldestAtMs }) => ({
-    ...{ network, reason: code, payouts: count, oldest_s: secondsSince(oldestAtMs, nowMs) },
-  }));
-  const wallets = balances.map(({ network, role, key, units, low, readAtMs }) => ({
-    network,
-    wallet: role,
-    address: addressText({ places }, network, key),
-    holds: Object.entries(units).flatMap(([asset, value]) =>
-      value === 0n ? [] : [coinText(config.networks, network, asset as Asset, value)],
-    ),
-    low,
-    read_at: moment(readAtMs),
-    unread_minutes: unreadMinutes(readAtMs, nowMs),
-  }));
-  const frozen = freezes.map(({ frozenBy, sinceMs, ...freeze }) => ({
-    ...freeze,
-    ...{ frozen_by: frozenBy, since: moment(sinceMs) },
-  }));
-  const signerText = signer.length === 0 ? null : signer.join(' ');
+  const waiting = stats.waiting.map(({ network, code, count, oldestAtMs }) => {
+    return { network, reason: code, payouts: count, oldest_s: secondsSince(oldestAtMs, nowMs) };
+  });
+  const wallets = balances.map(({ network, role, key, units, low, readAtMs }) => {
+    const assets = Object.entries(units).filter(([, value]) => value !== 0n);
+    const holds = assets.map(([asset, value]) => coinText(config.networks, network, asset as Asset, value));
+    const address = addressText({ places }, network, key);
+    const read = { read_at: moment(readAtMs), unread_minutes: unreadMinutes(readAtMs, nowMs) };
+    return { network, wallet: role, address, holds, low, ...read };
+  });
+  const frozen = freezes.map(({ frozenBy, sinceMs, ...freeze }) => {
+    return { ...freeze, frozen_by: frozenBy, since: moment(sinceMs) };
+  });
+  const shown = engines.map(({ network, reason }) => ({ network, reason }));
   return {
-    json: {
-      payouts: {
-        ...{ open, has_signer: config.signer !== null, signer_frozen: signerText },
-        engines: engines.map(({ network, reason }) => ({ network, reason })),
-        ...{ waiting, wallets, frozen },
-      },
-    },
+    json: { payouts: { open, has_signer: config.signer !== null, engines: shown, waiting, wallets, frozen } },
     lines: [
       ...freezes.map((one) => `money out is FROZEN: ${freezeText(one)}`),
       ...(freezes.length > 0 || open > 0 ? signer : []),
       ...(open > 0 && !config.signer ? ['the configuration has no `signer` to sign payouts (docs/money.md)'] : []),
-      ...(waiting.length > 0 ? listLines(waiting) : []),
+      ...listLines(waiting),
       ...engines.flatMap(({ network, reason }) =>
         reason ? [`payouts on ${network} are stopped: ${reason.code}: ${reason.message}`] : [],
       ),
-      ...(wallets.length > 0 ? listLines(wallets, walletShown) : []),
+      ...listLines(wallets, ['network', 'wallet', 'address', 'holds', 'low', 'unread_minutes']),
     ],
   };
 }
 
-const walletShown = ['network', 'wallet', 'address', 'holds', 'low', 'unread_minutes'] as const;
-
 /** Who does each job that one process does at a time; said to people where several machines may do it. */
 async function leasesPart({ config, database }: Installation): Promise<Part> {
-  const leases = (await database.leases.list()).map(({ name, holder, fence, isHeld, ageMs }) => ({
-    ...{ job: name, holder: isHeld ? holder : null, fence, for_s: Math.floor(ageMs / 1000), last_holder: holder },
-  }));
-  const shown = leases.map(({ holder, last_holder, ...lease }) => ({
-    ...{ ...lease, holder: holder ?? `NOBODY (last: ${last_holder})` },
-  }));
+  const leases = (await database.leases.list()).map(({ name, holder, fence, isHeld, ageMs }) => {
+    const for_s = Math.floor(ageMs / 1000);
+    return { job: name, holder: isHeld ? holder : null, fence, for_s, last_holder: holder };
+  });
+  const shown = leases.map((one) => ({ ...one, holder: one.holder ?? `NOBODY (last: ${one.last_holder})` }));
   const isOnServer = config.databaseUrl !== null && leases.length > 0;
   return {
     json: { leases },
@@ -206,32 +190,22 @@ async function leasesPart({ config, database }: Installation): Promise<Part> {
   };
 }
 
-/** The last comparison, the targets of notices, the last proved backup, and unsafe settings. */
+/** The last comparison, backup and check of the standby, whether somebody hears of alarms, and unsafe settings. */
 async function carePart({ config, database }: Installation): Promise<Part> {
   const compared = new Map((await database.blocks.listComparisons()).map((one) => [one.network, one]));
   const comparison = config.networks.map(({ key }) => {
     const { comparedAtMs = null, ...found } = compared.get(key) ?? {};
     return { ...found, network: key, compared_at: momentOrNull(comparedAtMs) };
   });
-  const targets = await database.notices.listTargets();
-  const proved = targets.filter(isInformed);
-  const failing = proved.filter(({ failingSinceMs }) => failingSinceMs !== null).length;
-  const { newest, proved: provedBackup, failure } = readBackupReport(config.dataDir);
+  const informed = (await database.notices.listTargets()).filter(isInformed);
+  const { newest, proved, failure } = readBackupReport(config.dataDir);
   const standby = config.backup.standby === null ? null : readStandbyReport(config.dataDir);
-  const warnings = safetyWarnings(config);
-  const lastProved = provedBackup ? `last proved ${moment(provedBackup.proved_at_ms)}` : 'never proved';
+  const made = newest && { file: newest.file, made_at: moment(newest.made_at_ms), sent_at: moment(newest.sent_at_ms) };
+  const restored = proved && { made_at: moment(proved.made_at_ms), proved_at: moment(proved.proved_at_ms) };
   return {
     json: {
       comparison,
-      backup: {
-        nightly: config.backup.nightly,
-        newest: newest && { file: newest.file, made_at: moment(newest.made_at_ms), sent_at: moment(newest.sent_at_ms) },
-        proved: provedBackup && {
-          made_at: moment(provedBackup.made_at_ms),
-          proved_at: moment(provedBackup.proved_at_ms),
-        },
-        failure: failure?.message ?? null,
-      },
+      backup: { nightly: config.backup.nightly, newest: made, proved: restored, failure: failure?.message ?? null },
       standby: standby && { ...standby, checked_at: moment(standby.checked_at_ms) },
     },
     lines: [
@@ -241,19 +215,14 @@ async function carePart({ config, database }: Installation): Promise<Part> {
         const result = differs ? `DIFFERENCES in blocks ${differs.from} to ${differs.to}: ${message}` : 'no difference';
         return [`compared ${network}: through block ${through} at ${compared_at}, ${result}`];
       }),
-      proved.length === 0
-        ? 'alarms reach nobody: add a recipient in the dashboard, under Alarms'
-        : `informed about alarms: ${proved.length} proved, ${failing} of them get nothing`,
-      ...(newest ? [`backup: newest of ${moment(newest.made_at_ms)}, ${lastProved}`] : []),
+      ...(informed.length > 0 ? [] : ['alarms reach nobody: add a recipient in the dashboard, under Alarms']),
+      ...(made ? [`backup: newest of ${made.made_at}, last proved ${restored?.proved_at ?? 'never'}`] : []),
       ...(failure ? [`backup FAILED at ${moment(failure.at_ms)}: ${failure.message}`] : []),
-      ...(standby ? [`standby’s copy: checked ${moment(standby.checked_at_ms)}, ${standbyText(standby)}`] : []),
-      ...warnings.map(({ code, message }) => `warning: ${code}: ${message}`),
+      ...(standby ? [`standby’s copy: checked ${moment(standby.checked_at_ms)}`, ...standby.problems] : []),
+      ...safetyWarnings(config).map(({ code, message }) => `warning: ${code}: ${message}`),
     ],
   };
 }
-
-const standbyText = ({ behind_ms, problems }: StandbyReport): string =>
-  problems.length > 0 ? `CANNOT BE USED: ${problems.join('; ')}` : `${Math.round((behind_ms ?? 0) / 1000)} s behind`;
 
 async function alarmsPart({ database }: Installation): Promise<Part> {
   const [open, newest] = await Promise.all([database.alarms.listOpen(), database.alarms.list(ALARMS_SHOWN)]);
