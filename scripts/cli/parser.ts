@@ -69,7 +69,7 @@ function addCommand(
   const parser = parent
     .command(name.split(' ').at(-1) ?? name)
     .description(summary)
-    .summary(summary.split(/[:;.]/)[0] ?? summary)
+    .summary(summary.split(/[:;.](?=\s|$)/)[0] ?? summary)
     .allowExcessArguments(false);
   for (const arg of args) parser.argument(`<${arg}>`);
   for (const arg of optionalArgs) parser.argument(`[${arg}]`);

@@ -10,8 +10,11 @@ export const findFollowed: Finder = async ({ config, places, nowMs }, text) => {
   const isNamed = config.networks.some(({ key, name }) => key === text || name === text);
   const place = isNamed ? places.get(networkOf(config.networks, text).key) : undefined;
   if (!place) return [];
-  const links = [networkLink(place, nowMs), ...gapLinks(place, -1)];
-  return [{ kind: 'network', json: networkFacts(place, nowMs), links }];
+  const json = networkFacts(place, nowMs);
+  const { node_url, head, floor, reported_s_ago } = json;
+  const node = `${node_url}: newest block ${head ?? '-'}, final up to ${floor ?? '-'}, reported ${reported_s_ago ?? '-'} s ago`;
+  const links = [networkLink(place, nowMs), ...gapLinks(place, -1), link('node', 'note', node)];
+  return [{ kind: 'network', json, links }];
 };
 
 /** Returns a network for programs. */

@@ -66,7 +66,8 @@ export async function runTool(
     if (!(fault instanceof Fault)) throw error;
     const { code, message } = fault;
     const json = wantsJson ? [JSON.stringify({ error: { code, message } }, null, 2)] : [];
-    const hint = code === 'usage' ? [`see \`${[tool.name, named?.name ?? first ?? ''].join(' ').trim()} --help\``] : [];
+    const known = tool.commands.some(({ name }) => name.split(' ')[0] === first) ? first : undefined;
+    const hint = code === 'usage' ? [`see \`${[tool.name, named?.name ?? known ?? ''].join(' ').trim()} --help\``] : [];
     return ended(tool, exitCode(fault), json, [message, ...hint]);
   }
 }

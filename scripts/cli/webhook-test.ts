@@ -2,7 +2,7 @@
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { attemptLimits, createSender } from '../../src/webhooks/sender.ts';
 import { sendTestEvent, TEST_EVENT_TYPE } from '../../src/webhooks/test-event.ts';
-import { type Answer, type Command, type Installation, notFound } from './command.ts';
+import { type Command, notFound } from './command.ts';
 import { wrongWith } from './show-webhook.ts';
 
 export const webhooksTest: Command = {
@@ -14,40 +14,25 @@ export const webhooksTest: Command = {
     `The event has the type \`${TEST_EVENT_TYPE}\`, the mode of the endpoint and no payment. It is sent once, also to an`,
     'endpoint that is disabled, and is not kept. The exit code is 1 unless the answer is 2xx.',
   ],
-  run: (input, installation) => tested(String(input.args[0]), installation),
+  async run(input, { config, database, clock }) {
+    const id = String(input.args[0]);
+    const endpoint = (await database.endpoints.list(null)).find((one) => one.id === id);
+    const sender = createSender(createUrlGuard(config.webhooks.allowCidrs), attemptLimits, clock);
+    const sent = endpoint ? await sendTestEvent({ database, sender, clock }, endpoint) : null;
+    sender.abort();
+    if (!endpoint || !sent) throw notFound(`there is no endpoint ${id}; \`quayside webhook list\` shows all`);
+    const { url, mode } = endpoint;
+    const { eventId: event, status, error, durationMs, answer, detail, isDelivered: delivered } = sent;
+    const wrong = wrongWith({ status, error, responseExcerpt: answer });
+    return {
+      json: { endpoint: id, url, mode, event, delivered, status, error, duration_ms: durationMs, answer, wrong },
+      lines: [
+        `${url} (${mode} mode) ${status === null ? 'gave no answer' : `answered ${status}`} after ${durationMs} ms`,
+        ...(detail ? [detail] : []),
+        ...(answer === null ? [] : [`answer: ${answer}`]),
+        delivered ? 'delivered' : `not delivered, because the answer is not 2xx: ${wrong}`,
+      ],
+      isBad: !delivered,
+    };
+  },
 };
-
-/** Sends one event to an endpoint, and waits for its answer. */
-async function tested(id: string, { config, database, clock }: Installation): Promise<Answer> {
-  const endpoint = (await database.endpoints.list(null)).find((one) => one.id === id);
-  const sender = createSender(createUrlGuard(config.webhooks.allowCidrs), attemptLimits, clock);
-  const sent = endpoint ? await sendTestEvent({ database, sender, clock }, endpoint) : null;
-  sender.abort();
-  if (!endpoint || !sent) throw notFound(`there is no endpoint ${id}; \`quayside webhook list\` shows all`);
-  const { url, mode } = endpoint;
-  const { eventId, status, error, durationMs, answer, isDelivered } = sent;
-  const wrong = wrongWith({ status, error, responseExcerpt: answer });
-  return {
-    json: {
-      endpoint: id,
-      url,
-      mode,
-      event: eventId,
-      delivered: isDelivered,
-      status,
-      error,
-      duration_ms: durationMs,
-      answer,
-      wrong,
-    },
-    lines: [
-      `${url} (${mode} mode) ${status === null ? `gave no answer: ${error}` : `answered ${status}`} after ${durationMs} ms`,
-      ...(sent.detail ? [sent.detail] : []),
-      ...(answer === null ? [] : [`answer: ${answer}`]),
-      ...(isDelivered
-        ? ['delivered']
-        : ['not delivered: an event is delivered when the answer is 2xx', `what is wrong: ${wrong}`]),
-    ],
-    isBad: !isDelivered,
-  };
-}

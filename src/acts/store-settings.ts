@@ -5,7 +5,7 @@ import type { PageSettings } from '../database/column-values.ts';
 import type { Logo, StoreValues } from '../database/stores.ts';
 import { readAccent } from '../lib/accent.ts';
 import { readZone } from '../lib/zone.ts';
-import { type Field, type Sentence, say, type Value } from './act.ts';
+import { type Field, oneOf, type Sentence, say, type Value } from './act.ts';
 import { LOGO_BYTES_MAX, readLogo } from './logo.ts';
 
 export const NAME_CHARS_MAX = 80;
@@ -70,7 +70,7 @@ export const choice = (plain: Plain, choices: readonly string[]): StoreSetting =
   ...plain,
   of: 'store',
   choices,
-  read: (text) => choices.find((one) => one === text) ?? wrong(plain.label, text),
+  read: oneOf(choices),
   write: (state) => String(state[plain.key]),
 });
 

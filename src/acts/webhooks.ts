@@ -128,6 +128,7 @@ export const addEndpoint = defineAct({
     return {
       ...shownOnce(endpoint.secret),
       json: { ...endpointJson(endpoint), webhook_secret: endpoint.secret },
+      next: `webhook test ${id}`,
     };
   },
 });

@@ -35,14 +35,14 @@ test('a refusal and a server that is not there end with 1 and say why; an unknow
   const refusing = await run('webhook', 'test', (await add(`${server.origin}/blocked`)).id);
   assert.is(refusing.code, 1);
   assert.match(refusing.out, /answered 403 after \d+ ms/);
-  assert.match(refusing.out, /what is wrong: it answers 403, with the page "Blocked/);
+  assert.match(refusing.out, /is not 2xx: it answers 403, with the page "Blocked/);
   assert.ok(refusing.out.includes('<title>Blocked\\u001b[2J</title>'), refusing.out);
   const gone = await startMerchantServer((response) => void response.end());
   await gone.close();
   const absent = await run('webhook', 'test', (await add(`${gone.origin}/hook`)).id);
   assert.is(absent.code, 1);
-  assert.match(absent.out, /gave no answer: connect/);
-  assert.match(absent.out, /what is wrong: no answer: connect/);
+  assert.match(absent.out, /gave no answer after/);
+  assert.match(absent.out, /is not 2xx: no answer: connect/);
   assert.is((await run('webhook', 'test', 'we_none')).code, 3);
 });
 
