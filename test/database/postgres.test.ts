@@ -3,9 +3,10 @@ import { Pool } from 'pg';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
+import { openSqliteDatabase } from '../../src/database/database.ts';
 import { textsPrepared } from '../../src/database/engine/client.ts';
 import { openPostgres } from '../../src/database/engine/postgres.ts';
-import { preparePostgres } from '../../src/database/engine/postgres-server.ts';
+import { preparePostgres, refuseUnfit } from '../../src/database/engine/postgres-server.ts';
 import { translator } from '../../src/database/engine/translate.ts';
 import { breaks, fails } from '../conformance/database/place.ts';
 import { addressOf, copyTemplate } from '../support/postgres.ts';
@@ -95,6 +96,44 @@ onServer('a lost transaction and a broken connection are run again; a number abo
   await breaks(one.write(() => add.run('b', null)));
   one.close();
   two.close();
+  remove();
+});
+
+test('an old server, a standby, and a clock that is apart are refused', () => {
+  const [fit, asked] = [
+    { version: 15, encoding: 'UTF8', is_standby: 0, now_ms: 10_000 },
+    { beforeMs: 9_000, afterMs: 9_500 },
+  ];
+  refuseUnfit(fit, 'shop on db', asked);
+  for (const [change, code, words] of [
+    [{ version: 14 }, 'postgres_too_old', /it is PostgreSQL 14. Use 15 or newer/],
+    [{ is_standby: 1 }, 'database_is_standby', /Name the primary/],
+    [{ now_ms: 16_000 }, 'clock_apart', /7 s apart. Synchronise both by NTP/],
+    [{ now_ms: 3_000 }, 'clock_apart', /6 s apart/],
+  ] as const)
+    assert.throws(
+      () => refuseUnfit({ ...fit, ...change }, 'shop on db', asked),
+      (error: unknown) => error instanceof Fault && error.code === code && words.test(error.message),
+    );
+});
+
+onServer('a user without rights, and a second installation, are refused in a sentence', async () => {
+  const { url, remove } = copyTemplate(folder);
+  await onPool(addressOf(folder, 'postgres'), async (pool) => {
+    await pool.query('CREATE ROLE guest LOGIN');
+    await pool.query('CREATE DATABASE of_another_user');
+  });
+  const asGuest = addressOf(folder, 'of_another_user').replace('postgres@', 'guest@');
+  const refused = await preparePostgres(asGuest).catch((error: unknown) => String(error));
+  assert.match(String(refused), /its user lacks a right. Make the user the owner/);
+  const options = { file: '', url, busyTimeoutMs: 5_000, bytesMax: null, outageWaitS: 600 };
+  const [first, second] = [1, 2].map((byte) =>
+    openSqliteDatabase({ ...options, secretKey: new Uint8Array(32).fill(byte) }),
+  );
+  await first?.stores.list();
+  await fails(Promise.resolve(second?.stores.list()), 'secret_key_wrong');
+  first?.close();
+  second?.close();
   remove();
 });
 

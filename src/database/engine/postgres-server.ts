@@ -96,8 +96,15 @@ async function checkServer(pool: Queries, name: string): Promise<void> {
   const found = await pool.query(aboutServer).catch((error: unknown) => {
     throw asPostgresFault(error, name);
   });
-  const afterMs = systemClock.nowMs();
-  const server = found.rows[0] as Server;
+  refuseUnfit(found.rows[0] as Server, name, { beforeMs, afterMs: systemClock.nowMs() });
+}
+
+/**
+ * @param asked when the server was asked, and when it had answered, by this machine's clock
+ * @throws Fault permanent: see `checkServer`
+ */
+export function refuseUnfit(server: Server, name: string, asked: Readonly<{ beforeMs: number; afterMs: number }>) {
+  const { beforeMs, afterMs } = asked;
   const refuse = (code: string, why: string) => permanent(code, `The database ${name} cannot be used: ${why}`);
   if (server.version < VERSION_MIN) {
     const why = `it is PostgreSQL ${server.version}. Use ${VERSION_MIN} or newer.`;
