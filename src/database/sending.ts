@@ -183,6 +183,12 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
   const leased = client.prepare(
     `SELECT id, endpoint_id AS "endpointId" FROM deliveries WHERE lease_until_ms IS NOT NULL AND lease_holder = :holder`,
   );
+  const leasedElsewhere = client
+    .prepare(
+      `SELECT endpoint_id || ' ' || session_id FROM deliveries
+       WHERE lease_until_ms IS NOT NULL AND lease_holder <> :holder`,
+    )
+    .pluck();
   const release = client.prepare(
     'UPDATE deliveries SET lease_until_ms = NULL WHERE id = :id AND lease_until_ms <= :untilMs',
   );
@@ -196,7 +202,8 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
   return {
     /**
      * Leases deliveries that are due. Of one endpoint and session, the older event comes before the newer one.
-     * Deliveries whose lease has run out are due again.
+     * Deliveries whose lease has run out are due again. While another sender has one of a session's deliveries to an
+     * endpoint, its others wait.
      */
     async claim({ leaseMs, holder, ...limits }: Claim): Promise<readonly ClaimedDelivery[]> {
       const { nowMs } = limits;
@@ -207,8 +214,10 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
       // The write lock is taken only when there is something to do.
       if (found.length === 0) return [];
       const leasing = async () => {
+        // A session's events come in order, also if another machine sends the one before.
+        const elsewhere = new Set((await leasedElsewhere.all({ holder })) as string[]);
         const taken = await filterInOrder(
-          found,
+          found.filter(({ endpoint, sessionId }) => !elsewhere.has(`${endpoint.id} ${sessionId}`)),
           async ({ id }) => (await lease.run({ id, leaseUntilMs, holder, nowMs })).changes === 1,
         );
         for (const endpointId of new Set(taken.map(({ endpoint }) => endpoint.id))) await refreshDue(endpointId);

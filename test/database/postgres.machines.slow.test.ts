@@ -127,7 +127,7 @@ async function openBench() {
     pay: (session: Json) => node.pay(keyOf(node, 'ethereum', session), UNITS),
     paid: (machine: Machine, session: Json) =>
       until('the session is paid', async () => (await show(machine, session)).payment_status === 'paid'),
-    /** How often the merchant was told of a session's payment. */
+    /** Counts the webhooks about a session's payment. */
     told: ({ id }: Json) =>
       merchant
         .on('/hook')

@@ -101,6 +101,24 @@ test('extended events go only to endpoints that opted in', async ({ database, on
   assert.equal(of('curious'), ['payment.completed', 'payment.detected']);
 });
 
+test('while one sender has an event of a session, another one sends none of it', async ({ database, one }) => {
+  await database.endpoints.add(endpoint('curious', { extendedEvents: ['payment.detected'] }));
+  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  await one.confirm(await one.mine([pays(to, 400n)]));
+  const detected = only(await claimAll(database, T0_MS));
+  await one.confirm(await one.mine([pays(to, 600n)]));
+  await cancelNew(database, 'o2');
+  const limits = { nowMs: T0_MS, leaseMs: 60_000, limit: 9, unprovenMax: 9, places: () => 9 };
+  const another = await database.sending.claim({ holder: 'another', ...limits });
+  assert.equal(
+    another.map(({ sessionId }) => sessionId),
+    ['cs_o2'],
+  );
+  await answer(database, detected, 200, T0_MS);
+  const next = await database.sending.claim({ holder: 'another', ...limits });
+  assert.ok(next.length > 0 && next.every(({ sessionId }) => sessionId === 'cs_o1'));
+});
+
 test('an endpoint that a session names gets that session’s events, once per URL', async ({ database }) => {
   await database.endpoints.add(endpoint('e1', { url: 'https://shop.example/all' }));
   await cancelNew(database, 'named', T0_MS, 'https://orders.example/1');
