@@ -12,8 +12,6 @@ import { until } from '../support/until.ts';
 
 /** What is particular of a family. */
 export type RefundTraits = Readonly<{
-  /** Coins that the refund wallet gets after a refund was seen to lack them; null when it has some from the start. */
-  coinsLate: number | null;
   /**
    * How an address that is swept gets its gas: base units for each, and coins for the gas wallet.
    * Null where the gas wallet pays.
@@ -22,7 +20,7 @@ export type RefundTraits = Readonly<{
 }>;
 
 /** Registers the suite; `closeBooks` runs it. */
-export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTraits): void {
+export function refundConforms(bench: PayoutShop, { gas }: RefundTraits): void {
   const { chain, quayside, shop, refundWallet, paidSession, refund, show, completed, untilWaiting, paidTo } = bench;
   const units = (cents: number) => bench.unitsOf(cents, 'USDT');
 
@@ -33,11 +31,6 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     assert.is((await show(id)).status, 'processing');
     assert.equal(await paidTo(payee), []);
     await chain.pay(refundWallet, 'USDT', units(100_000));
-    if (coinsLate !== null) {
-      await untilWaiting('native_short');
-      assert.equal(await paidTo(payee), []);
-      await chain.fund(refundWallet, coinsLate);
-    }
     const { transaction_hash: tx, receipt_number: receipt } = await completed(id);
     assert.match(receipt, /^RF-\d{4}-\d{8}$/);
     assert.equal(await paidTo(payee), [units(1_234)]);

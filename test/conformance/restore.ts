@@ -10,8 +10,9 @@ import type { PayoutShop } from '../support/payout-shop.ts';
 import { until } from '../support/until.ts';
 
 export type RestoreTraits = Readonly<{
-  /** Coins for the refund wallet, besides those that it has. */
+  /** Coins for the refund wallet, besides those that it has. `isPoor`: without them it cannot pay. */
   coins: number;
+  isPoor?: true;
   /** Where transactions expire. */
   expiry?: Readonly<{
     /** Lets the chain go on to a time, or until everything that is signed now has expired. */
@@ -19,8 +20,14 @@ export type RestoreTraits = Readonly<{
   }>;
 }>;
 
-/** Registers the suite; `closeBooks` runs it. */
-export function restoreConforms(bench: PayoutShop, { coins, expiry }: RestoreTraits): void {
+/** Registers the suite, and what is lost on its way; `closeBooks` runs it. */
+export function restoreConforms(bench: PayoutShop, traits: RestoreTraits): void {
+  const parts = putBackConforms(bench, traits);
+  lossConforms(bench, traits, parts);
+}
+
+/** Registers the tests of a machine, or half of it, that is put back; `closeBooks` runs them. */
+export function putBackConforms(bench: PayoutShop, { coins, isPoor, expiry }: RestoreTraits) {
   const { chain, quayside, refundWallet, paidSession, refund, show, completed, passAwaited, untilWaiting, paidTo } =
     bench;
   const units = (cents: number) => bench.unitsOf(cents, 'USDT');
@@ -61,7 +68,10 @@ export function restoreConforms(bench: PayoutShop, { coins, expiry }: RestoreTra
     await untilWaiting('token_short');
     const putBack = await bench.snapshot();
     await chain.pay(refundWallet, 'USDT', units(cents));
-    if (funded++ === 0) await chain.fund(refundWallet, coins);
+    if (funded++ === 0) {
+      if (isPoor) await untilWaiting('native_short');
+      await chain.fund(refundWallet, coins);
+    }
     const { transaction_hash: tx } = await completed(id);
     assert.equal(await paidTo(payee), [units(cents)]);
     await quayside.stop();
@@ -123,6 +133,16 @@ export function restoreConforms(bench: PayoutShop, { coins, expiry }: RestoreTra
     await isPaidOnce(put, 600);
   });
 
+  return { reconcileUntil, paysAnother };
+}
+
+function lossConforms(
+  bench: PayoutShop,
+  { expiry }: RestoreTraits,
+  { reconcileUntil, paysAnother }: ReturnType<typeof putBackConforms>,
+): void {
+  const { chain, quayside, refundWallet, paidSession, refund, show, completed, untilWaiting, paidTo } = bench;
+  const units = (cents: number) => bench.unitsOf(cents, 'USDT');
   const { faults } = chain;
   if (expiry && faults) {
     test('what was sent and never arrives is ended by resolve --never once it has expired, and not before', async () => {

@@ -63,7 +63,7 @@ test('amounts below the minimum are swept if the operator says so', async () => 
 });
 
 restoreConforms(shop, { coins: 1 });
-refundConforms(shop, { coinsLate: null, gas: { units: 10n ** 15n, coins: 1 } });
+refundConforms(shop, { gas: { units: 10n ** 15n, coins: 1 } });
 
 test('a transfer of nothing in the name of a wallet is ignored; one above zero freezes money out', async () => {
   const { quayside, chain, refundWallet, paidSession, refund, completed, paidTo, show } = shop;

@@ -39,7 +39,7 @@ const expire = () => {
 };
 
 restoreConforms(shop, { coins: 1, expiry: { pass: expire } });
-refundConforms(shop, { coinsLate: null, gas: null });
+refundConforms(shop, { gas: null });
 
 test('who funds the address of a lock that was seen in a transaction stops no refund', async () => {
   const { chain, quayside, paidSession, refund, completed, paidTo } = shop;
