@@ -182,7 +182,7 @@ function factsOf({ mode, name, granted, sources, expiresAtMs }: NewKeyPlan): rea
 
 const warningsOf = ({ granted }: NewKeyPlan): readonly Sentence[] =>
   granted.includes('refunds:write')
-    ? [say('Whoever has this key and its secret can send refunds, within the store’s limits.')]
+    ? [say('This key and its secret can send refunds, within the store’s limits.')]
     : [];
 
 const unknownKey = (id: string): Refusal =>

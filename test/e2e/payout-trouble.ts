@@ -45,7 +45,7 @@ const untilFrozen = ({ shop }: Bench) =>
  */
 export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Pooled) => Promise<unknown>): void {
   const { shop, node, usdt, usdc } = bench;
-  const { quayside, refundWallet, paidSession, refund, show, completed, paidTo } = shop;
+  const { quayside, refundWallet, paidSession, refund, completed, paidTo } = shop;
   const wallet = `0x${refundWallet}`;
 
   async function attemptsOf(id: string): Promise<Json[]> {
@@ -126,15 +126,5 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
     assert.equal(await paidTo(payee), [3_000_000n]);
     const { payouts } = await quayside.cli('status');
     assert.equal(payouts.frozen, []);
-  });
-
-  test('a network is frozen when a wallet’s key was used elsewhere, and status says so', async () => {
-    const session = await paidSession(1_000);
-    await spendElsewhere(bench, Number(await node.rpc<string>('eth_getTransactionCount', [wallet, 'latest'])));
-    await node.mine(6);
-    const { id, payee } = await refund(session, '1.00');
-    await untilFrozen(bench);
-    assert.is((await show(id)).status, 'processing');
-    assert.equal(await paidTo(payee), []);
   });
 }

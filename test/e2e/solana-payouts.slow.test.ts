@@ -59,27 +59,37 @@ test('who funds the address of a lock that was seen in a transaction stops no re
   assert.ok(node.world.accounts().native(lockAddress(key, lockSeed(secret, foreseen))) >= 1_000_000_000n);
 });
 
-test('while the network drops what it takes, nothing is paid twice and nothing is stuck: a refund can be rejected, or goes on', async () => {
+test('while the network drops what it takes, nothing is paid twice and nothing is stuck: a refund is rejected, ended, or goes on', async () => {
   const { quayside, paidSession, refund, show, completed, paidTo } = shop;
-  const session = await paidSession(900);
+  const session = await paidSession(1_200);
   node.faults.set({ rates: { send_dropped: 1 } });
-  const [rejected, kept] = [await refund(session, '4.00'), await refund(session, '5.00')];
+  const asked = async () => [
+    await refund(session, '4.00'),
+    await refund(session, '5.00'),
+    await refund(session, '3.00'),
+  ];
+  const [rejected, kept, ended] = (await asked()) as [Json, Json, Json];
   const listed: Json[] = await quayside.cli('refund', 'list');
-  const payoutOf = async ({ id }: { id: string }): Promise<Json> =>
+  const payoutOf = async ({ id }: Json): Promise<Json> =>
     (await quayside.cli('show', listed.find((one) => one.refund_id === id).id)).payout;
   const sent = async () => (await quayside.cli('payout', 'list', '--state', 'sent')).length;
-  await until('both are sent', async () => (await sent()) === 2);
+  await until('all are sent', async () => (await sent()) === 3);
   const reject = (words: Json) =>
     quayside.cli('refund', 'reject', words.id, '--reason', 'a test').then(() => 'rejected', String);
   assert.match(await reject(await payoutOf(rejected)), 'It was not refused');
+  const { id: hanging } = await payoutOf(ended);
+  const resolve = (how: string) =>
+    quayside.cli('payout', 'resolve', hanging, how, '--reason', 'nothing arrives').then(() => 'resolved', String);
+  for (const how of ['--never', '--retry']) assert.match(await resolve(how), 'can still be included');
   // Nothing is signed again before one of them is rejected.
   await quayside.cli('payout', 'freeze', shop.network, '--reason', 'the network drops what it takes');
   expire();
-  for (const one of [rejected, kept]) {
+  for (const one of [rejected, kept, ended]) {
     await until('it has expired', async () => (await payoutOf(one)).generation === 1);
   }
   assert.is(await reject(await payoutOf(rejected)), 'rejected');
-  assert.is((await show(rejected.id)).status, 'failed');
+  assert.is(await resolve('--never'), 'resolved');
+  for (const { id } of [rejected, ended]) assert.is((await show(id)).status, 'failed');
   node.faults.heal();
   await quayside.cli('payout', 'thaw', shop.network, '--reason', 'the network is back');
   const again = await refund(session, '4.00');
@@ -87,7 +97,8 @@ test('while the network drops what it takes, nothing is paid twice and nothing i
   await completed(kept.id);
   const { generation, attempts } = await payoutOf(kept);
   assert.equal([generation, attempts.length], [1, 2]);
-  assert.equal(await Promise.all([rejected, kept, again].map(({ payee }) => paidTo(payee))), [
+  assert.equal(await Promise.all([rejected, ended, kept, again].map(({ payee }) => paidTo(payee))), [
+    [],
     [],
     [shop.unitsOf(500, 'USDT')],
     [shop.unitsOf(400, 'USDT')],

@@ -1,11 +1,11 @@
 /**
- * The sweep suite on TRON, with burned TRX, and with energy that is lent and reclaimed; a machine that is put back; the
- * refund suite; and a refund by a stake.
+ * The sweep suite on TRON, with burned TRX, and with energy that is lent and reclaimed; the restore and refund suites;
+ * and a refund by a stake.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { closeBooks, refundConforms } from '../conformance/refund.ts';
-import { putBackConforms } from '../conformance/restore.ts';
+import { restoreConforms } from '../conformance/restore.ts';
 import { sweepConforms } from '../conformance/sweep.ts';
 import type { Json } from '../support/instance.ts';
 import { find } from '../support/quayside-process.ts';
@@ -60,8 +60,7 @@ test('with a stake, an address is lent energy for its sweep, which is reclaimed'
   assert.ok(before - world.accounts().native(gasWallet) < 4n * TRX, 'little was burned');
 });
 
-// A loss is shown by `dropped-payouts.test.ts` and `reconcile.test.ts`.
-putBackConforms(shop, { coins: 500, isPoor: true, expiry: { pass } });
+restoreConforms(shop, { coins: 500, isPoor: true, expiry: { pass } });
 refundConforms(shop, { gas: { units: 20_000_000n, coins: 100 } });
 
 test('a refund that the node fails to quote says so itself, until it is paid', async () => {
