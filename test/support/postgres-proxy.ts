@@ -22,6 +22,8 @@ const LATE_MS = 30;
 export type PostgresProxy = Readonly<{
   /** Returns the address of a database behind the proxy. */
   address(database: string): string;
+  /** Sends new connections to another server. */
+  turnTo(folder: string): void;
   /** What happens to the next commits, one after the other; none if it is empty. */
   next: Break[];
   /** How many commits were broken. */
@@ -49,11 +51,11 @@ function createCutter(): (chunk: Buffer) => readonly Buffer[] {
 
 const isCommit = (message: Buffer): boolean => message[0] === 0x51 && message.toString().includes('COMMIT');
 
-export async function openPostgresProxy(serverFolder: string): Promise<PostgresProxy> {
+export async function openPostgresProxy(firstServer: string): Promise<PostgresProxy> {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-px-'));
   const next: Break[] = [];
   const sockets = new Set<Socket>();
-  let broken = 0;
+  let [broken, serverFolder] = [0, firstServer];
 
   function breakAt(how: Break, client: Socket, server: Socket, message: Buffer): void {
     broken++;
@@ -98,6 +100,9 @@ export async function openPostgresProxy(serverFolder: string): Promise<PostgresP
   await new Promise<void>((resolve) => listener.listen(join(folder, SOCKET), resolve));
   return {
     address: (database) => addressOf(folder, database),
+    turnTo(other) {
+      serverFolder = other;
+    },
     next,
     broken: () => broken,
     close() {

@@ -2,13 +2,24 @@
  * A PostgreSQL server of this machine for a run of tests, with one database that each test copies. It keeps nothing:
  * the disk is never synced, and its folder is removed at the end.
  */
-import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { preparePostgres } from '../../src/database/engine/postgres-server.ts';
 
-export type PostgresServer = Readonly<{ folder: string; stop(): void }>;
+export type PostgresServer = Readonly<{
+  /** The folder of its socket. */
+  folder: string;
+  /** Stops it at once, as a loss of power to the process does: what was committed is found again at its start. */
+  crash(): Promise<void>;
+  start(): void;
+  /** Starts a copy on a socket of its own, which every commit waits for from now on. */
+  standBy(): PostgresServer;
+  /** Makes a standby take writes. */
+  promote(): void;
+  stop(): void;
+}>;
 
 const versions = '/usr/lib/postgresql';
 /** The database that the others are copied from. */
@@ -31,32 +42,75 @@ function otherUser(): { uid: number; gid: number } | Record<string, never> {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** Starts a server on a socket in a folder of its own, with the template. It ends with this process, at the latest. */
-export async function startPostgres(bin: string): Promise<PostgresServer> {
-  const user = otherUser();
-  // The path of a socket has at most 107 bytes, so it is not in the checkout.
+/** Makes a folder for a server, with its socket. The path of a socket has at most 107 bytes: not in the checkout. */
+function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-pg-'));
-  if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);
+  const { uid, gid } = otherUser();
+  if (uid !== undefined && gid !== undefined) chownSync(folder, uid, gid);
+  return folder;
+}
+
+/** Runs one of the server's programs as its user. */
+function runProgram(bin: string, folder: string, [program = '', ...words]: readonly string[]): void {
+  const stdio = ['ignore', 'ignore', 'inherit'] as const;
+  execFileSync(join(bin, program), words, { ...otherUser(), cwd: folder, stdio: [...stdio] });
+}
+
+/** Starts a server on the data of a folder, and waits for it. It ends with this process, at the latest. */
+function startOn(bin: string, folder: string, settings: Readonly<Record<string, string>>): PostgresServer {
   const data = join(folder, 'data');
-  const form = ['--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'];
-  execFileSync(join(bin, 'initdb'), ['-D', data, ...form], {
-    ...user,
-    cwd: folder,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  const settings = { listen_addresses: '', unix_socket_directories: folder, max_connections: '300', fsync: 'off' };
-  const quick = { ...settings, full_page_writes: 'off', synchronous_commit: 'off' };
-  const words = Object.entries(quick).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const server = spawn(join(bin, 'postgres'), ['-D', data, ...words], { ...user, cwd: folder, stdio: 'ignore' });
+  const own = { listen_addresses: '', unix_socket_directories: folder, max_connections: '300', ...settings };
+  const words = Object.entries(own).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  let server: ChildProcess;
+  const start = (): void => {
+    server = spawn(join(bin, 'postgres'), ['-D', data, ...words], { ...otherUser(), cwd: folder, stdio: 'ignore' });
+    for (let tries = 0; spawnSync(join(bin, 'pg_isready'), ['-h', folder]).status !== 0; tries++)
+      if (tries > 3_000) throw new Error(`no server answers in ${folder}`);
+  };
   const stop = (): void => {
     server.kill('SIGINT');
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   };
   process.once('exit', stop);
-  while (spawnSync(join(bin, 'pg_isready'), ['-h', folder]).status !== 0 && server.exitCode === null);
+  start();
+  return {
+    folder,
+    start,
+    stop,
+    async crash() {
+      const ended = new Promise((resolve) => server.once('exit', resolve));
+      server.kill('SIGQUIT');
+      await ended;
+    },
+    standBy() {
+      const copy = makeFolder();
+      const target = ['-h', folder, '-U', 'postgres', '-D', join(copy, 'data')];
+      runProgram(bin, copy, ['pg_basebackup', ...target, '-R', '-c', 'fast', '-X', 'stream', '--no-sync']);
+      const standby = startOn(bin, copy, { ...settings, wal_retrieve_retry_interval: '200ms' });
+      const sql = "ALTER SYSTEM SET synchronous_standby_names = '*'";
+      for (const text of [sql, 'SELECT pg_reload_conf()'])
+        execFileSync(join(bin, 'psql'), ['-h', folder, '-U', 'postgres', '-qc', text], { stdio: 'ignore' });
+      return standby;
+    },
+    promote: () => runProgram(bin, folder, ['pg_ctl', 'promote', '-D', data, '-w']),
+  };
+}
+
+/** For conformance, where nothing crashes. */
+const careless = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' };
+
+/** Starts a new server on a socket in a folder of its own, with the template. */
+export async function startPostgres(
+  bin: string,
+  settings: Readonly<Record<string, string>> = careless,
+): Promise<PostgresServer> {
+  const folder = makeFolder();
+  const form = ['--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'];
+  runProgram(bin, folder, ['initdb', '-D', join(folder, 'data'), ...form]);
+  const server = startOn(bin, folder, settings);
   execFileSync(join(bin, 'createdb'), ['-h', folder, '-U', 'postgres', TEMPLATE]);
   await preparePostgres(addressOf(folder, TEMPLATE));
-  return { folder, stop };
+  return server;
 }
 
 let copies = 0;

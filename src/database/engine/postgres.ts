@@ -203,11 +203,13 @@ function createTransactions(pool: Pool, { bodies, name, onCommit }: Transactions
 
   async function again<T>(limitMs: number, work: () => Promise<T>): Promise<T> {
     const untilMs = performance.now() + limitMs;
+    let taken = 0;
     for (let tries = 1; ; tries++) {
       try {
         return await work();
       } catch (error) {
-        const mayPass = isLost(error) || isBroken(error) || (isTaken(error) && tries < TRIES_TAKEN_MAX);
+        if (isTaken(error)) taken++;
+        const mayPass = isLost(error) || isBroken(error) || (isTaken(error) && taken < TRIES_TAKEN_MAX);
         const pauseMs = randomInt(Math.min(PAUSE_MS_MAX, 2 ** tries));
         const isOver = tries >= TRIES_MAX || performance.now() + pauseMs > untilMs;
         if (!mayPass || isOver) throw asPostgresFault(error, name);
