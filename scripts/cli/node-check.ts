@@ -36,57 +36,29 @@ export const nodeCheck: OfflineCommand = {
     const { readNetwork } = await import('../nodes/network.ts');
     const url = textOption(input, 'url');
     const network = readNetwork(input, String(input.args[0]), url === undefined ? undefined : nodeUrl(url));
-    if (input.options.for !== undefined) return repeat(input, network);
-    const findings = await check(input, network);
-    return {
-      json: {
-        network: network.key,
-        node: new URL(network.url).host,
-        checks: findings.map(({ area, ...rest }) => ({ check: area, ...rest })),
-      },
-      lines: findingLines(findings),
-      code: exitCodeOf(findings),
-    };
+    const { repeatCheck, progressText } = await import('../nodes/repeated-check.ts');
+    const isOnce = input.options.for === undefined;
+    const forMs = isOnce ? 0 : readSpan(input, 'for', FOR_MS_MAX, '');
+    const progress = openProgress();
+    const onRound = (soFar: RepeatedCheck) =>
+      isOnce ? undefined : progress.show(`${network.key}: ${progressText(soFar, forMs)}`);
+    const checked = await untilStopped((stop) =>
+      repeatCheck({ check: () => check(input, network), forMs, clock: systemClock, stop, onRound }),
+    ).finally(progress.end);
+    return answerOf(network, checked);
   },
 };
 
-async function repeat(input: Input, network: NetworkConfig): Promise<Answer> {
-  const { repeatCheck, progressText } = await import('../nodes/repeated-check.ts');
-  const forMs = readSpan(input, 'for', FOR_MS_MAX, '');
-  const progress = openProgress();
-  try {
-    const checked = await untilStopped((stop) =>
-      repeatCheck({
-        check: () => check(input, network),
-        forMs,
-        clock: systemClock,
-        stop,
-        onRound: (soFar) => progress.show(`${network.key}: ${progressText(soFar, forMs)}`),
-      }),
-    );
-    return repeatedAnswer(network, checked);
-  } finally {
-    progress.end();
-  }
-}
-
-function repeatedAnswer({ key, url }: NetworkConfig, { rounds, elapsedMs, findings }: RepeatedCheck): Answer {
+function answerOf({ key, url }: NetworkConfig, { rounds, elapsedMs, findings }: RepeatedCheck): Answer {
   const worded = ({ text, times, lastMs, ...finding }: RepeatedFinding): Finding =>
-    times === rounds && finding.severity === 'ok'
+    rounds === 1 || (times === rounds && finding.severity === 'ok')
       ? { ...finding, text }
       : { ...finding, text: `${text} (in ${times} of ${rounds} checks, last at ${moment(lastMs)})` };
+  const checks = findings.map(({ area, lastMs, ...rest }) => {
+    return { check: area, ...rest, last_at: new Date(lastMs).toISOString() };
+  });
   return {
-    json: {
-      network: key,
-      node: new URL(url).host,
-      rounds,
-      seconds: Math.round(elapsedMs / 1000),
-      checks: findings.map(({ area, lastMs, ...rest }) => ({
-        check: area,
-        ...rest,
-        last_at: new Date(lastMs).toISOString(),
-      })),
-    },
+    json: { network: key, node: new URL(url).host, rounds, seconds: Math.round(elapsedMs / 1000), checks },
     lines: findingLines(findings.map(worded)),
     code: exitCodeOf(findings),
   };
