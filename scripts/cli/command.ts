@@ -68,9 +68,14 @@ export type Tool = Readonly<{
   name: string;
   purpose: string;
   commands: readonly AnyCommand[];
-  /** The first words of its commands, by how often each is needed. */
-  sections: readonly (readonly [title: string, subjects: readonly string[]])[];
+  /** Its commands by how often each is needed; those of a subject, the first word, stand together. */
+  sections: readonly (readonly [title: string, commands: readonly AnyCommand[]])[];
 }>;
+
+export const toolOf = (name: string, purpose: string, sections: Tool['sections']): Tool => ({
+  ...{ name, purpose, sections },
+  commands: sections.flatMap(([, commands]) => commands),
+});
 
 export const reasonOption: Option = { value: 'REASON', help: 'why, for the audit log (`quayside audit list`)' };
 

@@ -14,14 +14,10 @@ export const commandsPage = (): string =>
     '',
   ].join('\n');
 
-const toolLines = ({ name, commands, sections }: Tool): string[] =>
-  sections.flatMap(([title, subjects]) => [
+const toolLines = ({ name, sections }: Tool): string[] =>
+  sections.flatMap(([title, commands]) => [
     '',
     `## ${name}: ${title.toLowerCase()}`,
     '',
-    ...subjects.flatMap((subject) =>
-      commands
-        .filter((command) => command.name.split(' ')[0] === subject)
-        .map((command) => `- \`${name} ${command.name}\`: ${command.summary}`),
-    ),
+    ...commands.map((command) => `- \`${name} ${command.name}\`: ${command.summary}`),
   ]);

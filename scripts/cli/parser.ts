@@ -9,7 +9,7 @@ const COLUMNS = 100;
 
 const helpWidth = (): number => (process.stdout.isTTY ? process.stdout.columns : COLUMNS);
 
-export const jsonOption: Option = { help: 'print the answer as JSON' };
+const jsonOption: Option = { help: 'print the answer as JSON' };
 
 /** Input of a command from the command line: see `Input`. */
 type Given = Readonly<{ args: readonly string[]; options: Readonly<Record<string, string | boolean | undefined>> }>;
@@ -20,7 +20,7 @@ type Given = Readonly<{ args: readonly string[]; options: Readonly<Record<string
  * @param run does the command that was named
  */
 export function parserOf(
-  { name, purpose, commands, sections }: Tool,
+  { name, purpose, sections }: Tool,
   write: (text: string) => void,
   run: (command: AnyCommand, given: Given) => Promise<void>,
 ): Parser {
@@ -45,9 +45,9 @@ export function parserOf(
       '\nQUAYSIDE_CONFIG and QUAYSIDE_DATA_DIR select the installation. --completion SHELL prints a script for bash, zsh or fish.\n' +
         'Exit codes: 0 done, 1 refused or failed, 2 wrong usage or configuration, 3 what was named does not exist.',
     );
-  for (const [title, subjects] of sections) {
-    for (const subject of subjects) {
-      const own = commands.filter((one) => one.name.split(' ')[0] === subject);
+  for (const [title, commands] of sections) {
+    for (const subject of new Set(commands.map(subjectOf))) {
+      const own = commands.filter((one) => subjectOf(one) === subject);
       const verbs = own.flatMap((one) => one.name.split(' ')[1] ?? []);
       const parent = verbs.length > 0 ? root.command(subject).description(verbs.join(', ')) : root;
       for (const command of own) addCommand(parent, command, run);
@@ -57,6 +57,8 @@ export function parserOf(
   const help = new Parser('help').argument('[command]').description('show the help of a command');
   return root.addHelpCommand(help.helpGroup(`${sections.at(-1)?.[0]}:`));
 }
+
+const subjectOf = ({ name }: AnyCommand): string => name.split(' ')[0] ?? name;
 
 const argumentTerm = (one: Argument): string => (one.required ? `<${one.name()}>` : `[${one.name()}]`);
 

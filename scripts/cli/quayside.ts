@@ -1,5 +1,4 @@
-/** The commands of `quayside`, and how often each subject is needed. */
-
+/** The commands of `quayside`. */
 import { acknowledgeAlarm } from '../../src/acts/alarms.ts';
 import { acceptHeld, returnHeld } from '../../src/acts/held.ts';
 import { createKey, revokeKey } from '../../src/acts/keys.ts';
@@ -12,7 +11,7 @@ import { RESEND_PACE_MS } from '../../src/database/events.ts';
 import { commandOf } from './act-command.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { backup, restore } from './backup.ts';
-import type { AnyCommand, Tool } from './command.ts';
+import { type Tool, toolOf } from './command.ts';
 import { databaseMove } from './database.ts';
 import { doctor } from './doctor.ts';
 import { exportBooks } from './export.ts';
@@ -33,110 +32,101 @@ import { sweep } from './sweep.ts';
 import { tronWs } from './tron-ws.ts';
 import { webhooksTest } from './webhook-test.ts';
 
-const commands: readonly AnyCommand[] = [
-  status,
-  doctor,
-  show,
-  alarmList,
-  commandOf(acknowledgeAlarm),
-  networksReread,
-  nodeCheck,
-  nodeSync,
-  storeAdd,
-  commandOf(setStore),
-  commandOf(decideStore),
-  commandOf(createKey, {
-    notes: [
-      'A live key is made only with --scopes. refunds:write makes refunds: a key with it can send money out.',
-      'A request with an expired key, or from another address, is answered like one with an unknown key. Behind a reverse',
-      'proxy, the address is the one that the proxy names: see `trusted_proxies` in the settings.',
-    ],
-  }),
-  keyList,
-  commandOf(revokeKey),
-  commandOf(linkPerson),
-  commandOf(removePerson),
-  pay,
-  heldList,
-  commandOf(acceptHeld, {
-    notes: [
-      'late, short: the session is paid with all that it received, however little, and payment.completed is sent.',
-      'surplus: settled; nothing else changes. The merchant can refund it.',
-      'wrong_token: counts one to one, if the price is in a stablecoin and the session is not paid yet; otherwise it is',
-      '  settled, and nothing else changes.',
-    ],
-  }),
-  commandOf(returnHeld, {
-    notes: [
-      'Whole cents of one coin on one network are returned at a time; --network and --currency choose among several.',
-      'The signer’s caps apply: `quayside refund approve` approves a return above them.',
-      '`quayside refund reject` takes it back while nothing that was signed for it can pay. It is paid once the money is',
-      'final.',
-    ],
-  }),
-  webhooksList,
-  commandOf(addEndpoint),
-  commandOf(setEndpoint),
-  commandOf(removeEndpoint),
-  commandOf(resendWebhooks, {
-    notes: [
-      'A delivery (`dlv_…`) is sent whatever its state; of an event (`evt_…`), every delivery.',
-      '--since: every delivery since then that failed for good or waits after a failure starts a new schedule, oldest event',
-      `first, one every ${RESEND_PACE_MS} ms. Without an endpoint: of all endpoints. What was delivered is not sent again.`,
-      'An endpoint gets the events from its addition on; the API has earlier ones (GET /api/v1/events).',
-    ],
-  }),
-  webhooksTest,
-  commandOf(rotateSecret, {
-    notes: [
-      'Until a rotation is finished, `X-Service-Signature` is made with the old secret, and `webhook-signature` holds one',
-      'signature with each. Instead of an endpoint, a store can be named: its secrets sign for the `webhook_url` of single',
-      'sessions.',
-    ],
-  }),
-  refundsList,
-  commandOf(approveRefund, {
-    notes: [
-      'What the signer does not pay by itself needs an approver’s signature, whose key is never used on this machine:',
-      '1. here: quayside show <refund> --request > refund.json',
-      '2. on the approver’s machine: quayside-signer approve refund.json --key anna.key > anna.json',
-      '3. here: quayside refund approve <refund> --approval anna.json',
-    ],
-    confirms: true,
-    needsSandbox: true,
-  }),
-  commandOf(rejectRefund),
-  commandOf(redirectRefund, {
-    notes: ['The cancel window begins again. A refund that was approved has to be approved again.'],
-  }),
-  payoutsList,
-  payoutsResolve,
-  payoutsReconcile,
-  payoutsFreeze,
-  payoutsThaw,
-  sweep,
-  ledgerVerify,
-  exportBooks,
-  secretKeyRotate,
-  auditList,
-  backup,
-  restore,
-  databaseMove,
-  addressPoolDerive,
-  addressPoolImport,
-  tronWs,
-];
-
-/** Subjects in the order of the overview. */
+/** The commands by how often each subject is needed, in the order of the overview. */
 const sections: Tool['sections'] = [
-  ['Every day', ['status', 'show', 'alarm', 'refund', 'held', 'webhook', 'payout', 'sweep', 'export']],
-  ['Setting up', ['store', 'key', 'user', 'network', 'address-pool']],
-  ['Now and then', ['doctor', 'backup', 'restore', 'database', 'audit', 'ledger', 'secret-key', 'pay', 'tron-ws']],
+  [
+    'Every day',
+    [
+      status,
+      show,
+      alarmList,
+      commandOf(acknowledgeAlarm),
+      refundsList,
+      commandOf(approveRefund, {
+        notes: [
+          'What the signer does not pay by itself needs an approver’s signature, whose key is never used on this machine:',
+          '1. here: quayside show <refund> --request > refund.json',
+          '2. on the approver’s machine: quayside-signer approve refund.json --key anna.key > anna.json',
+          '3. here: quayside refund approve <refund> --approval anna.json',
+        ],
+        confirms: true,
+        needsSandbox: true,
+      }),
+      commandOf(rejectRefund),
+      commandOf(redirectRefund, {
+        notes: ['The cancel window begins again. A refund that was approved has to be approved again.'],
+      }),
+      heldList,
+      commandOf(acceptHeld, {
+        notes: [
+          'late, short: the session is paid with all that it received, however little, and payment.completed is sent.',
+          'surplus: settled; nothing else changes. The merchant can refund it.',
+          'wrong_token: counts one to one, if the price is in a stablecoin and the session is not paid yet; otherwise it is',
+          '  settled, and nothing else changes.',
+        ],
+      }),
+      commandOf(returnHeld, {
+        notes: [
+          'Whole cents of one coin on one network are returned at a time; --network and --currency choose among several.',
+          'The signer’s caps apply: `quayside refund approve` approves a return above them.',
+          '`quayside refund reject` takes it back while nothing that was signed for it can pay. It is paid once the money is',
+          'final.',
+        ],
+      }),
+      webhooksList,
+      commandOf(addEndpoint),
+      commandOf(setEndpoint),
+      commandOf(removeEndpoint),
+      commandOf(resendWebhooks, {
+        notes: [
+          'A delivery (`dlv_…`) is sent whatever its state; of an event (`evt_…`), every delivery.',
+          '--since: every delivery since then that failed for good or waits after a failure starts a new schedule, oldest event',
+          `first, one every ${RESEND_PACE_MS} ms. Without an endpoint: of all endpoints. What was delivered is not sent again.`,
+          'An endpoint gets the events from its addition on; the API has earlier ones (GET /api/v1/events).',
+        ],
+      }),
+      webhooksTest,
+      commandOf(rotateSecret, {
+        notes: [
+          'Until a rotation is finished, `X-Service-Signature` is made with the old secret, and `webhook-signature` holds one',
+          'signature with each. Instead of an endpoint, a store can be named: its secrets sign for the `webhook_url` of single',
+          'sessions.',
+        ],
+      }),
+      payoutsList,
+      payoutsResolve,
+      payoutsReconcile,
+      payoutsFreeze,
+      payoutsThaw,
+      sweep,
+      exportBooks,
+    ],
+  ],
+  [
+    'Setting up',
+    [
+      storeAdd,
+      commandOf(setStore),
+      commandOf(decideStore),
+      commandOf(createKey, {
+        notes: [
+          'A live key is made only with --scopes. refunds:write makes refunds: a key with it can send money out.',
+          'A request with an expired key, or from another address, is answered like one with an unknown key. Behind a reverse',
+          'proxy, the address is the one that the proxy names: see `trusted_proxies` in the settings.',
+        ],
+      }),
+      keyList,
+      commandOf(revokeKey),
+      commandOf(linkPerson),
+      commandOf(removePerson),
+      networksReread,
+      nodeCheck,
+      nodeSync,
+      addressPoolDerive,
+      addressPoolImport,
+    ],
+  ],
+  ['Now and then', [doctor, backup, restore, databaseMove, auditList, ledgerVerify, secretKeyRotate, pay, tronWs]],
 ];
 
-export const quaysideTool: Tool = {
-  name: 'quayside',
-  purpose: 'operates a Quayside installation',
-  commands,
-  sections,
-};
+export const quaysideTool = toolOf('quayside', 'operates a Quayside installation', sections);

@@ -113,9 +113,8 @@ test('--help exits with 0: of a command, of a group and of everything, on lines 
   const { out } = await run('--help');
   for (const line of out.split('\n')) assert.ok(line.length <= 130, `${line.length} columns: ${line}`);
   for (const tool of [quaysideTool, signerTool]) {
-    const shownSubjects = tool.sections.flatMap(([, subjects]) => subjects).sort();
-    const subjects = [...new Set(tool.commands.map(({ name }) => name.split(' ')[0] ?? ''))].sort();
-    assert.equal(shownSubjects, subjects, `the overview of ${tool.name} has each subject once`);
+    const subjects = tool.sections.flatMap(([, own]) => [...new Set(own.map(({ name }) => name.split(' ')[0]))]);
+    assert.is(new Set(subjects).size, subjects.length, `the overview of ${tool.name} has each subject once`);
   }
   const group = await run('payout');
   assert.equal([group.code, group.err], [2, '']);
