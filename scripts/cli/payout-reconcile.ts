@@ -45,8 +45,8 @@ export const payoutsReconcile: Command = {
     'dry-run': dryRunOption,
   },
   notes: [
-    'First stop every other installation of this signer. If the index of a wallet was raised after the state that was put',
-    'back, raise it in the signer’s policy first: nothing watches a wallet above that.',
+    'First stop every other installation of this signer. If you raised the index of a wallet since the backup, raise it in',
+    'the signer’s policy again: nothing watches a wallet above that.',
     'A refund is settled only by what every node shows. All else is acknowledged: a refund that equals it asks first.',
   ],
   async run(input, installation) {

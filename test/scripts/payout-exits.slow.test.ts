@@ -196,6 +196,9 @@ test('nonces that no payout explains are shown, and the wallet goes on after the
   await database.payouts.offerNonce(NETWORK, payer, counted(2), nowMs);
   const said = await refusal(2, 'payout', 'reconcile', NETWORK, ...because);
   assert.match(said, /1 transactions of 0x/);
+  const { out } = await run('payout', 'reconcile', NETWORK, '--dry-run');
+  assert.match(out, /1 transactions of 0x/);
+  assert.ok(out.trim().split(/\s+/).length < 120, `a frozen network is explained on one screen: ${out}`);
   assert.is((await database.holds.list()).length, 1);
   await reconcile();
   assert.equal([await stateOf('rf_two'), await database.holds.list()], ['waiting', []]);
