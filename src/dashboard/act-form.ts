@@ -7,7 +7,6 @@ import {
   type Asks,
   type Context,
   defineAct,
-  type Fact,
   type Field,
   type Fields,
   type InputOf,
@@ -26,10 +25,10 @@ import {
 import { permanent } from '../core/fault.ts';
 import { type Html, html } from '../lib/html.ts';
 import { inputOf } from '../web/inputs.ts';
-import { facts } from '../web/list.ts';
-import { type Answered, answeringOnce, changeFields, confirmed, hidden } from './change.ts';
+import { idOfForm } from '../web/once.ts';
+import { faultMessage } from '../web/show.ts';
+import { type Answered, actFacts, answeringOnce, changeFields, confirmed, hidden } from './change.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
-import { idOfForm } from './once.ts';
 import {
   type CommonPage,
   filled,
@@ -40,8 +39,7 @@ import {
   type StorePage,
   type Visit,
 } from './page.ts';
-import { sentence, sentenceText, shownValue } from './sentence.ts';
-import { faultMessage } from './show.ts';
+import { sentence, sentenceText } from './sentence.ts';
 import { SUDO_MS } from './web-session.ts';
 
 /** So many inputs stand below one another; more are in two columns where there is room. */
@@ -298,16 +296,11 @@ async function asking<I, P extends object>(
 ): ReturnType<typeof confirmed> {
   const asks = typeof act.asks === 'function' ? act.asks(plan) : act.asks;
   if (asks === 'nothing') return { token: null };
-  const { words, params } = visit;
-  const { title, facts: shown, notes, button, isDangerous = false, typed } = act.review(plan);
-  const above = (await how.above?.(deps, visit)) ?? null;
   return confirmed(deps, visit, {
-    title: sentenceText(words, title),
-    consequence: html`${above}${actFacts(visit, shown)}${notes.map((note) => html`<p>${sentence(words, note)}</p>`)}`,
-    button: sentenceText(words, button),
-    back: filled(how.back ?? page.path, params),
+    review: act.review(plan),
+    above: (await how.above?.(deps, visit)) ?? null,
+    back: filled(how.back ?? page.path, visit.params),
     needsSudo: asks === 'second factor',
-    ...{ typed, isDangerous },
   });
 }
 
@@ -337,10 +330,6 @@ function madePage(
 ${actFacts(visit, made)}${below?.(deps, visit, outcome) ?? null}
 <p><a class="button" href="${to}">${visit.words.say('Go on')}</a></p></section>`;
 }
-
-/** Shows facts of an act. */
-const actFacts = ({ words }: Pick<AnyVisit, 'words'>, all: readonly Fact[]): Html =>
-  facts(all.map(([label, value]) => [sentence(words, label), shownValue(words, value)]));
 
 /** Returns what an act works on, for its form. */
 export function contextOf(

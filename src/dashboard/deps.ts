@@ -15,7 +15,7 @@ import type { DestinationCheck } from '../database/refunds/refund.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { SourceStatus } from '../rates/rates.ts';
-import type { Notices } from './notice.ts';
+import type { Notices } from '../web/notice.ts';
 import type { Passkeys } from './passkeys.ts';
 import type { Passwords } from './passwords.ts';
 import type { Languages } from './texts.ts';

@@ -1,7 +1,7 @@
 /** How the dashboard shows sentences of acts: in the person's language if it is translated, else in English. */
 import { englishOf, type Sentence, textOf, type Value } from '../acts/act.ts';
 import { filledProse, type Html, html } from '../lib/html.ts';
-import { copyCode, data, grouped, time } from './show.ts';
+import { copyCode, data, grouped, time } from '../web/show.ts';
 import type { TextKey, Words } from './texts.ts';
 
 /** A sentence that is not translated, such as an operator's, is shown in English. */

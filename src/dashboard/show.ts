@@ -1,54 +1,14 @@
 /**
- * How the dashboard's pages show times, amounts, hashes and states.
+ * How the dashboard's pages show amounts, what is on a chain, and states of payments.
  */
 import type { NetworkConfig } from '../config/network.ts';
 import { PAR_DECIMALS, shownUnits } from '../core/money.ts';
 import { type NetworkKey, nameOf } from '../core/transfer.ts';
 import type { SessionSummary } from '../database/session.ts';
-import { type Html, html, prose } from '../lib/html.ts';
+import { type Html, html } from '../lib/html.ts';
 import { priceText } from '../rates/currencies.ts';
+import { badge, type Tone } from '../web/show.ts';
 import type { Words } from './texts.ts';
-
-/** Shows a time, to the second. `frame.ts` rewrites it for the page's zone. */
-export function time(ms: number): Html {
-  const iso = new Date(ms).toISOString();
-  return html`<time datetime="${iso}">${iso.slice(0, 19).replace('T', ' ')}</time>`;
-}
-
-/** Shows how long ago something was, in its largest unit. */
-export function ago({ code }: Words, ms: number, nowMs: number): Html {
-  const s = Math.max(0, Math.floor((nowMs - ms) / 1000));
-  const format = new Intl.RelativeTimeFormat(`${code}-u-nu-latn`, { style: 'short' });
-  const [count, unit] =
-    s < 120
-      ? ([s, 'second'] as const)
-      : s < 7200
-        ? ([s / 60, 'minute'] as const)
-        : s < 172_800
-          ? ([s / 3600, 'hour'] as const)
-          : ([s / 86_400, 'day'] as const);
-  return data(format.format(-Math.floor(count), unit));
-}
-
-/** Shows how much time is left, as hours, minutes and seconds, which the script counts down. */
-export function countdown(leftMs: number): Html {
-  const left = Math.ceil(leftMs / 1000);
-  const parts = [left / 60, left].map((part) => String(Math.floor(part) % 60).padStart(2, '0'));
-  return html`<bdi role="timer" data-left="${leftMs}">${[Math.floor(left / 3600), ...parts].join(':')}</bdi>`;
-}
-
-/** The mark in the address of a page that loaded itself again: nobody uses the session by that. */
-export const UNASKED = 'unasked';
-
-/** From so many characters on, a word may break within. */
-const LONG_WORD = /\S{36}/;
-
-/** Shows text that belongs to no language: a name, an id, an amount. Its direction is its own. */
-export const data = (text: string | number): Html =>
-  LONG_WORD.test(String(text)) ? html`<bdi class="long">${text}</bdi>` : html`<bdi>${text}</bdi>`;
-
-/** Shows a sentence of a deeper layer, whose `backticks` are code: it may name commands, and stays English. */
-export const english = (text: string): Html => html`<bdi lang="en">${prose(text)}</bdi>`;
 
 /** The price of a session, in its own currency. */
 export const price = ({ request }: Pick<SessionSummary, 'request'>): string =>
@@ -62,12 +22,6 @@ export const networkTitle = (
 
 /** An amount of stablecoins at par, exact. */
 export const coins = (par: bigint): string => shownUnits(par, PAR_DECIMALS);
-
-/** Shows both ends of a hash or an address; the whole is its title. */
-export const short = (text: string): Html =>
-  text.length <= 16
-    ? html`<code>${text}</code>`
-    : html`<code title="${text}">${text.slice(0, 8)}…${text.slice(-6)}</code>`;
 
 /** A hash or an address of a network. */
 type Named = Readonly<{ network: NetworkKey; kind: 'tx' | 'address'; text: string }>;
@@ -96,20 +50,6 @@ export function shownOnChain(explorers: Explorers, named: Named, how: 'short' | 
   return html`<span class="on-chain"><code title="${text}" data-copy>${ends}</code>${explorerOf(explorers, named)}</span>`;
 }
 
-export type Tone = 'good' | 'wait' | 'attention' | 'danger';
-
-/** Paths in a square of ten: a tick, a circle, an exclamation mark and a cross. */
-const marks: Readonly<Record<Tone, string>> = {
-  good: 'M1 6l3 3 5-8',
-  wait: 'M5 1a4 4 0 1 0 .01 0z',
-  attention: 'M5 0v6M5 8v2',
-  danger: 'M1 1l8 8M9 1l-8 8',
-};
-
-/** Shows a state as a mark, a word and a colour: never by colour alone. */
-export const badge = (word: Html | string, tone: Tone): Html =>
-  html`<span class="badge ${tone}"><svg viewBox="0 0 10 10" aria-hidden="true"><path d="${marks[tone]}"/></svg> ${word}</span>`;
-
 const sessionTones = {
   paid: 'good',
   pending: 'wait',
@@ -133,28 +73,3 @@ export function sessionState(words: Words, { life, standing }: Judged): Html {
   const status = words.say(`general.status_${life.status}`);
   return html`${badge(status, sessionTones[life.status])}${oddities({ life, standing }).map((odd) => html` ${badge(words.say(`general.odd_${odd}`), 'attention')}`)}`;
 }
-
-/** Shows an address whole, in groups of four, for a decision about it. */
-export const grouped = (address: string): Html =>
-  html`<code class="grouped" data-copy>${(address.match(/.{1,4}/g) ?? []).map((four) => html`<span>${four}</span>`)}</code>`;
-
-/** Text from elsewhere, such as an endpoint's answer, without control characters. */
-export const plainText = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ');
-
-/** Shows a value to copy: one click or tap into the field, then select all. */
-export const copied = (label: string, value: string): Html =>
-  html`<label>${label} <input value="${value}" readonly spellcheck="false" data-copy></label>`;
-
-/** Shows an id or a secret as code, with a button that copies it where scripts run. */
-export const copyCode = (text: string): Html => html`<code data-copy>${text}</code>`;
-
-const RELOAD_S = 10;
-
-/** Lets a page load itself again while its state changes by itself. */
-export const reloads = (path: string): Html => {
-  const itself = `${path}?${UNASKED}=1`;
-  return html`<span data-reload="${itself}" data-seconds="${RELOAD_S}"></span><noscript><meta http-equiv="refresh" content="${RELOAD_S};url=${itself}"></noscript>`;
-};
-
-export const faultMessage = (fault: Html | string | null): Html | null =>
-  fault === null ? null : html`<p class="message fault" role="alert">${fault}</p>`;

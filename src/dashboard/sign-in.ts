@@ -12,6 +12,7 @@ import { type Html, html } from '../lib/html.ts';
 import { hashOf, newToken } from '../lib/id.ts';
 import { qrSvg } from '../lib/qr.ts';
 import { createAddressLimiter } from '../lib/rate-limit.ts';
+import { faultMessage } from '../web/show.ts';
 import { actOf, type SignInDeps } from './deps.ts';
 import { copyWords, documentOf, languageSwitch, refuse } from './frame.ts';
 import { passkeyButton } from './passkeys.ts';
@@ -28,7 +29,6 @@ import {
   usedFactor,
 } from './second-factor.ts';
 import { sentenceText } from './sentence.ts';
-import { faultMessage } from './show.ts';
 import { chosenLanguage, setLanguage, type TextKey, type Words, wordsFor } from './texts.ts';
 import { isFormToken } from './web-session.ts';
 

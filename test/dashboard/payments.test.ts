@@ -2,8 +2,8 @@
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { writeSlices } from '../../src/dashboard/listing.ts';
 import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
+import { writeSlices } from '../../src/web/slices.ts';
 import { type Dashboard, rowsOf, textOf, withDashboard } from '../support/dashboard.ts';
 import { PAYEE } from '../support/dashboard-pages.ts';
 import { txOf } from '../support/ingested-chain.ts';

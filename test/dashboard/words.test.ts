@@ -50,7 +50,7 @@ test('every text is used', () => {
   const sources = [...readSources()];
   const codeOf = (folder: string) => sources.flatMap(([path, text]) => (path.startsWith(folder) ? [text] : [])).join();
   const code = codeOf('src/dashboard/');
-  const all = code + codeOf('src/acts/');
+  const all = code + codeOf('src/acts/') + codeOf('src/web/');
   const named = new Set([...code.matchAll(/'([\w-]+\.\w+)'/g)].map(([, key]) => key));
   // Keys that end in what a value says, such as a state.
   const starts = [...code.matchAll(/`([\w-]+\.\w*)\$\{/g)].map(([, start = '']) => start);

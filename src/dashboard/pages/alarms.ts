@@ -27,12 +27,13 @@ import {
 } from '../../database/alarms.ts';
 import { type ChannelKind, channelKinds } from '../../database/column-values.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { pageOf } from '../../web/filters.ts';
 import { type Column, list, section } from '../../web/list.ts';
+import { badge, data, english, plainText, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { type Listing, pageOf, showList } from '../listing.ts';
+import { type Listing, showList } from '../listing.ts';
 import type { Page, Reply, Visit } from '../page.ts';
-import { badge, data, english, plainText, time } from '../show.ts';
 
 const PATH = '/operator/alarms';
 /** So many alarms are looked at for events that nobody has acknowledged. */

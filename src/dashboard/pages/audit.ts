@@ -3,10 +3,11 @@ import { shownMinor } from '../../acts/refund-words.ts';
 import type { AuditEntry } from '../../database/audit-log.ts';
 import type { AuditedState } from '../../database/column-values.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { dayFields, daysOf, type Field } from '../../web/filters.ts';
+import { data, time } from '../../web/show.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { dayFields, daysOf, type Field, type Listing, showList } from '../listing.ts';
+import { type Listing, showList } from '../listing.ts';
 import type { CommonPage } from '../page.ts';
-import { data, time } from '../show.ts';
 import { NETWORKS_PATH } from './operator.ts';
 
 const PATH = '/operator/audit';

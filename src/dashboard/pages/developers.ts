@@ -6,11 +6,11 @@ import { scopes } from '../../database/column-values.ts';
 import type { ApiKey } from '../../database/keys.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
+import { ago, badge, copyCode, data, time } from '../../web/show.ts';
 import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, StoreAt, Visit } from '../page.ts';
 import { sentence } from '../sentence.ts';
-import { ago, badge, copyCode, data, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const KEYS_SHOWN = 100;

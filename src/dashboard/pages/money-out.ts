@@ -17,12 +17,14 @@ import { type Freeze, needsReconcile } from '../../database/payouts/holds.ts';
 import type { OutgoingRecord } from '../../database/payouts/outgoing.ts';
 import type { WalletBalance } from '../../database/payouts/wallets.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { pageOf } from '../../web/filters.ts';
 import { type Column, list, section } from '../../web/list.ts';
+import { ago, badge, data, english, type Tone, time } from '../../web/show.ts';
 import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { type Listing, pageOf, showList } from '../listing.ts';
+import { type Listing, showList } from '../listing.ts';
 import type { Page, Reply, Visit } from '../page.ts';
-import { ago, badge, data, english, shownOnChain, type Tone, time } from '../show.ts';
+import { shownOnChain } from '../show.ts';
 
 const MONEY_PATH = '/operator/money';
 const STUCK_MAX = 20;

@@ -10,9 +10,9 @@ import { type NetworkStatus, staleSinceMs, unseenSinceMs, whyUnfollowed } from '
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, figures, list, section } from '../../web/list.ts';
+import { ago, badge, data, english, type Tone, time } from '../../web/show.ts';
 import type { DashboardDeps, PoolShown } from '../deps.ts';
 import type { CommonPage, Visit } from '../page.ts';
-import { ago, badge, data, english, type Tone, time } from '../show.ts';
 import { alarmColumns } from './alarms.ts';
 
 export const operatorPage = (deps: DashboardDeps): CommonPage => ({

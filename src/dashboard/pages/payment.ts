@@ -25,24 +25,13 @@ import { createAddressFormat } from '../../payments/destination.ts';
 import { optionAddress } from '../../payments/option.ts';
 import { paymentUrl } from '../../payments/payment-url.ts';
 import { facts, list, section } from '../../web/list.ts';
+import { badge, copied, copyCode, data, type Tone, time } from '../../web/show.ts';
 import { browserAct, contextOf, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import { coinNames, confirmedText, lateText, seenText } from '../received.ts';
 import { sentence } from '../sentence.ts';
-import {
-  badge,
-  coins,
-  copied,
-  copyCode,
-  data,
-  networkTitle,
-  price,
-  sessionState,
-  shownOnChain,
-  type Tone,
-  time,
-} from '../show.ts';
+import { coins, networkTitle, price, sessionState, shownOnChain } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { refundBadge, refundState } from './refunds.ts';
 import { deliveryState } from './webhooks.ts';

@@ -9,23 +9,16 @@ import type { Cells } from '../../lib/export-text.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/id.ts';
 import { exponentOf } from '../../rates/currencies.ts';
+import { type Chosen, dayFields, daysOf, type Field, limitForm } from '../../web/filters.ts';
 import { type Column, list } from '../../web/list.ts';
+import { data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
-import {
-  answerFile,
-  type Chosen,
-  dayFields,
-  daysOf,
-  type Field,
-  type ListingWithFile,
-  limitForm,
-  showList,
-} from '../listing.ts';
+import { answerFile, type ListingWithFile, showList } from '../listing.ts';
 import { type Page, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { confirmedCoins, confirmedText, networksOf, refundedText } from '../received.ts';
 import { findPayments, findPlaces, SEARCHED_CHARS_MAX } from '../search.ts';
-import { data, networkTitle, oddities, price, sessionState, time } from '../show.ts';
+import { networkTitle, oddities, price, sessionState } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const statuses = ['pending', 'paid', 'expired', 'canceled', 'failed'] as const;

@@ -9,11 +9,12 @@ import type { CreateRefundOutcome, NewRefund, Refund } from '../../database/refu
 import type { Session } from '../../database/session.ts';
 import { html } from '../../lib/html.ts';
 import { facts, section } from '../../web/list.ts';
+import { data } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, StoreAt, Visit } from '../page.ts';
 import { coinNames, confirmedText } from '../received.ts';
-import { data, networkTitle, price } from '../show.ts';
+import { networkTitle, price } from '../show.ts';
 import { findPayment } from './payment.ts';
 import { leftText, refundBadge } from './refunds.ts';
 

@@ -15,25 +15,15 @@ import type { Refund, RefundRoom } from '../../database/refunds/refund.ts';
 import type { Cells } from '../../lib/export-text.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { claimUrl } from '../../payments/destination.ts';
+import { dayFields, daysOf, pageOf } from '../../web/filters.ts';
 import { type Column, facts, section } from '../../web/list.ts';
+import { badge, countdown, data, english, grouped, reloads, type Tone, time } from '../../web/show.ts';
 import { browserAct, formOf, isSent, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { answerFile, dayFields, daysOf, type ListingWithFile, pageOf, showList } from '../listing.ts';
+import { answerFile, type ListingWithFile, showList } from '../listing.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { confirmedText } from '../received.ts';
-import {
-  badge,
-  countdown,
-  data,
-  english,
-  explorerOf,
-  grouped,
-  networkTitle,
-  reloads,
-  shownOnChain,
-  type Tone,
-  time,
-} from '../show.ts';
+import { explorerOf, networkTitle, shownOnChain } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PATH = '/s/:store/:mode/refunds';

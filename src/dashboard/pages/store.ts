@@ -11,11 +11,11 @@ import type { Person } from '../../database/people.ts';
 import { CHANNEL_TYPE, type MerchantStore, WAITING_STORES_MAX } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
+import { ago, badge, copyCode, data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import { sentence } from '../sentence.ts';
-import { ago, badge, copyCode, data, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
 

@@ -7,12 +7,13 @@ import { decideStore, meanings, type StoreDecision, storeDecisions } from '../..
 import type { Person } from '../../database/people.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { pageOf } from '../../web/filters.ts';
 import { list, section } from '../../web/list.ts';
+import { badge, data, time } from '../../web/show.ts';
 import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { type Listing, pageOf, showList } from '../listing.ts';
+import { type Listing, showList } from '../listing.ts';
 import type { Page, Reply, Visit } from '../page.ts';
-import { badge, data, time } from '../show.ts';
 import { rolesText } from './account.ts';
 
 const PATH = '/operator/stores';

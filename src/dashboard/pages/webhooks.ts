@@ -15,12 +15,13 @@ import {
   WAITING_COUNTED_MAX,
 } from '../../database/events.ts';
 import { type Html, html } from '../../lib/html.ts';
+import type { Chosen, Field } from '../../web/filters.ts';
 import { type Column, facts, list, section } from '../../web/list.ts';
+import { badge, data, plainText, type Tone, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps, TestAnswer } from '../deps.ts';
-import { type Chosen, type Field, type Listing, showList } from '../listing.ts';
+import { type Listing, showList } from '../listing.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
-import { badge, data, plainText, type Tone, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PATH = '/s/:store/:mode/webhooks';

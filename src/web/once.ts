@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto';
 import { type Html, html } from '../lib/html.ts';
 import { sortableId } from '../lib/id.ts';
-import type { Visitor } from './web-session.ts';
 
 /** How long a form that is sent again gets the same answer. It may show a secret, so it is short. */
 const REPEAT_MS = 10_000;
@@ -22,7 +21,11 @@ export const onceField = (nowMs: number): Html => html`<input type="hidden" name
  * Returns the id, without its prefix, of what a form makes: the same whenever that form is sent. The session is part of
  * it, so nobody can choose another's.
  */
-export function idOfForm({ formToken }: Pick<Visitor, 'formToken'>, once: string | undefined, nowMs: number): string {
+export function idOfForm(
+  { formToken }: Readonly<{ formToken: string }>,
+  once: string | undefined,
+  nowMs: number,
+): string {
   const given = once !== undefined && SORTABLE.test(once) ? once : sortableId(nowMs);
   const digest = createHash('sha256').update(`${formToken} ${given}`).digest();
   const rest = [...digest.subarray(0, given.length - ID_TIME_CHARS)].map((byte) => CROCKFORD.charAt(byte & 31));
