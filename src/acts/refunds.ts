@@ -260,3 +260,30 @@ async function redirect(
   const replay = { idempotencyKey: newId, path: `dashboard: redirect ${refundId}`, bodyHash: address };
   return database.refunds.redirect({ by: 'merchant', owner: { ...scope, refundId }, address, act, replay }, check);
 }
+
+/** Cancels a refund while that is possible. Nothing is reviewed: seconds count. */
+export const cancelRefund = defineAct({
+  name: 'cancel refund',
+  summary: 'Cancel a refund that is not signed yet.',
+  needs: 'refunds:request',
+  asks: 'nothing',
+  reason: 'optional',
+  fields: { refund: refundField },
+  plan: (context, { refund }) => refundOf(context, refund),
+  review: ({ id }) => ({
+    ...{ title: say('Cancel this refund'), target: id, facts: [], notes: [], button: say('Cancel this refund') },
+  }),
+  async run({ database, newId, nowMs, act }, { storeId, mode, refundId }) {
+    const replay = { idempotencyKey: newId, path: `dashboard: cancel ${refundId}`, bodyHash: '' };
+    const { kind } = await database.refunds.cancel({ storeId, mode, refundId, nowMs, replay, act });
+    if (kind === 'done' || kind === 'replayed') return { said: say('The refund is canceled.'), json: {} };
+    return refuse(
+      'refused',
+      say(
+        kind === 'in_doubt'
+          ? 'It cannot be canceled now: whether it was paid already is being checked. Try again in ten minutes; then ask the operator.'
+          : 'It can no longer be canceled: its payment is in progress, or it has ended.',
+      ),
+    );
+  },
+});

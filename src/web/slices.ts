@@ -1,4 +1,4 @@
-/** Files that are written slice by slice with pauses, because payers' pages are served by the same thread and database. */
+/** Files that are written slice by slice with pauses: payers' pages are served by the same thread and database. */
 import type { Clock } from '../lib/clock.ts';
 import { type Cells, rowWriter } from '../lib/export-text.ts';
 import type { Rows } from './filters.ts';

@@ -1,7 +1,7 @@
 /**
- * Refunds from the dashboard, over real HTTP: made once, approved, and sent where a person saw. The links by which payers
- * name where refunds go are shown only after the second factor, with an entry in the audit log; and a destination that
- * came through a link that staff had seen says so.
+ * Refunds from the dashboard, over real HTTP: made once, approved, and sent where a person saw. The links by which
+ * payers name where refunds go are shown only after the second factor, with an entry in the audit log; and a
+ * destination that came through a link that staff had seen says so.
  */
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';

@@ -4,14 +4,15 @@
  */
 
 import { refuse, say } from '../../acts/act.ts';
-import { amountText, minorText, shownMinor } from '../../acts/refund-words.ts';
-import { approveRefund, redirectRefund, rejectRefund, waitsForApproval } from '../../acts/refunds.ts';
+import { leftText } from '../../acts/refund-create.ts';
+import { amountText, minorText } from '../../acts/refund-words.ts';
+import { approveRefund, cancelRefund, redirectRefund, rejectRefund, waitsForApproval } from '../../acts/refunds.ts';
 import { coinOf } from '../../chains/coin-text.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
 import { delayOf } from '../../core/payout.ts';
 import type { RefundStatus } from '../../core/refund.ts';
 import { nameOf } from '../../core/transfer.ts';
-import type { Refund, RefundRoom } from '../../database/refunds/refund.ts';
+import type { Refund } from '../../database/refunds/refund.ts';
 import type { Cells } from '../../lib/export-text.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { claimUrl } from '../../payments/destination.ts';
@@ -138,28 +139,6 @@ const REFUND_PATH = '/s/:store/:mode/refunds/:refund';
 
 const refundField = { label: say('Refund id'), isArgument: true } as const;
 const gone = refuse('not_found', say('There is no such payment in this store and mode.'));
-
-const cancelRefund = browserAct({
-  name: 'cancel refund',
-  needs: 'refunds:request',
-  fields: { refund: refundField },
-  plan: async ({ deps, visit }) => (await findRefund(deps, visit)) ?? gone,
-  target: ({ id }) => id,
-  // Nothing is reviewed: seconds count.
-  async run({ database, newId, nowMs, act }, { storeId, mode, refundId }) {
-    const replay = { idempotencyKey: newId, path: `dashboard: cancel ${refundId}`, bodyHash: '' };
-    const { kind } = await database.refunds.cancel({ storeId, mode, refundId, nowMs, replay, act });
-    if (kind === 'done' || kind === 'replayed') return { said: say('The refund is canceled.'), json: {} };
-    return refuse(
-      'refused',
-      say(
-        kind === 'in_doubt'
-          ? 'It cannot be canceled now: whether it was paid already is being checked. Try again in ten minutes; then ask the operator.'
-          : 'It can no longer be canceled: its payment is in progress, or it has ended.',
-      ),
-    );
-  },
-});
 
 /** The link's holder may name the refund's address, so each person who sees the link is recorded. */
 const showLink = browserAct({
@@ -337,10 +316,6 @@ export function refundState(words: Words, refund: Refund): Html {
 
 export const refundBadge = (words: Words, { status }: Pick<Refund, 'status'>): Html =>
   badge(words.say(`refunds.status_${status}`), tones[status]);
-
-/** Writes what is left to refund, by coin: "6.00 USDT, 2.50 USDC". */
-export const leftText = ({ coins }: RefundRoom): string =>
-  coins.map(({ leftMinor, currency }) => `${shownMinor(leftMinor)} ${currency}`).join(', ');
 
 const ENTRIES_MAX = 50;
 /** So many entries of the audit log are looked at, of the time between a refund's creation and its end. */
