@@ -1,10 +1,9 @@
 /** A refund of a payment, as a person of the store asks for it. */
-import { createHash } from 'node:crypto';
 import { readRefundAmount, refundReasons } from '../core/refund.ts';
 import { type Currency, currencies } from '../core/transfer.ts';
 import type { CreateRefundOutcome, NewRefund, Refund, RefundRoom } from '../database/refunds/refund.ts';
 import type { Session } from '../database/session.ts';
-import { parseSessionId } from '../lib/id.ts';
+import { hashOf, parseSessionId } from '../lib/id.ts';
 import { type Context, defineAct, oneOf, type Refusal, refuse, type Sentence, say } from './act.ts';
 import {
   ADDRESS_CHARS_MAX,
@@ -84,7 +83,7 @@ export const createRefund = defineAct({
     const session = await paymentOf(context, payment);
     if (!session || !scope) return noPayment;
     const meaning = JSON.stringify([session.id, String(amountMinor), currency, address, description, reason]);
-    const bodyHash = createHash('sha256').update(meaning).digest('hex');
+    const bodyHash = hashOf(meaning);
     const asked: NewRefund = {
       ...{ ...scope, sessionId: session.id, amountMinor, currency, reason, metadata: null, nowMs },
       replay: { idempotencyKey: newId, path: 'dashboard: create refund', bodyHash },

@@ -39,7 +39,7 @@ import {
   type StorePage,
   type Visit,
 } from './page.ts';
-import { sentence, sentenceText } from './sentence.ts';
+import { sentence, sentenceText } from './texts.ts';
 import { SUDO_MS } from './web-session.ts';
 
 /** So many inputs stand below one another; more are in two columns where there is room. */

@@ -18,8 +18,8 @@ import { formTokenField } from './frame.ts';
 import type { Reply, StoreAt, Visit } from './page.ts';
 import { passkeyButton } from './passkeys.ts';
 import { isFactorRequired, isRecoveryCode, usedFactor } from './second-factor.ts';
-import { sentence, sentenceText, shownValue } from './sentence.ts';
 import type { TextKey } from './texts.ts';
+import { sentence, sentenceText, shownValue } from './texts.ts';
 import { SUDO_MS } from './web-session.ts';
 
 /** What is asked before an act is done. */

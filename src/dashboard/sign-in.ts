@@ -28,8 +28,7 @@ import {
   setUpUri,
   usedFactor,
 } from './second-factor.ts';
-import { sentenceText } from './sentence.ts';
-import { chosenLanguage, setLanguage, type TextKey, type Words, wordsFor } from './texts.ts';
+import { chosenLanguage, sentenceText, setLanguage, type TextKey, type Words, wordsFor } from './texts.ts';
 import { isFormToken } from './web-session.ts';
 
 const FORM_BYTES_MAX = 4096;

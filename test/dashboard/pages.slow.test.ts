@@ -1,6 +1,7 @@
 /**
  * Every page of the dashboard in a real browser: accessible in light and dark and from right to left, and as wide as a
- * desktop and a phone. Screenshots are written to `.tmp/dashboard/`.
+ * desktop and a phone. Screenshots are written to `.tmp/dashboard/`. Some are the pictures of `docs/dashboard/`:
+ * `QUAYSIDE_PICTURES=docs/dashboard npm test -- dashboard/pages` makes them again. Look at them before the commit.
  */
 import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
@@ -12,12 +13,27 @@ import { everyPage, openIn } from '../support/dashboard-pages.ts';
 import { mailSettings } from '../support/mail-server.ts';
 
 const PICTURES = '.tmp/dashboard';
+const DOCS_PICTURES = process.env.QUAYSIDE_PICTURES ?? `${PICTURES}/pictures`;
+const PICTURE_BYTES_MAX = 150_000;
 
 const devices = [
-  ['desktop-light', { viewport: { width: 1280, height: 900 }, colorScheme: 'light' }],
+  ['desktop-light', { viewport: { width: 1280, height: 860 }, colorScheme: 'light' }],
+  ['phone-light', { viewport: { width: 390, height: 844 }, colorScheme: 'light' }],
   ['phone-dark', { ...phone, colorScheme: 'dark' }],
   ['phone-arabic', { ...phone, colorScheme: 'dark', locale: 'ar' }],
 ] as const;
+
+/** The pages that the documentation shows, on each device. A phone in light colours is for its pictures alone. */
+const pictured: Readonly<Record<string, readonly string[]>> = {
+  'desktop-light': ['store-overview', 'payment', 'refund-approval'],
+  'phone-light': ['payment'],
+};
+
+/** Pictures a page as the documentation shows it: small enough. */
+async function picture(page: Page, file: string): Promise<void> {
+  const { length } = await page.screenshot({ path: `${DOCS_PICTURES}/${file}.png` });
+  assert.ok(length < PICTURE_BYTES_MAX, `${file} has ${length} bytes`);
+}
 
 /** Counts badges of more than a line: what stands beside such a one is a column of letters. */
 const TALL_BADGES = `[...document.querySelectorAll('.badge')].filter((one) => one.offsetHeight > 40).length`;
@@ -26,7 +42,7 @@ const widerThanScreen = (page: Page) =>
   page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
 test('every page is accessible, fits the screen, and needs nothing that its policy blocks', async () => {
-  mkdirSync(PICTURES, { recursive: true });
+  for (const folder of [PICTURES, DOCS_PICTURES]) mkdirSync(folder, { recursive: true });
   const browser = await openBrowser();
   try {
     await withDashboard((dashboard) => visitAll(browser, dashboard), { pages: true, mail: mailSettings({ port: 1 }) });
@@ -39,7 +55,8 @@ async function visitAll(browser: Browser, dashboard: Dashboard): Promise<void> {
   const pages = await everyPage(dashboard);
   for (const [device, options] of devices) {
     const { page, complaints } = await openPage(browser, dashboard.url, options);
-    for (const shown of pages) {
+    const own = pictured[device] ?? [];
+    for (const shown of device === 'phone-light' ? pages.filter(({ name }) => own.includes(name)) : pages) {
       const { name, status = 200 } = shown;
       const before = complaints.length;
       const response = await openIn(page, dashboard, shown);
@@ -49,6 +66,7 @@ async function visitAll(browser: Browser, dashboard: Dashboard): Promise<void> {
       assert.ok(Number(await widerThanScreen(page)) <= 0, `${name} fits ${device}`);
       assert.is(await page.evaluate(TALL_BADGES), 0, `${name} on ${device} keeps the words of a cell together`);
       assert.ok(((await response?.body())?.length ?? 0) <= 60_000, `${name} is at most 60 KB`);
+      if (own.includes(name)) await picture(page, device === 'phone-light' ? `${name}-phone` : name);
       await page.screenshot({ path: `${PICTURES}/${name}-${device}.png`, fullPage: true });
       if (name === 'store-overview' && device !== 'desktop-light') {
         await page.locator('.bar button').click();

@@ -1,6 +1,6 @@
 /**
  * Passkeys over real HTTP with an authenticator in software, and every way in which one must be refused. Chromium's own
- * authenticator is in `passkeys.slow.test.ts`.
+ * authenticator is in `browser.slow.test.ts`.
  */
 
 import { test } from 'uvu';

@@ -3,8 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Sentence } from '../../src/acts/act.ts';
 import { createPasswords, whyWeak } from '../../src/dashboard/passwords.ts';
-import { sentenceText } from '../../src/dashboard/sentence.ts';
-import { languages } from '../../src/dashboard/texts.ts';
+import { languages, sentenceText } from '../../src/dashboard/texts.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
 
 const said = (why: Sentence | null) => why && sentenceText(languages.choose('en', undefined), why);

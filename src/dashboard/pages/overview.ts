@@ -18,7 +18,7 @@ import { figures, list, section } from '../../web/list.ts';
 import { badge, data, english, time } from '../../web/show.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { may, pathIn, type StoreAt, type StorePage, type Visit } from '../page.ts';
-import { coinNames } from '../received.ts';
+import { coinNames } from '../show.ts';
 import type { TextKey, Words } from '../texts.ts';
 import { NETWORKS_PATH, unseenNetworks } from './operator.ts';
 import { failingEndpoints, storeEndpoints } from './webhooks.ts';

@@ -29,10 +29,19 @@ import { badge, copied, copyCode, data, type Tone, time } from '../../web/show.t
 import { browserAct, contextOf, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
-import { coinNames, confirmedText, lateText, seenText } from '../received.ts';
-import { sentence } from '../sentence.ts';
-import { coins, networkTitle, price, sessionState, shownOnChain } from '../show.ts';
+import {
+  coinNames,
+  coins,
+  confirmedText,
+  lateText,
+  networkTitle,
+  price,
+  seenText,
+  sessionState,
+  shownOnChain,
+} from '../show.ts';
 import type { Words } from '../texts.ts';
+import { sentence } from '../texts.ts';
 import { refundBadge, refundState } from './refunds.ts';
 import { deliveryState } from './webhooks.ts';
 

@@ -16,9 +16,17 @@ import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { answerFile, type ListingWithFile, showList } from '../listing.ts';
 import { type Page, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
-import { confirmedCoins, confirmedText, networksOf, refundedText } from '../received.ts';
 import { findPayments, findPlaces, SEARCHED_CHARS_MAX } from '../search.ts';
-import { networkTitle, oddities, price, sessionState } from '../show.ts';
+import {
+  confirmedCoins,
+  confirmedText,
+  networksOf,
+  networkTitle,
+  oddities,
+  price,
+  refundedText,
+  sessionState,
+} from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const statuses = ['pending', 'paid', 'expired', 'canceled', 'failed'] as const;

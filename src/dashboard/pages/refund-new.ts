@@ -9,8 +9,7 @@ import { data } from '../../web/show.ts';
 import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, StoreAt, Visit } from '../page.ts';
-import { coinNames, confirmedText } from '../received.ts';
-import { networkTitle, price } from '../show.ts';
+import { coinNames, confirmedText, networkTitle, price } from '../show.ts';
 import { findPayment } from './payment.ts';
 import { refundBadge } from './refunds.ts';
 

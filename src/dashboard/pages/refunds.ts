@@ -23,8 +23,7 @@ import { browserAct, formOf, isSent, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { answerFile, type ListingWithFile, showList } from '../listing.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
-import { confirmedText } from '../received.ts';
-import { explorerOf, networkTitle, shownOnChain } from '../show.ts';
+import { confirmedText, explorerOf, networkTitle, shownOnChain } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PATH = '/s/:store/:mode/refunds';

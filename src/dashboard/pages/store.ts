@@ -15,8 +15,8 @@ import { ago, badge, copyCode, data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
-import { sentence } from '../sentence.ts';
 import type { Words } from '../texts.ts';
+import { sentence } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
 
 const PATH = '/s/:store/:mode/settings';
