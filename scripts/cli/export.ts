@@ -23,7 +23,7 @@ export const exportBooks: Command = {
   args: ['what'],
   summary: `Export the books for an accountant: ${Object.keys(kinds).join(', ')}.`,
   options: {
-    from: { value: 'TIME', help: 'booked from this time on: `2026-11-01` or `2026-11-01T10:00:00Z` (UTC)' },
+    from: { value: 'TIME', help: 'booked from this time on: `30d`, `2026-11-01` or `2026-11-01T10:00:00Z` (UTC)' },
     to: { value: 'TIME', help: 'booked before this time (default: now)' },
     store: { value: 'ID', help: 'only what belongs to sessions of this store' },
     output: { value: 'FILE', help: 'write to a new file that only you can read (default: standard output)' },
@@ -49,8 +49,8 @@ async function run(kind: BookKind, input: Input, installation: Installation) {
   const format = input.options.json === true ? 'json' : 'csv';
   const filter: BookFilter = {
     kind,
-    fromMs: readMoment(input, 'from') ?? 0,
-    toMs: readMoment(input, 'to') ?? clock.nowMs(),
+    fromMs: readMoment(input, 'from', clock.nowMs()) ?? 0,
+    toMs: readMoment(input, 'to', clock.nowMs()) ?? clock.nowMs(),
     storeId: await storeId(input, installation),
   };
   if (filter.toMs < filter.fromMs) throw usage('--to is before --from');

@@ -1,14 +1,17 @@
 /** Options that are a time, or how long something lasts. */
-import { parseMoment, parseSpan } from '../../src/acts/times.ts';
+import { parseSpan, parseTime } from '../../src/acts/times.ts';
 import { type Input, textOption, usage } from './command.ts';
 
-/** Returns an option's time in milliseconds, or null if it was not given. @throws Fault permanent `usage` */
-export function readMoment(input: Input, name: string): number | null {
+/**
+ * Returns an option's time in milliseconds, or null if it was not given: a date or time (UTC), or how long before now.
+ * @throws Fault permanent `usage`
+ */
+export function readMoment(input: Input, name: string, nowMs: number): number | null {
   const text = textOption(input, name);
   if (text === undefined) return null;
-  const ms = parseMoment(text);
+  const ms = parseTime(text, nowMs, -1);
   if (ms >= 0) return ms;
-  throw usage(`--${name} is "${text}", expected a date or time (UTC), such as 2026-11-01 or 2026-11-01T10:00:00Z`);
+  throw usage(`--${name} is "${text}", expected a time such as 30d, 2026-11-01 or 2026-11-01T10:00:00Z (UTC)`);
 }
 
 /**

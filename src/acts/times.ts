@@ -5,7 +5,7 @@ const SPAN = /^(\d{1,5})([mhd])$/;
 const MOMENT = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?$/;
 
 /** Returns a date or time (UTC) in milliseconds; NaN if it is neither. */
-export const parseMoment = (text: string): number =>
+const parseMoment = (text: string): number =>
   MOMENT.test(text)
     ? Date.parse(text.length > 10 ? `${text.replace(' ', 'T').replace(/Z?$/, '')}Z` : text)
     : Number.NaN;

@@ -179,7 +179,7 @@ test('a sweep and each fee name their transaction and payout', async () => {
 test('a range includes its first moment and not its last, and a store sees only its own', async () => {
   const lengthOf = async (...words: string[]) => (await rowsOf('payments', ...words)).length;
   assert.is(await lengthOf('--to', '2026-11-01'), 1);
-  assert.is(await lengthOf('--from', '2026-11-01'), 3);
+  assert.equal([await lengthOf('--from', '2026-11-01'), await lengthOf('--from', '9999d')], [3, 4]);
   assert.is(await lengthOf('--from', '2026-10-31T23:00:00Z', '--to', '2026-11-01'), 1);
   assert.is(await lengthOf('--store', other), 3);
   assert.equal((await run('export', 'payments', '--store', 'mer_none')).code, 3);

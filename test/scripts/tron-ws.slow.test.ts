@@ -90,12 +90,6 @@ test('a start that fails says why and exits with 2', async () => {
   assert.is(await ended, 0);
 });
 
-test('help needs neither node nor token', async () => {
-  const { code, stdout } = await runProgram(['scripts/quayside.mjs', 'tron-ws', '--help'], {}, folder);
-  assert.is(code, 0);
-  assert.match(stdout, /--token-file <FILE>/);
-});
-
 /** Retries, because the bridge may not have asked the node for its head yet. */
 async function connect(url: string) {
   let consumer: Awaited<ReturnType<typeof openConsumer>> | null = null;
