@@ -140,7 +140,7 @@ export type InputOf<F extends Fields> = {
 /** The page that confirms; also what a dry run shows. */
 export type Review = Readonly<{
   title: Sentence;
-  /** The id in the audit log. */
+  /** The id of what it is about, for programs. */
   target: string;
   facts: readonly Fact[];
   /** The consequences, with those that cannot be undone. */

@@ -57,10 +57,8 @@ type OfBrowser<F extends Fields, P> = Readonly<{
   fields?: F;
   asks?: Asks | ((plan: P) => Asks);
   plan(context: BrowserContext, input: InputOf<F>): Promise<P | Refusal>;
-  /** The id in the audit log, where nothing is reviewed. */
-  target?(plan: P): string;
   /** The page that confirms; without one it is done at once. */
-  review?(plan: P): Review;
+  review?(plan: P): Omit<Review, 'target'>;
   before?(context: BrowserContext, plan: P): Promise<P | Refusal>;
   run(context: BrowserContext, plan: P): Promise<Outcome | Refusal>;
 }>;
@@ -69,10 +67,7 @@ type OfBrowser<F extends Fields, P> = Readonly<{
 export const browserAct = <const F extends Fields, P extends object>(act: OfBrowser<F, P>): Act<InputOf<F>, P> =>
   defineAct<F, P, Needs>({
     ...{ summary: '', reason: 'optional', fields: {} as F, asks: act.review ? 'confirmation' : 'nothing' },
-    review: (plan) => ({
-      ...{ title: say(act.name), target: act.target?.(plan) ?? '', facts: [], notes: [], button: say(act.name) },
-    }),
-    ...act,
+    ...{ review: () => ({ title: say(act.name), facts: [], notes: [], button: say(act.name) }), ...act },
   } as Parameters<typeof defineAct<F, P, Needs>>[0]);
 
 type How = Readonly<{

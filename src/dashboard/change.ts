@@ -24,7 +24,7 @@ import { SUDO_MS } from './web-session.ts';
 
 /** What is asked before an act is done. */
 type Asked = Readonly<{
-  review: Review;
+  review: Omit<Review, 'target'>;
   /** Stands above its facts. */
   above: Html | null;
   /** Where Cancel leads. */

@@ -164,7 +164,6 @@ const addPasskey = browserAct({
   },
   review: ({ person, name }) => ({
     title: say('Add the passkey “{name}”?', { name }),
-    target: person.id,
     facts: [],
     notes: [
       say(
@@ -198,9 +197,8 @@ const removePasskey = browserAct({
     const own = await database.signIns.listPasskeys(visitor.person.id);
     return own.find((one) => one.id === id) ?? refuse('refused', say('That passkey is gone already.'));
   },
-  review: ({ id, name, createdAtMs, usedAtMs }) => ({
+  review: ({ name, createdAtMs, usedAtMs }) => ({
     title: say('Remove the passkey “{name}”?', { name }),
-    target: id,
     facts: [
       [say('Added'), { atMs: createdAtMs }],
       [say('Last sign-in with it'), usedAtMs === null ? say('not yet') : { atMs: usedAtMs }],

@@ -226,7 +226,6 @@ const addTarget = browserAct({
   },
   review: ({ kind, name, severity, typed }) => ({
     ...(kind === 'dead-man' ? calling(name) : sending(name)),
-    target: name,
     facts: [
       [say('By'), kind],
       ...(kind === 'dead-man' ? [] : [[say('Severities'), toldText({ severity })] as const]),
@@ -294,7 +293,6 @@ const proveTarget = browserAct({
     const target = await targetOf(context, id);
     return isRefusal(target) ? target : { target, proof };
   },
-  target: ({ target }) => target.id,
   async run({ database, act }, { target: { id, name }, proof }) {
     const proved = await database.notices.proveTarget(id, proof, act);
     if (proved === 'proved') return { said: say('{name} is informed about alarms from now on.', { name }), json: {} };
@@ -320,7 +318,6 @@ const removeTarget = browserAct({
   },
   review: ({ target, others }) => ({
     title: say('Remove {name}?', { name: target.name }),
-    target: target.id,
     facts: [
       [say('By'), target.kind],
       [say('Severities'), toldText(target)],

@@ -8,7 +8,6 @@ import { data, time } from '../../web/show.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { type Listing, showList } from '../listing.ts';
 import type { CommonPage } from '../page.ts';
-import { NETWORKS_PATH } from './operator.ts';
 
 const PATH = '/operator/audit';
 /** So many entries are looked at for each page. */
@@ -40,8 +39,8 @@ const auditList = (deps: DashboardDeps): Listing<null, AuditEntry> => ({
     });
     return { rows: entries, goOn: goOnId === null ? null : String(goOnId) };
   },
-  async columns(_visit, entries) {
-    const names = await readNames(deps, entries);
+  async columns() {
+    const names = await readNames(deps);
     return [
       ['Time', ({ atMs }) => time(atMs), 'newest'],
       ['Who', ({ operator }) => data(operator)],
@@ -72,19 +71,10 @@ function wordsOf(name: string): string {
   return stem.replaceAll('_', ' ').replace(/([a-z0-9])([A-Z])/g, (_, end, start) => `${end} ${start.toLowerCase()}`);
 }
 
-/** Reads what the entries of a page name. */
-async function readNames({ database, config }: DashboardDeps, entries: readonly AuditEntry[]) {
-  const named = new Map<string, Html>();
-  const link = (href: string, text: string, id: string): Html =>
-    html`<a class="long" href="${href}" title="${id}">${data(text)}</a>`;
-  const all = JSON.stringify(entries.map(({ target, before, after }) => [target, before, after]));
-  if (all.includes('usr_')) {
-    for (const { id, name } of await database.people.list()) named.set(id, link('/operator/stores#people', name, id));
-  }
-  if (all.includes('mer_')) {
-    for (const { id, name } of await database.stores.list()) named.set(id, link('/operator/stores', name, id));
-  }
-  for (const { key } of config.networks) named.set(key, link(NETWORKS_PATH, key, key));
+/** Reads the names of people and stores. */
+async function readNames({ database }: DashboardDeps) {
+  const all = [...(await database.people.list()), ...(await database.stores.list())];
+  const named = new Map(all.map(({ id, name }) => [id, html`<span class="long" title="${id}">${data(name)}</span>`]));
   const value = (name: string, one: string | number | boolean | null): Html => {
     const [, , unit = ''] = UNIT.exec(name) ?? [];
     const ms = TIME.test(String(one)) ? Date.parse(String(one)) : TIME_NAME.test(name) ? Number(one) : 0;

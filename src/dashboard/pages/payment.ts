@@ -58,9 +58,8 @@ const cancelPayment = browserAct({
     const session = at && (await findPayment(deps, { at, params }));
     return session ?? refuse('not_found', say('payment-changes.session_not_cancelable'));
   },
-  review: ({ id, request }) => ({
+  review: ({ request }) => ({
     title: say('payment-changes.cancel_title', { order: request.orderId }),
-    target: id,
     facts: [],
     notes: [say('payment-changes.cancel_text')],
     button: say('payment-changes.cancel_button'),

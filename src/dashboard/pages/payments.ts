@@ -50,7 +50,6 @@ const makePayment = browserAct({
     if (amountMinor === null || !scope) return refuse('usage', say('Write the amount in digits, such as 12.34.'));
     return { scope, order: { amountMinor, currency, orderId } };
   },
-  target: ({ scope }) => scope.storeId,
   async run({ deps, newId, act }, { scope, order }) {
     const replay = { idempotencyKey: newId, path: 'dashboard: create payment', act };
     const made = await deps.createPayment(scope, order, replay);

@@ -152,9 +152,8 @@ const showLink = browserAct({
     if (!claim || !waitsForAddress(refund)) return refuse('refused', say('The refund waits for no address any more.'));
     return { id, url: claimUrl(claim.token, deps.config) };
   },
-  review: ({ id }) => ({
+  review: () => ({
     title: say('Link for the payer of this refund'),
-    target: id,
     facts: [],
     notes: [
       say(

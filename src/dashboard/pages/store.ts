@@ -57,9 +57,8 @@ const requestStore = browserAct({
   async plan({ newId }, { name, settlement }) {
     return { id: `mer_${newId}`, name, settlement };
   },
-  review: ({ id, name, settlement }) => ({
+  review: ({ name, settlement }) => ({
     title: say('Create {name}?', { name }),
-    target: id,
     facts: [
       [say('Name'), name],
       [say('Stablecoin that other currencies are converted to'), settlement],

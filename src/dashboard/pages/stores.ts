@@ -7,12 +7,10 @@ import { decideStore, meanings, type StoreDecision, storeDecisions } from '../..
 import type { Person } from '../../database/people.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { pageOf } from '../../web/filters.ts';
 import { list, section } from '../../web/list.ts';
 import { badge, data, time } from '../../web/show.ts';
 import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { type Listing, showList } from '../listing.ts';
 import type { Page, Reply, Visit } from '../page.ts';
 import { rolesText } from './account.ts';
 
@@ -24,13 +22,12 @@ export const operatorStorePages = (deps: DashboardDeps): readonly Page[] =>
   pageWith(deps, { path: PATH, needs: 'installation:read', answer: (visit) => page(deps, visit) }, [deciding]);
 
 async function page(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
-  const people = await deps.database.people.list();
-  const { table, isFirst } = await showList(storeList(deps, people), visit);
-  const names = new Map((await deps.database.stores.list()).map(({ id, name }) => [id, name]));
+  const [people, stores] = [await deps.database.people.list(), await deps.database.stores.list()];
+  const names = new Map(stores.map(({ id, name }) => [id, name]));
   return {
     title: 'Stores and people',
-    content: html`${section('all', 'Stores', table, 'plain')}
-${isFirst ? section('people', 'People', peopleList(visit, people, names), 'plain') : null}`,
+    content: html`${section('all', 'Stores', storeList(visit, stores, people), 'plain')}
+${section('people', 'People', peopleList(visit, people, names), 'plain')}`,
   };
 }
 
@@ -57,27 +54,24 @@ function stateOf({ status, suspension, refusal }: MerchantStore): Html {
   return status === 'approved' ? badge('approved', 'good') : badge('waiting', 'attention');
 }
 
-const storeList = ({ database }: DashboardDeps, people: readonly Person[]): Listing<null, MerchantStore> => ({
-  path: PATH,
-  caption: () => 'Stores',
-  async read(_visit, _chosen, after, limit) {
-    const stores = (await database.stores.list()).toReversed();
-    return pageOf(stores.slice(stores.findIndex(({ id }) => id === after) + 1), limit, ({ id }) => id);
-  },
-  columns: (visit) => [
-    ['Store', ({ name }) => data(name)],
-    ['Merchant id', ({ id }) => html`<code>${id}</code>`],
-    ['Owner', (store) => ownersOf(store, people)],
-    ['Created', ({ createdAtMs }) => time(createdAtMs), 'newest'],
-    ['State', stateOf, 'lead'],
-    [
-      'Change',
-      (store) =>
-        html`${storeDecisions.filter((one) => meanings[one].fits(store)).map((one) => form(visit, store, one))}`,
+const storeList = (visit: Visit<null>, stores: readonly MerchantStore[], people: readonly Person[]): Html =>
+  list<MerchantStore>({
+    caption: 'Stores',
+    columns: [
+      ['Store', ({ name }) => data(name)],
+      ['Merchant id', ({ id }) => html`<code>${id}</code>`],
+      ['Owner', (store) => ownersOf(store, people)],
+      ['Created', ({ createdAtMs }) => time(createdAtMs), 'newest'],
+      ['State', stateOf, 'lead'],
+      [
+        'Change',
+        (store) =>
+          html`${storeDecisions.filter((one) => meanings[one].fits(store)).map((one) => form(visit, store, one))}`,
+      ],
     ],
-  ],
-  empty: () => html`There is no store yet. <a href="/stores/new">Make one</a>.`,
-});
+    rows: stores.toReversed(),
+    empty: html`There is no store yet. <a href="/stores/new">Make one</a>.`,
+  });
 
 const peopleList = ({ words }: Visit<null>, people: readonly Person[], stores: ReadonlyMap<string, string>): Html =>
   html`${list<Person>({

@@ -237,7 +237,6 @@ const testEndpoint = browserAct({
     const endpoint = at && (await findEndpoint(database, at, id));
     return endpoint ? { endpoint, sent: null } : gone;
   },
-  target: ({ endpoint }) => endpoint.id,
   async before({ deps }, { endpoint }) {
     const sent = await deps.sendTestEvent(endpoint);
     return sent ? { endpoint, sent } : gone;
