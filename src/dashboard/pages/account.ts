@@ -10,7 +10,7 @@ import { facts, list, section } from '../../web/list.ts';
 import { ago, badge, data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
-import { formTokenField, languageSwitch } from '../frame.ts';
+import { languageSwitch } from '../frame.ts';
 import type { Page, Reply, Visit } from '../page.ts';
 import { passkeyButton } from '../passkeys.ts';
 import { CHANGE_PATH } from '../sign-in.ts';
@@ -35,31 +35,31 @@ export const accountPages = (deps: DashboardDeps): readonly Page[] => [
     },
   },
   ...pageWith(deps, { path: '/account', needs: 'to be signed in', answer: (visit) => accountPage(deps, visit) }, [
-    ...[adding, removing],
+    ...[adding, removing, ending],
   ]),
-  {
-    method: 'post',
-    path: '/account/sessions/end',
-    needs: 'to be signed in',
-    async answer({ visitor: { person, session } }) {
-      const act = actOf(person, 'end sessions', deps.clock);
-      await deps.database.signIns.endWebSessions(person.id, { allBut: session.hash }, act);
-      return { to: '/account' };
-    },
-  },
 ];
+
+const endSessions = browserAct({
+  name: 'end sessions',
+  needs: 'to be signed in',
+  plan: async ({ visit: { visitor } }) => visitor,
+  async run({ database, act }, { person, session }) {
+    await database.signIns.endWebSessions(person.id, { allBut: session.hash }, act);
+    return { said: say('Your other sessions have ended.'), json: {} };
+  },
+});
+const ending = formOf(endSessions, { path: '/account/sessions/end' });
 
 async function accountPage(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
   const { visitor, nowMs, query, words } = visit;
-  const { person, session, formToken } = visitor;
+  const { person, session } = visitor;
   const chosen = deps.languages.all.find(({ code }) => code === query.get('lang'));
   if (chosen) {
     await deps.database.people.setLanguage(person.id, chosen.code, actOf(person, 'set language', deps.clock));
     return { to: '/account', said: chosen.say('The language is saved.') };
   }
   const open = await deps.database.signIns.listWebSessions(person.id, nowMs, sessionLimits);
-  const end = html`<form method="post" action="/account/sessions/end">
-${formTokenField(formToken)}<button class="plain">${words.say('Sign out everywhere else')}</button></form>`;
+  const end = ending.show(visit, { button: words.say('Sign out everywhere else') });
   const names = new Map<string, string>();
   for (const { storeId } of person.memberships) {
     const store = storeId === null ? null : await deps.database.stores.find(storeId);
