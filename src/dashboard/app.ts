@@ -19,7 +19,7 @@ import { documentOf, framed, type MenuStore, refuse } from './frame.ts';
 import { type FileReply, isOperatorPage, isStorePage, may, type Page, type Reply, type StoreAt } from './page.ts';
 import { dashboardPages } from './pages.ts';
 import { onlyOwnForms, onlyOwnName, protect } from './policy.ts';
-import { serveSignIn } from './sign-in.ts';
+import { FORM_OUT_OF_DATE, serveSignIn } from './sign-in.ts';
 import { OPERATOR_LANGUAGE, setLanguage, type Words, wordsFor } from './texts.ts';
 import { createWebSessions, isFormToken, sessionLimits, type Visitor } from './web-session.ts';
 
@@ -63,23 +63,15 @@ export function createDashboard(deps: DashboardDeps): Express {
     const visitor = await sessions.visitorOf(request);
     setLanguage(response, visitor?.person.language ?? null);
     const words = wordsFor(deps.languages, response);
-    if (!visitor) refuseUnseen(words, response);
-    else {
-      await send(signedIn, { visitor, at: null, zone: UTC, words, reply: null }, request, response);
-    }
+    if (!visitor) refuse(deps.languages, response, 404, UNSEEN);
+    else await send(signedIn, { visitor, at: null, zone: UTC, words, reply: null }, request, response);
   });
   app.use(answerErrors(deps));
   return app;
 }
 
 /** A page that a person may not see is answered like one that does not exist. */
-const refuseUnseen = (words: Words, response: Response): void =>
-  refuse(
-    words,
-    response,
-    404,
-    words.say('There is nothing here that you may see. The address may be mistyped, or of another store or mode.'),
-  );
+const UNSEEN = 'There is nothing here that you may see. The address may be mistyped, or of another store or mode.';
 
 function limitAddresses(app: Express, { config, clock, languages }: DashboardDeps): void {
   const perSecond = config.limits.pagesPerSecondPerAddress;
@@ -93,8 +85,7 @@ function limitAddresses(app: Express, { config, clock, languages }: DashboardDep
     const waitS = limiter.take(request.ip ?? '');
     if (waitS === 0) return next();
     response.set('Retry-After', String(waitS));
-    const words = wordsFor(languages, response);
-    refuse(words, response, 429, words.html('Try again in {seconds} s.', { seconds: waitS }));
+    refuse(languages, response, 429, 'Try again in {seconds} s.', { seconds: waitS });
   });
 }
 
@@ -117,7 +108,7 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
   }
   const form = page.method === 'post' ? await readForm(request, page.formBytesMax ?? FORM_BYTES_MAX) : {};
   if (page.method === 'post' && !isFormToken(visitor, form.form_token)) {
-    refuse(words, response, 403, words.say('This form is out of date. Go back, reload the page and try again.'));
+    refuse(deps.languages, response, 403, FORM_OUT_OF_DATE);
     return;
   }
   const zone = (at && (await deps.database.stores.find(at.storeId))?.zone) ?? UTC;
@@ -168,7 +159,7 @@ async function send(
 ): Promise<void> {
   if (reply === null) {
     // With its menu: whoever is signed in goes on from there.
-    const content = html`<p class="card">${words.say('There is nothing here that you may see. The address may be mistyped, or of another store or mode.')}</p><p><a href="/">${words.say('Back to the dashboard')}</a></p>`;
+    const content = html`<p class="card">${words.say(UNSEEN)}</p><p><a href="/">${words.say('Back to the dashboard')}</a></p>`;
     const missing = { title: words.say('refusal.title_404'), content, status: 404 };
     await send(deps, { visitor, at, zone, words, reply: missing }, request, response);
   } else if ('to' in reply) {
@@ -213,19 +204,14 @@ async function sendFile({ log }: DashboardDeps, { file, type, parts }: FileReply
 function answerErrors({ log, languages }: DashboardDeps): ErrorRequestHandler {
   return (thrown: unknown, request, response, next) => {
     if (response.headersSent) return next(thrown);
-    const words = wordsFor(languages, response);
     if (thrown instanceof BodyError || (thrown instanceof URIError && !(thrown instanceof Fault))) {
-      refuse(words, response, 400, words.say('Go back and try again.'));
+      refuse(languages, response, 400, 'Go back and try again.');
     } else if (thrown instanceof Fault && thrown.kind === 'transient') {
-      refuse(words, response, 503, words.html('{reason}. Try again in a few seconds.', { reason: thrown.message }));
+      refuse(languages, response, 503, '{reason}. Try again in a few seconds.', { reason: thrown.message });
     } else {
       log.error({ err: thrown, path: request.route?.path }, 'a page of the dashboard failed');
-      refuse(
-        words,
-        response,
-        500,
-        words.html('It is in the log of the server. `quayside status` shows how the installation does.'),
-      );
+      const said = 'It is in the log of the server. `quayside status` shows how the installation does.';
+      refuse(languages, response, 500, said);
       // As in the API: a broken invariant ends the process once the client has its answer.
       if (thrown instanceof Error && thrown.name === 'InvariantBroken') {
         response.once('close', () => {

@@ -62,7 +62,7 @@ export type DashboardDeps = Readonly<{
 export type PoolShown = PoolLevel & Readonly<{ imported: boolean; source: string | null; isLow: boolean }>;
 
 /** Adding somebody who is informed about alarms: what needs the channels. */
-export type NewNotices = Readonly<{
+type NewNotices = Readonly<{
   /** Returns where messages of a kind go, as it is saved; or which field is wrong, and why. */
   read(
     kind: ChannelKind,

@@ -10,7 +10,7 @@ import { documentOf as pageOf } from '../web/document.ts';
 import { type Icon, icon } from '../web/icon.ts';
 import { SCRIPT_PATH, STYLE_PATH } from './assets.ts';
 import { SEARCHED_CHARS_MAX } from './search.ts';
-import type { Languages, TextKey, Words } from './texts.ts';
+import { type Languages, type TextKey, type Words, wordsFor } from './texts.ts';
 
 /** Renders a whole document of the dashboard. */
 export const documentOf = (words: Words, title: string, body: Html): string =>
@@ -28,7 +28,7 @@ export type MenuStore = Readonly<{ id: string; name: string }>;
 
 const modes: readonly Mode[] = ['live', 'test'];
 
-export type FrameOf = Readonly<{
+type FrameOf = Readonly<{
   words: Words;
   name: string;
   memberships: readonly Membership[];
@@ -155,9 +155,15 @@ export const languageSwitch = (languages: Languages, own: Words, more: Readonly<
 type Refused = 400 | 403 | 404 | 429 | 500 | 503;
 
 /** Answers with a page of one sentence, which says what to do next, and nothing about who is signed in. */
-export function refuse(words: Words, response: Response, status: Refused, message: string | Html): void {
+export function refuse(
+  languages: Languages,
+  response: Response,
+  status: Refused,
+  ...message: Parameters<Words['html']>
+): void {
+  const words = wordsFor(languages, response);
   const title = words.say(`refusal.title_${status}`);
-  const body = html`<main id="main" class="narrow"><h1>${title}</h1><p>${message}</p><p><a href="/">${words.say('Back to the dashboard')}</a></p></main>`;
+  const body = html`<main id="main" class="narrow"><h1>${title}</h1><p>${words.html(...message)}</p><p><a href="/">${words.say('Back to the dashboard')}</a></p></main>`;
   response
     .status(status)
     .type('html')

@@ -33,7 +33,7 @@ export type Visit<At> = Readonly<{
 export type FileReply = Readonly<{ file: string; type: string; parts: AsyncIterable<string> }>;
 
 /** A picture that a page shows. It can run nothing, also if somebody opens it directly. */
-export type ImageReply = Readonly<{ image: Uint8Array; type: string }>;
+type ImageReply = Readonly<{ image: Uint8Array; type: string }>;
 
 /**
  * A page (of status 200), a redirect with what the next page says, a file that is written part by part, a picture,

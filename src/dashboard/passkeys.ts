@@ -24,7 +24,7 @@ const TIME_BYTES = 8;
 const PROOF_BYTES = 16;
 
 /** A passkey whose signature was right. */
-export type UsedPasskey = Readonly<{ person: Person; factor: Extract<UsedFactor, { passkeyId: string }> }>;
+type UsedPasskey = Readonly<{ person: Person; factor: Extract<UsedFactor, { passkeyId: string }> }>;
 
 type SignIns = Database['signIns'];
 type Found = Readonly<{ passkey: Passkey; person: Person }>;

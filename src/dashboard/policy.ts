@@ -5,7 +5,7 @@ import type { RequestHandler } from 'express';
 import { isOwnName } from '../lib/own-name.ts';
 import { contentPolicy, securityHeaders } from '../web/policy.ts';
 import { refuse } from './frame.ts';
-import { type Languages, wordsFor } from './texts.ts';
+import type { Languages } from './texts.ts';
 
 /** Sets the headers. The payment page's `no-referrer` is not used: with it, Chrome posts forms with `Origin: null`. */
 export function protect(isHttps: boolean): readonly RequestHandler[] {
@@ -45,8 +45,7 @@ export const onlyOwnForms =
     const site = request.get('Sec-Fetch-Site');
     const isReading = request.method === 'GET' || request.method === 'HEAD';
     if (isReading && /^(iframe|frame|object|embed)$/.test(request.get('Sec-Fetch-Dest') ?? '')) {
-      const words = wordsFor(languages, response);
-      refuse(words, response, 403, words.say('This page cannot be shown inside another one.'));
+      refuse(languages, response, 403, 'This page cannot be shown inside another one.');
       return;
     }
     const isOwn = site === undefined ? request.get('Origin') === url : site === 'same-origin';
@@ -54,11 +53,6 @@ export const onlyOwnForms =
       next();
       return;
     }
-    const words = wordsFor(languages, response);
-    refuse(
-      words,
-      response,
-      403,
-      words.html('Forms are taken only from {url}. Open the dashboard at that address and try again.', { url }),
-    );
+    const said = 'Forms are taken only from {url}. Open the dashboard at that address and try again.';
+    refuse(languages, response, 403, said, { url });
   };

@@ -13,12 +13,12 @@ import { pathIn, type StoreAt } from './page.ts';
 export const SEARCHED_CHARS_MAX = 128;
 
 /** Returns how a transaction's hash may be stored; empty if the text is none. */
-export const transactionSpellings = (text: string): readonly string[] => [
+const transactionSpellings = (text: string): readonly string[] => [
   ...new Set(Object.values(chains).flatMap(({ transactionId }) => transactionId(text) ?? [])),
 ];
 
 /** Returns the searches that fit a text, the surest first; a session's id is one of its own. */
-export function readSearch(
+function readSearch(
   text: string,
   networks: readonly Pick<NetworkConfig, 'family'>[],
 ): readonly (SessionSearch | Readonly<{ kind: 'session'; id: string }>)[] {

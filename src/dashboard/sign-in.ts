@@ -44,6 +44,8 @@ export const CHANGE_PATH = '/sign-in?change=yes';
 const PURPOSE = 'sign in';
 const LINK_LIFE_MS = 30 * 60_000;
 
+export const FORM_OUT_OF_DATE = 'This form is out of date. Go back, reload the page and try again.' satisfies TextKey;
+
 type Form = Readonly<Record<string, string>>;
 type Refused = Readonly<{ status: number; fault: Html | string }>;
 const busy = 'Others are signing in right now. Try again in a few seconds.' satisfies TextKey;
@@ -84,8 +86,7 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
     if (visitor) {
       if (!isFormToken(visitor, form.form_token)) {
         setLanguage(response, visitor.person.language);
-        const words = wordsFor(languages, response);
-        refuse(words, response, 403, words.say('This form is out of date. Go back, reload the page and try again.'));
+        refuse(languages, response, 403, FORM_OUT_OF_DATE);
         return;
       }
       const { person, session } = visitor;
@@ -101,10 +102,9 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
 function serveLinks(app: Express, deps: SignInDeps): void {
   const { database, clock, languages } = deps;
   const gone = (response: Response): void => {
-    const words = wordsFor(languages, response);
     const said =
       'This link was used, is too old, or never existed. Whoever runs this installation makes another with `quayside user link NAME`.';
-    refuse(words, response, 404, words.html(said));
+    refuse(languages, response, 404, said);
   };
   const find = (request: Request): Promise<OpenLink | null> =>
     database.signIns.findLink(hashOf(String(request.params.token)), clock.nowMs());

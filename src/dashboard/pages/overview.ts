@@ -324,7 +324,7 @@ async function isWebhookProved({ database }: DashboardDeps, { storeId, mode }: S
 }
 
 /** Shows what the mode still misses; null once the store took its first live payment, or nothing is missing. */
-export async function setupList(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html | null> {
+async function setupList(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html | null> {
   if (await deps.database.reports.hasCredits({ storeId: visit.at.storeId, mode: 'live' })) return null;
   const steps = await stepsOf(deps, visit);
   const left = steps.filter(({ isDone }) => !isDone).length;
