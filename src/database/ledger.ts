@@ -156,7 +156,8 @@ const blockTransfers = (db: Db) =>
           eq(transfers.dust, sql`0`),
           eq(transfers.confirmed, sql`${sql.param(sql.placeholder('confirmed'), transfers.confirmed)}`),
         ),
-      ),
+      )
+      .orderBy(asc(transfers.id)),
   );
 
 // ── The audit ────────────────────────────────────────────────────────────────────────────────────────────────────────

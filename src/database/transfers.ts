@@ -58,14 +58,16 @@ function factSteps(db: Db, guard: RowGuard) {
   const setConfirmed = changeBy(db, transfers, ['confirmed'], 'blockId');
   const note = changeBy(db, transfers, ['phase', 'counted'], 'id');
   const isPhased = and(given(transfers, 'addressId', 'tx', 'network'), isNotNull(transfers.phase));
-  const earlier = atFirstUse(db.orm.select({ phase: transfers.phase }).from(transfers).where(isPhased).limit(1));
+  const phases = db.orm.select({ phase: transfers.phase }).from(transfers).where(isPhased);
+  const earlier = atFirstUse(phases.orderBy(asc(transfers.id)).limit(1));
   const shownOfBlock = atFirstUse(
     db.orm
       .select({ transfer: transfers, sessionId: addresses.sessionId, ...canonicalPlace })
       .from(transfers)
       .innerJoin(blocks, eq(blocks.id, transfers.blockId))
       .innerJoin(addresses, and(eq(addresses.id, transfers.addressId), eq(addresses.state, sql`'taken'`)))
-      .where(and(given(transfers, 'blockId'), isShown)),
+      .where(and(given(transfers, 'blockId'), isShown))
+      .orderBy(asc(transfers.id)),
   );
   const isBetween = and(gt(blocks.number, sql.placeholder('above')), lte(blocks.number, sql.placeholder('through')));
   const blocksBetween = atFirstUse(
@@ -73,7 +75,8 @@ function factSteps(db: Db, guard: RowGuard) {
       .selectDistinct({ id: blocks.id })
       .from(blocks)
       .innerJoin(transfers, and(eq(transfers.blockId, blocks.id), isShown))
-      .where(and(given(blocks, 'network'), eq(blocks.canonical, sql`1`), isBetween)),
+      .where(and(given(blocks, 'network'), eq(blocks.canonical, sql`1`), isBetween))
+      .orderBy(asc(blocks.id)),
   );
   return {
     insert: async (transfer: Fact) => {

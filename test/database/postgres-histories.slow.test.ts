@@ -32,6 +32,8 @@ const onServer = process.env.TEST_POSTGRES === undefined ? test.skip : test;
 const SECONDS = Number(process.env.CONCURRENT_S ?? 25);
 const PROCESSES = 3;
 const PAYOUTS = 40;
+/** On a slow machine it takes longer until so many sessions were paid. */
+const PAID_MIN = 10;
 const BLOCK_MS = 150;
 /** Often a commit breaks or a connection ends; rarely a process is killed, or nobody answers. */
 const BREAK_MS = 60;
@@ -196,6 +198,8 @@ onServer(`${SECONDS} s of ${PROCESSES} processes, breaks, kills, a crash and a s
   const url = proxy.address(DATABASE);
   const database = openAt(url);
   const children = new Set<ChildProcess>();
+  /** Those that have done something: a process that starts is left alone. */
+  const working = new Set<ChildProcess>();
   let failure: unknown = null;
   const truth = createTruth((message) => {
     for (const child of children) child.send(message);
@@ -203,8 +207,12 @@ onServer(`${SECONDS} s of ${PROCESSES} processes, breaks, kills, a crash and a s
   const begin = (): void => {
     const child = fork(program, [url], { execArgv: [...loaderOptions], serialization: 'advanced' });
     children.add(child);
-    child.on('exit', () => children.delete(child));
+    child.on('exit', () => {
+      children.delete(child);
+      working.delete(child);
+    });
     child.on('message', (message: FromClient) => {
+      working.add(child);
       try {
         truth.hear(message);
       } catch (error) {
@@ -220,6 +228,11 @@ onServer(`${SECONDS} s of ${PROCESSES} processes, breaks, kills, a crash and a s
   await setUp(database);
   const reader = startReader(database);
   for (let n = 0; n < PROCESSES; n++) begin();
+  while (working.size < PROCESSES && !failure) {
+    truth.mine('one');
+    truth.mine('two');
+    await rest(BLOCK_MS);
+  }
   const beganMs = Date.now();
   let [kills, cuts, lastKillMs, lastBlockMs, crashes] = [0, 0, beganMs, 0, 0];
 
@@ -249,7 +262,8 @@ onServer(`${SECONDS} s of ${PROCESSES} processes, breaks, kills, a crash and a s
   }
 
   try {
-    for (let nowMs = Date.now(); nowMs < beganMs + SECONDS * 1000 && !failure; nowMs = Date.now()) {
+    const isShort = (nowMs: number) => nowMs < beganMs + SECONDS * 1000 || truth.paid.size < PAID_MIN;
+    for (let nowMs = beganMs; isShort(nowMs) && !failure; nowMs = Date.now()) {
       if (nowMs > lastBlockMs + BLOCK_MS) {
         truth.mine('one');
         truth.mine('two');
@@ -258,9 +272,12 @@ onServer(`${SECONDS} s of ${PROCESSES} processes, breaks, kills, a crash and a s
       if (randomInt(2) === 0) await cut().catch(() => {});
       else if (proxy.next.length === 0) proxy.next.push(usualBreaks[randomInt(usualBreaks.length)] ?? 'after');
       if (nowMs > lastKillMs + KILL_MS) {
-        kills++;
         lastKillMs = nowMs;
-        [...children][randomInt(children.size)]?.kill('SIGKILL');
+        const victim = [...working][0];
+        if (!victim) continue;
+        kills++;
+        working.delete(victim);
+        victim.kill('SIGKILL');
         begin();
       }
       await crash((nowMs - beganMs) / (SECONDS * 1000));
@@ -287,7 +304,7 @@ onServer(`${SECONDS} s of ${PROCESSES} processes, breaks, kills, a crash and a s
       refusals: [...truth.refusals],
     };
     process.stderr.write(`${JSON.stringify(did)}\n`);
-    assert.ok(truth.paid.size > 5 && events >= truth.paid.size && cuts > 10 && proxy.broken() > 10, 'not idle');
+    assert.ok(events >= truth.paid.size && cuts > 5 && proxy.broken() > 5, 'not idle');
     assert.is(crashes, 2);
   } finally {
     for (const child of children) child.kill('SIGKILL');

@@ -30,11 +30,11 @@ export const secretKey = new Uint8Array(32).fill(7);
 export const connectTo = (file: string, busyTimeoutMs = 5000, outageWaitS = 600): Database =>
   openSqliteDatabase({ file, secretKey, busyTimeoutMs, bytesMax: null, outageWaitS });
 
-export function openTempDatabase(outageWaitS = 600): TempDatabase {
+/** @param server the folder of a server's socket; null for SQLite */
+export function openTempDatabase(outageWaitS = 600, server = process.env.TEST_POSTGRES ?? null): TempDatabase {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-store-'));
   const file = join(folder, 'quayside.db');
-  const server = process.env.TEST_POSTGRES;
-  const copied = server === undefined ? null : copyTemplate(server);
+  const copied = server === null ? null : copyTemplate(server);
   createDatabaseFile(file);
   const common = { file, url: copied?.url ?? null, secretKey, bytesMax: null, outageWaitS };
   const connect = (busyTimeoutMs = 5000, hooks: WriteHooks = {}) =>

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import type { BlockRef } from '../../../src/core/block.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
+import { rowsOf } from '../../support/rows-text.ts';
 import type { TempDatabase } from '../../support/temp-database.ts';
 import {
   addressOf,
@@ -20,6 +21,11 @@ import {
   T0_MS,
 } from './place.ts';
 
+/** Where there is a PostgreSQL server, each history is played on both engines. */
+const server = process.env.TEST_POSTGRES ?? null;
+/** `HISTORIES=20000 npm test -- --postgres database/histories` plays that many; a failure names the `SEED`. */
+const HISTORIES = Number(process.env.HISTORIES ?? 30);
+const { SEED } = process.env;
 const FLOOR_DEPTH = 4;
 const ADDRESSES = 5;
 
@@ -106,12 +112,40 @@ class Truth {
   }
 }
 
-test('after every step of a random history, sessions show exactly what the chains hold', async () => {
+/**
+ * Plays a history on an engine.
+ * @param server see `openTempDatabase`
+ * @returns the rows at the end
+ */
+async function play(acts: readonly Act[], server: string | null): Promise<readonly string[]> {
+  let rows: readonly string[] = [];
+  await inWorld(
+    async ({ database, place, one, two }) => {
+      await live(database, place, [one, two], acts, server === null);
+      rows = rowsOf(await place.rows());
+    },
+    undefined,
+    server,
+  )();
+  return rows;
+}
+
+test(`after every step of ${HISTORIES} histories, sessions show what the chains hold, on either engine`, async () => {
+  const history = fc.array(anAct, { minLength: 10, maxLength: 45 });
   await fc.assert(
-    fc.asyncProperty(fc.array(anAct, { minLength: 10, maxLength: 45 }), (acts) =>
-      inWorld(async ({ database, place, one, two }) => live(database, place, [one, two], acts))(),
-    ),
-    { numRuns: 30 },
+    fc.asyncProperty(history, async (acts) => {
+      const rows = await play(acts, null);
+      if (server === null) return;
+      const others = await play(acts, server);
+      const apart = [...rows.filter((row) => !others.includes(row)), ...others.filter((row) => !rows.includes(row))];
+      assert.ok(apart.length === 0 && others.length === rows.length, `the engines' rows differ:\n${apart.join('\n')}`);
+    }),
+    {
+      numRuns: HISTORIES,
+      endOnFailure: server !== null,
+      includeErrorInReport: true,
+      ...(SEED !== undefined && { seed: Number(SEED) }),
+    },
   );
 });
 
@@ -122,6 +156,7 @@ async function live(
   place: TempDatabase,
   feeds: readonly [Feed, Feed],
   acts: readonly Act[],
+  checksEachStep: boolean,
 ): Promise<void> {
   await first.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
   const truths: readonly [Truth, Truth] = [new Truth(feeds[0], 'one'), new Truth(feeds[1], 'two')];
@@ -171,6 +206,7 @@ async function live(
 
   for (const [at, step] of acts.entries()) {
     await act(step);
+    if (!checksEachStep && at < acts.length - 1) continue;
     for (const session of sessions) await check(database, session, truths, `step ${at}: ${JSON.stringify(step)}`);
   }
   if (database !== first) database.close();

@@ -259,10 +259,15 @@ export class Feed {
 
 export type World = Readonly<{ database: Database; place: TempDatabase; one: Feed; two: Feed }>;
 
-/** Runs a test in its own database: merchant `m1`, 40 addresses, both networks followed from their first block on. */
-export function inWorld(work: (world: World) => Promise<void>, more?: Partial<StoreSettings>) {
+/**
+ * Runs a test in its own database: merchant `m1`, 40 addresses, both networks followed from their first block on.
+ * Its transfers are numbered from one.
+ * @param server see `openTempDatabase`
+ */
+export function inWorld(work: (world: World) => Promise<void>, more?: Partial<StoreSettings>, server?: string | null) {
   return async (): Promise<void> => {
-    const place = openTempDatabase(OUTAGE_WAIT_S);
+    transfersMade = 0;
+    const place = openTempDatabase(OUTAGE_WAIT_S, server);
     try {
       const { database } = place;
       await database.stores.create(merchant('m1', more));

@@ -1,8 +1,8 @@
 /** A command that is aborted after its first try and run again leaves the rows of one that ran once. */
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
+import { rowsOf } from '../../support/rows-text.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 import {
   act,
@@ -91,22 +91,6 @@ function eachTwice(place: TempDatabase): Readonly<{ database: Database; aborted:
       ]),
     );
   return { database: twice(real) as Database, aborted: () => aborted, close: real.close };
-}
-
-/** Returns all rows as text, without what is random: the ends of ids that only name, and sealed secrets. */
-function rowsOf(file: string): string[] {
-  const client = new Sqlite(file, { readonly: true });
-  try {
-    const tables = client.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").pluck().all();
-    return (tables as string[])
-      .filter((name) => !['meta', 'sqlite_sequence'].includes(name))
-      .flatMap((name) => (client.prepare(`SELECT * FROM ${name}`).all() as object[]).map((row) => [name, row]))
-      .map((row) => JSON.stringify(row).replace(/\b(evt|held|dlv|we)_\w+/g, '$1_'))
-      .map((row) => row.replaceAll(/_secret":"[^"]*"/g, '_secret":""'))
-      .sort();
-  } finally {
-    client.close();
-  }
 }
 
 test('every command can run twice', async () => {
