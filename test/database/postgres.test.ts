@@ -5,9 +5,11 @@ import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
 import { openSqliteDatabase } from '../../src/database/database.ts';
 import { textsPrepared } from '../../src/database/engine/client.ts';
+import { fenced } from '../../src/database/engine/fenced.ts';
 import { openPostgres } from '../../src/database/engine/postgres.ts';
 import { preparePostgres, refuseUnfit } from '../../src/database/engine/postgres-server.ts';
 import { translator } from '../../src/database/engine/translate.ts';
+import { leaseCommands } from '../../src/database/leases.ts';
 import { breaks, fails } from '../conformance/database/place.ts';
 import { addressOf, copyTemplate } from '../support/postgres.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
@@ -115,6 +117,35 @@ test('an old server, a standby, and a clock that is apart are refused', () => {
       () => refuseUnfit({ ...fit, ...change }, 'shop on db', asked),
       (error: unknown) => error instanceof Fault && error.code === code && words.test(error.message),
     );
+});
+
+onServer('nobody takes a lease between the comparison of its fence and the commit', async () => {
+  const { url, remove } = copyTemplate(folder);
+  const [one, two] = [openPostgres(url, {}), openPostgres(url, {})];
+  const [holder, standby] = [leaseCommands(one), leaseCommands(two)];
+  const fence = (await holder.take({ name: 'chores', holder: 'a', isBack: true })) ?? 0;
+  await holder.letGo({ name: 'chores', fence });
+  const ended: string[] = [];
+  const slow = one.client.prepare('SELECT pg_sleep(0.5)::text');
+  const add = one.client.prepare('INSERT INTO counters (owner, last) VALUES (?, ?)');
+  let begin = () => {};
+  const began = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const writing = fenced(one, { name: 'chores', fence }, () => {})
+    .write(async () => {
+      begin();
+      await slow.get();
+      await add.run('a', 1);
+    })
+    .then(() => ended.push('write'));
+  await began;
+  const taking = standby.take({ name: 'chores', holder: 'b', isBack: true }).then(() => ended.push('take'));
+  await Promise.all([writing, taking]);
+  assert.equal(ended, ['write', 'take']);
+  one.close();
+  two.close();
+  remove();
 });
 
 onServer('a user without rights, and a second installation, are refused in a sentence', async () => {
