@@ -322,20 +322,11 @@ export type RotationOutcome =
 
 type Signed = Readonly<{ endpointId: string; storeId: string; mode: Mode }>;
 
-/** To be called within a transaction. */
-export type WebhookSecrets = Readonly<{
-  /** Seals a new secret, for the row of its owner. */
-  seal(owner: string, mode: Mode, secret: string): string;
-  /** Returns an endpoint's own secret, otherwise its store's for the mode. */
-  signing(signed: Signed): Promise<WebhookSecret>;
-  /** Replaces the secret of an endpoint, or of a store in one mode. */
-  save(secret: WebhookSecret): Promise<void>;
-}>;
-
 /** The name under which the secret is sealed. */
 export const webhookSecretName = (owner: string, mode: Mode): string => `${owner}, ${mode} webhook secret`;
 
-export function createWebhookSecrets({ orm }: Pick<Db, 'orm'>, vault: Vault): WebhookSecrets {
+/** Returns functions that are called within a transaction. */
+export function createWebhookSecrets({ orm }: Pick<Db, 'orm'>, vault: Vault) {
   const ofEndpoint = atFirstUse(orm.select({ secret: endpoints.secret }).from(endpoints).where(given(endpoints, 'id')));
   const { liveSecret: live, testSecret: test } = stores;
   const ofStore = atFirstUse(orm.select({ live, test }).from(stores).where(given(stores, 'id')));
@@ -347,15 +338,19 @@ export function createWebhookSecrets({ orm }: Pick<Db, 'orm'>, vault: Vault): We
   });
 
   return {
-    seal: (owner, mode, secret) => sealed({ owner, mode, secret, nextSecret: null, rotatedAtMs: null }),
-    async signing({ endpointId, storeId, mode }) {
+    /** Seals a new secret, for the row of its owner. */
+    seal: (owner: string, mode: Mode, secret: string): string =>
+      sealed({ owner, mode, secret, nextSecret: null, rotatedAtMs: null }),
+    /** Returns an endpoint's own secret, otherwise its store's for the mode. */
+    async signing({ endpointId, storeId, mode }: Signed): Promise<WebhookSecret> {
       const own = (await ofEndpoint.get({ id: endpointId }))?.secret;
       if (own) return opened(endpointId, mode, own);
       const store = await ofStore.get({ id: storeId });
       invariant(store, `store ${storeId} exists`);
       return opened(storeId, mode, store[mode]);
     },
-    async save(one) {
+    /** Replaces the secret of an endpoint, or of a store in one mode. */
+    async save(one: WebhookSecret): Promise<void> {
       const secret = sealed(one);
       if ((await orm.update(endpoints).set({ secret }).where(eq(endpoints.id, one.owner)).run()).changes > 0) return;
       const ofMode = one.mode === 'live' ? { liveSecret: secret } : { testSecret: secret };
@@ -363,6 +358,8 @@ export function createWebhookSecrets({ orm }: Pick<Db, 'orm'>, vault: Vault): We
     },
   };
 }
+
+export type WebhookSecrets = ReturnType<typeof createWebhookSecrets>;
 
 function secretCommands(db: Db, { secrets, recordAct }: Parts) {
   /** Returns the endpoint with this id, or the store with the mode. */

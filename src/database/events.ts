@@ -48,19 +48,11 @@ export type EventSession = Pick<SessionRow, 'id' | 'storeId' | 'mode' | 'terms'>
 
 type BodyOf = (eventId: string) => string;
 
-export type Outbox = Readonly<{
-  /**
-   * Saves an event and one delivery, due at once, for each endpoint that receives its type, on or off.
-   * @param body makes the exact text to send, given the event's id
-   */
-  post(session: EventSession, type: EventType, nowMs: number, body: BodyOf): Promise<void>;
-}>;
-
 /** Returns whether an endpoint receives events of a type. */
 const receives = ({ extendedEvents }: EventEndpoint, type: EventType): boolean =>
   !isExtended(type) || extendedEvents.includes(type);
 
-export function createOutbox(db: Db, refreshDue: RefreshDue): Outbox {
+export function createOutbox(db: Db, refreshDue: RefreshDue) {
   const insertEvent = db.client.prepare(
     `INSERT INTO events (id, store_id, mode, session_id, type, body, created_at_ms)
      VALUES (:id, :storeId, :mode, :sessionId, :type, :body, :nowMs) ON CONFLICT (id) DO NOTHING`,
@@ -87,7 +79,11 @@ export function createOutbox(db: Db, refreshDue: RefreshDue): Outbox {
   }
 
   return {
-    async post(session, type, nowMs, body) {
+    /**
+     * Saves an event and one delivery, due at once, for each endpoint that receives its type, on or off.
+     * @param body makes the exact text to send, given the event's id
+     */
+    async post(session: EventSession, type: EventType, nowMs: number, body: BodyOf): Promise<void> {
       const { id: sessionId, storeId, mode, terms } = session;
       const eventId = await save({ storeId, sessionId, mode, type }, nowMs, body);
       for (const endpoint of await endpointsOf({ storeId, mode, webhookUrl: terms.webhookUrl, nowMs })) {
@@ -102,6 +98,8 @@ export function createOutbox(db: Db, refreshDue: RefreshDue): Outbox {
     },
   };
 }
+
+export type Outbox = ReturnType<typeof createOutbox>;
 
 export function eventQueries(db: Db) {
   const list = (which: '' | 'AND type = :type', direction: 'ASC' | 'DESC') =>

@@ -42,27 +42,10 @@ import {
   transfers,
 } from './tables.ts';
 
-/** To be called within a transaction. */
-export type Ledger = Readonly<{
-  /** Saves an entry; null saves nothing. The same entry twice breaks a constraint, and with it the transaction. */
-  post(entry: Entry | null, atMs: number): Promise<void>;
-  /** Books that a sweep is in transit, or no longer is. */
-  transit(intent: Intent, isUnderway: boolean, atMs: number): Promise<void>;
-  /** Books what left the wallets without a payout, with an operator's reason; `isBack`: a payout explains it by now. */
-  adjust(
-    network: NetworkKey,
-    moved: readonly Unexplained[],
-    reason: string,
-    atMs: number,
-    isBack?: boolean,
-  ): Promise<void>;
-  /** Books a block's transfers that are to be confirmed, or reverses those that were; all of them without `txs`. */
-  confirmed(blockId: number, isTaken: boolean, atMs: number, txs?: readonly string[]): Promise<void>;
-}>;
-
 const storeOf = (session: SessionRow | null) => ({ storeId: session?.storeId ?? null, mode: session?.mode ?? null });
 
-export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
+/** Returns functions that are called within a transaction. */
+export function createLedger(db: Db, findSession: FindSessionRow) {
   const insertEntry = preparedInsert(db, ledgerEntries);
   const insertPosting = preparedInsert(db, ledgerPostings);
   const lastOccurrence = atFirstUse(
@@ -102,19 +85,29 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
   }
 
   return {
-    post: (entry, atMs) => post(entry, atMs),
-    async adjust(network, moved, reason, atMs, isBack) {
+    /** Saves an entry; null saves nothing. The same entry twice breaks a constraint, and with it the transaction. */
+    post: (entry: Entry | null, atMs: number): Promise<void> => post(entry, atMs),
+    /** Books what left the wallets without a payout, with an operator's reason; `isBack`: a payout explains it by now. */
+    async adjust(
+      network: NetworkKey,
+      moved: readonly Unexplained[],
+      reason: string,
+      atMs: number,
+      isBack?: boolean,
+    ): Promise<void> {
       const occurrence = await occurrenceOf(network, 'adjustment');
       await post(adjustmentEntry(network, moved, occurrence, isBack), atMs, null, reason);
     },
-    async transit(intent, isUnderway, atMs) {
+    /** Books that a sweep is in transit, or no longer is. */
+    async transit(intent: Intent, isUnderway: boolean, atMs: number): Promise<void> {
       const sent = await occurrenceOf(intent.id, 'sweep_sent');
       const returned = await occurrenceOf(intent.id, 'sweep_returned');
       if (intent.kind !== 'sweep' || isUnderway === sent > returned) return;
       const milestone = isUnderway ? 'sent' : 'returned';
       await post(payoutEntry(intent, null, milestone, isUnderway ? sent : returned), atMs);
     },
-    async confirmed(blockId, isTaken, atMs, txs) {
+    /** Books a block's transfers that are to be confirmed, or reverses those that were; all of them without `txs`. */
+    async confirmed(blockId: number, isTaken: boolean, atMs: number, txs?: readonly string[]): Promise<void> {
       const only = txs && new Set(txs);
       for (const row of await ofBlock.all({ blockId, confirmed: !isTaken })) {
         const { tx, sessionId, phase, blockNumber: _, blockTimeS: __, ...transfer } = row;
@@ -131,6 +124,8 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
     },
   };
 }
+
+export type Ledger = ReturnType<typeof createLedger>;
 
 /** Transfers of a block that are, or are not, confirmed. */
 const blockTransfers = (db: Db) =>

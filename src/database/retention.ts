@@ -18,18 +18,6 @@ export type RetentionKind = (typeof retentionKinds)[number];
 /** `beforeMs`: only what ended or was sent before this time. */
 export type RetentionTimes = Readonly<{ beforeMs: number; nowMs: number }>;
 
-/** Opens the commands that remove old data, on a connection of their own. */
-export type RetentionDatabase = Readonly<{
-  /**
-   * Walks through what is due of one kind, in short transactions: one for each step of the iteration.
-   * @returns how many rows each of them changed
-   */
-  retain(kind: RetentionKind, times: RetentionTimes): AsyncIterable<number>;
-  /** Keeps the time of the run for `stats`. */
-  rememberRun(atMs: number): Promise<void>;
-  close(): void;
-}>;
-
 /** `done`: the rows that it changed. */
 type Walk = () => Promise<Readonly<{ done: number; isEnd: boolean }>>;
 
@@ -112,15 +100,20 @@ function agingAttempts({ client }: Db, meta: Meta, { beforeMs }: RetentionTimes)
 }
 
 /**
- * Opens a file that `migrate` has brought to the current schema. Deleted content is overwritten with zeros.
+ * Opens the commands that remove old data, on a connection of their own to a file that `migrate` has brought to the
+ * current schema. Deleted content is overwritten with zeros.
  * @throws Fault: see `openSqliteDatabase`
  */
-export function openRetentionDatabase(options: OpenOptions): RetentionDatabase {
+export function openRetentionDatabase(options: OpenOptions) {
   const db = openEngine({ ...options, overwritesDeleted: true }, async () => {});
   try {
     const meta = createMeta(db);
     return {
-      async *retain(kind, times) {
+      /**
+       * Walks through what is due of one kind, in short transactions: one for each step of the iteration.
+       * @returns how many rows each of them changed
+       */
+      async *retain(kind: RetentionKind, times: RetentionTimes): AsyncIterable<number> {
         const walk = walks[kind](db, meta, times);
         for (let isEnd = false; !isEnd; ) {
           const slice = await db.write(walk);
@@ -128,7 +121,8 @@ export function openRetentionDatabase(options: OpenOptions): RetentionDatabase {
           yield slice.done;
         }
       },
-      async rememberRun(atMs) {
+      /** Keeps the time of the run for `stats`. */
+      async rememberRun(atMs: number): Promise<void> {
         await db.write(() => meta.write(LAST_RUN, String(atMs)));
       },
       close: db.close,
@@ -138,3 +132,5 @@ export function openRetentionDatabase(options: OpenOptions): RetentionDatabase {
     throw error;
   }
 }
+
+export type RetentionDatabase = ReturnType<typeof openRetentionDatabase>;

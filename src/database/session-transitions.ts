@@ -49,6 +49,22 @@ type Parts = Readonly<{
   held: HeldRecords;
 }>;
 
+type PaymentOf = Pick<Parameters<typeof paymentEventBody>[0], 'type' | 'status' | 'sum'>;
+
+/** Saves an event about a session's money, with what it delivers. */
+const postPayment = (outbox: Outbox, row: SessionRow, payment: PaymentOf, nowMs: number): Promise<void> =>
+  outbox.post(row, payment.type, nowMs, (id) =>
+    paymentEventBody({
+      id,
+      ...payment,
+      createdAtS: toSeconds(nowMs),
+      mode: row.mode,
+      sessionId: row.id,
+      orderId: row.orderId,
+      exchangeRate: row.terms.conversion?.rate ?? null,
+    }),
+  );
+
 /** Events that say what was due where nothing was received. */
 const endsUnpaid: readonly PaymentEventType[] = ['payment.expired', 'payment.cancelled'];
 
@@ -89,24 +105,10 @@ export function createSessionTransitions(
     if (stateColumnNames.every((name) => row[name] === state[name])) return;
     await update({ id: row.id, ...state });
     for (const type of changes({ life: lifeOf(row), standing: standingOf(row) }, after)) {
-      const sum = received(terms, after.life, counting, type);
-      await outbox.post(row, type, nowMs, (id) =>
-        paymentEventBody({
-          id,
-          type,
-          createdAtS: toSeconds(nowMs),
-          mode: row.mode,
-          sessionId: row.id,
-          orderId: row.orderId,
-          status: after.life.status,
-          sum: sum
-            ? { amountMinor: parToMinorFloor(sum.valuePar), currency: sum.currency }
-            : endsUnpaid.includes(type)
-              ? dueOf(row)
-              : null,
-          exchangeRate: row.terms.conversion?.rate ?? null,
-        }),
-      );
+      const got = received(terms, after.life, counting, type);
+      const sum = got ? { amountMinor: parToMinorFloor(got.valuePar), currency: got.currency } : null;
+      const due = sum === null && endsUnpaid.includes(type) ? dueOf(row) : sum;
+      await postPayment(outbox, row, { type, status: after.life.status, sum: due }, nowMs);
       if (type !== 'payment.reversed') continue;
       await raiseAlarm({
         atMs: nowMs,
@@ -230,7 +232,8 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
   ): Promise<void> {
     const [par, atMs] = [openPar(held), held.openedAtMs];
     const type = heldEvents[held.kind];
-    if (type) await postEvent(row, life, type, { amountMinor: parToMinorFloor(par), currency: held.currency }, atMs);
+    const sum = { amountMinor: parToMinorFloor(par), currency: held.currency };
+    if (type) await postPayment(outbox, row, { type, status: life.status, sum }, atMs);
     if (!hasAlarm) return;
     await raiseAlarm({
       key: keyOf(held.id),
@@ -243,27 +246,6 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
       network: cause,
       sessionId: row.id,
     });
-  }
-
-  async function postEvent(
-    row: SessionRow,
-    { status }: Life,
-    type: PaymentEventType,
-    received: Readonly<{ amountMinor: bigint; currency: Currency }>,
-    nowMs: number,
-  ): Promise<void> {
-    const { id: sessionId, mode, orderId, terms } = row;
-    const common = {
-      type,
-      createdAtS: toSeconds(nowMs),
-      mode,
-      sessionId,
-      orderId,
-      status,
-      sum: received,
-      exchangeRate: terms.conversion?.rate ?? null,
-    };
-    await outbox.post(row, type, nowMs, (id) => paymentEventBody({ id, ...common }));
   }
 
   return {
