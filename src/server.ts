@@ -205,7 +205,7 @@ async function listenForPeople(config: Config, database: Database, rates: Rates)
       log,
       languages,
       passwords,
-      passkeys: createPasskeys(url, clock, database.signIns),
+      passkeys: createPasskeys(url, clock, database.people),
       issue: { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
       checkDestination,
       checkWebhookUrl: guard.check,

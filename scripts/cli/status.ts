@@ -197,7 +197,7 @@ async function carePart({ config, database }: Installation): Promise<Part> {
     const { comparedAtMs = null, ...found } = compared.get(key) ?? {};
     return { ...found, network: key, compared_at: momentOrNull(comparedAtMs) };
   });
-  const informed = (await database.notices.listTargets()).filter(isInformed);
+  const informed = (await database.alarms.listTargets()).filter(isInformed);
   const { newest, proved, failure } = readBackupReport(config.dataDir);
   const standby = config.backup.standby === null ? null : readStandbyReport(config.dataDir);
   const made = newest && { file: newest.file, made_at: moment(newest.made_at_ms), sent_at: moment(newest.sent_at_ms) };

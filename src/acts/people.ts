@@ -93,7 +93,7 @@ export const linkPerson = defineAct({
     if (isNew && !(await database.people.add({ id, name, membership: first, createdAtMs: nowMs }, act))) return taken;
     for (const membership of isNew ? others : memberships) await database.people.setMembership(id, membership, act);
     const token = newToken();
-    await database.signIns.addLink(id, { hash: hashOf(token), salt: newToken(), expiresAtMs }, act);
+    await database.people.addLink(id, { hash: hashOf(token), salt: newToken(), expiresAtMs }, act);
     const link = `${dashboardUrl}/link/${token}`;
     return {
       made: say('The link for {name}', { name }),

@@ -26,7 +26,7 @@ const PROOF_BYTES = 16;
 /** A passkey whose signature was right. */
 type UsedPasskey = Readonly<{ person: Person; factor: Extract<UsedFactor, { passkeyId: string }> }>;
 
-type SignIns = Database['signIns'];
+type SignIns = Database['people'];
 type Found = Readonly<{ passkey: Passkey; person: Person }>;
 
 export type Passkeys = Readonly<{

@@ -90,7 +90,7 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
         return;
       }
       const { person, session } = visitor;
-      await database.signIns.endWebSessions(person.id, { only: session.hash }, actOf(person, 'sign out', clock));
+      await database.people.endWebSessions(person.id, { only: session.hash }, actOf(person, 'sign out', clock));
     }
     sessions.forget(response);
     response.redirect(303, '/sign-in');
@@ -107,7 +107,7 @@ function serveLinks(app: Express, deps: SignInDeps): void {
     refuse(languages, response, 404, said);
   };
   const find = (request: Request): Promise<OpenLink | null> =>
-    database.signIns.findLink(hashOf(String(request.params.token)), clock.nowMs());
+    database.people.findLink(hashOf(String(request.params.token)), clock.nowMs());
 
   app.get('/link/:token', async (request, response) => {
     const link = await find(request);
@@ -149,12 +149,12 @@ async function signIn(deps: SignInDeps, response: Response, form: Form): Promise
   const { database, passwords, passkeys, clock } = deps;
   const { name = '', password = '', code = '', passkey = '' } = form;
   if (passkey !== '') {
-    const used = await passkeys.used(passkey, PURPOSE, (id) => database.signIns.findPasskey(id));
+    const used = await passkeys.used(passkey, PURPOSE, (id) => database.people.findPasskey(id));
     const to = used && (await begin(deps, response, used.person, { factor: used.factor, password: null }));
     return to ?? wrongPasskey;
   }
   const nowMs = clock.nowMs();
-  const secrets = await database.signIns.attempt(name.trim(), nowMs);
+  const secrets = await database.people.attempt(name.trim(), nowMs);
   const isRight = await passwords.isRight(password, secrets?.password ?? null);
   if (isRight === null) return { status: 503, why: busy };
   if (!secrets || !isRight) return wrong;
@@ -184,11 +184,11 @@ async function begin(
     const link = { hash: hashOf(token), ...life, personId: person.id, address };
     const act = actOf(person, isRecovery ? 'use a recovery code' : 'make an own link', clock);
     const language = chosenLanguage(languages, response);
-    const isMade = await database.signIns.complete(link, proved, act);
+    const isMade = await database.people.complete(link, proved, act);
     return isMade ? { to: `/link/${token}${language === null ? '' : `?lang=${language}`}` } : null;
   }
   const { session, give } = sessions.prepare(request, person.id);
-  if (!(await database.signIns.complete(session, proved, actOf(person, 'sign in', clock)))) return null;
+  if (!(await database.people.complete(session, proved, actOf(person, 'sign in', clock)))) return null;
   await keepLanguage(deps, response, person);
   give(response);
   return { to: ownPath(queryOf(request).get('to')) ?? '/' };
@@ -295,7 +295,7 @@ async function claim(
   const { session, give } = sessions.prepare(request, person.id);
   const factor = codes && app && { ...app, recoveryHashes: codes.map(recoveryHash) };
   const claimed = { hash: hashOf(token), secrets: { password: stored, factor }, session };
-  const isClaimed = await database.signIns.claimLink(claimed, actOf(person, 'use a one-time link', clock));
+  const isClaimed = await database.people.claimLink(claimed, actOf(person, 'use a one-time link', clock));
   return isClaimed ? { codes, give } : null;
 }
 

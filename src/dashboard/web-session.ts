@@ -67,7 +67,7 @@ export function createWebSessions(
     async visitorOf(request, isUse = true) {
       const token = tokenOf(request);
       if (token === null) return null;
-      const found = await database.signIns.findWebSession(hashOf(token), clock.nowMs(), sessionLimits, isUse);
+      const found = await database.people.findWebSession(hashOf(token), clock.nowMs(), sessionLimits, isUse);
       const isMissing = !found?.person.hasFactor && isFactorRequired(config.networks);
       return found && !isMissing ? { ...found, formToken: found.session.formToken } : null;
     },

@@ -397,7 +397,7 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct) {
       });
     },
     /** Records what became of a message to a target. */
-    async settle(targetId: string, outcome: NoticeOutcome, nowMs: number): Promise<void> {
+    async settleNotice(targetId: string, outcome: NoticeOutcome, nowMs: number): Promise<void> {
       await db.write(async () => {
         const row = await rowOf(targetId);
         // It was removed meanwhile.

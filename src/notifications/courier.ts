@@ -60,7 +60,7 @@ export function createCourier({ database, ways, clock, log, sender, signal }: Co
 
   /** @returns null if the target was removed meanwhile */
   async function sendTo(target: NoticeTarget, id: string, text: NoticeText): Promise<Delivered | null> {
-    const address = await database.notices.addressOf(target.id);
+    const address = await database.alarms.addressOf(target.id);
     if (address === null) return null;
     const stamp = { id, atS: toSeconds(clock.nowMs()), nonce: randomUUID() };
     const answer = await Promise.race([deliver(ways, target.kind, address, { ...text, ...stamp }), stopped]);
@@ -76,7 +76,7 @@ export function createCourier({ database, ways, clock, log, sender, signal }: Co
     const error = `${status ?? 'no answer'}: ${text}`;
     const retryMs = target.kind === 'dead-man' ? MESSAGE_GAP_MS : noticeRetryMs(target.tries + 1);
     const waitMs = Math.max(retryMs, retryAfterMs ?? 0);
-    await database.notices.settle(target.id, { kind: 'failed', error, waitMs }, nowMs);
+    await database.alarms.settleNotice(target.id, { kind: 'failed', error, waitMs }, nowMs);
     if (target.failingSinceMs === null || nowMs - target.failingSinceMs < DAY_MS) return;
     const message =
       `Notices to ${target.name} (${target.id}) have not arrived for a day: ${error}. ` +
@@ -90,18 +90,18 @@ export function createCourier({ database, ways, clock, log, sender, signal }: Co
   }
 
   async function sendDue(target: NoticeTarget): Promise<void> {
-    const { alarms, throughId } = await database.notices.watchedAlarms(target, NEW_ALARMS_MAX);
+    const { alarms, throughId } = await database.alarms.watchedAlarms(target, NEW_ALARMS_MAX);
     const told = dueNotices(alarms, { least: target.severity, ownKey: ownKey(target) }, clock.nowMs());
     if (told.length === 0) {
       if (throughId === target.throughAlarmId) return;
-      await database.notices.settle(target.id, { kind: 'read', throughId }, clock.nowMs());
+      await database.alarms.settleNotice(target.id, { kind: 'read', throughId }, clock.nowMs());
       return;
     }
     const answer = await sendTo(target, noticeId(target.id, told), noticeText(told, sender, isOwnServer[target.kind]));
     if (answer === null) return;
     if (!answer.ok) return settleFailure(target, answer);
     const outcome = { kind: 'sent', told, throughId, waitMs: MESSAGE_GAP_MS } as const;
-    await database.notices.settle(target.id, outcome, clock.nowMs());
+    await database.alarms.settleNotice(target.id, outcome, clock.nowMs());
     await endFailure(target);
   }
 
@@ -114,13 +114,13 @@ export function createCourier({ database, ways, clock, log, sender, signal }: Co
     if (!answer.ok) return settleFailure(target, answer);
     const { throughAlarmId: throughId } = target;
     const outcome = { kind: 'sent', told: [], throughId, waitMs: MESSAGE_GAP_MS } as const;
-    await database.notices.settle(target.id, outcome, clock.nowMs());
+    await database.alarms.settleNotice(target.id, outcome, clock.nowMs());
     await endFailure(target);
   }
 
   return {
     async look() {
-      const targets = await database.notices.listTargets();
+      const targets = await database.alarms.listTargets();
       const due = targets.filter((one) => one.provedAtMs !== null && !isWaiting(one, clock.nowMs()));
       await Promise.all(due.map((target) => (target.kind === 'dead-man' ? call(target) : sendDue(target))));
     },

@@ -120,14 +120,14 @@ async function addPersonAndTarget(database: Database, act: ReturnType<typeof ope
   const { atMs } = act;
   const membership = { role: 'operator', storeId: null } as const;
   await database.people.add({ id: 'usr_1', name: 'Ada', membership, createdAtMs: atMs }, act);
-  await database.signIns.addLink('usr_1', { hash: 'link', salt: 'salt', expiresAtMs: atMs + 60_000 }, act);
+  await database.people.addLink('usr_1', { hash: 'link', salt: 'salt', expiresAtMs: atMs + 60_000 }, act);
   const session = {
     ...{ hash: 's', personId: 'usr_1', device: 'd', address: '127.0.0.1' },
     ...{ startedAtMs: atMs, seenAtMs: atMs, sudoUntilMs: 0, formToken: 'f' },
   };
   const secrets = { password: 'p', factor: { totpSecret: 'TOTPSECRET', totpStep: 0, recoveryHashes: [] } };
-  assert.ok(await database.signIns.claimLink({ hash: 'link', secrets, session }, act));
-  await database.notices.addTarget(
+  assert.ok(await database.people.claimLink({ hash: 'link', secrets, session }, act));
+  await database.alarms.addTarget(
     {
       ...{ id: 'nt_1', kind: 'slack', name: 'on call', severity: 'page', code: '918273', createdAtMs: atMs },
       address: JSON.stringify({ url: 'https://hooks.example/hidden' }),
@@ -156,8 +156,8 @@ export async function checkAll(api: ApiServer, contents: Contents): Promise<void
   assert.equal({ secret, nextSecret }, secrets, 'webhook secrets');
   // Each attempt counts, and delays the next one.
   signInAtMs += 24 * 3_600_000;
-  assert.is((await database.signIns.attempt('Ada', signInAtMs))?.totpSecret, 'TOTPSECRET');
-  assert.is(await database.notices.addressOf('nt_1'), '{"url":"https://hooks.example/hidden"}');
+  assert.is((await database.people.attempt('Ada', signInAtMs))?.totpSecret, 'TOTPSECRET');
+  assert.is(await database.alarms.addressOf('nt_1'), '{"url":"https://hooks.example/hidden"}');
   assert.equal(
     (await database.wallets.listOwn(paying)).map(({ key }) => key),
     [named],

@@ -102,8 +102,8 @@ async function createOperated({ api }: Dashboard) {
   const act = { atMs: nowMs, operator: 'Mary', command: 'notify add', reason: null };
   const address = JSON.stringify({ url: 'http://127.0.0.1:1/' });
   const target = { id: 'nt_1', kind: 'slack', name: 'team', address, code: '918273', severity: 'page' } as const;
-  await api.database().notices.addTarget({ ...target, createdAtMs: nowMs }, act);
-  await api.database().notices.proveTarget('nt_1', '918273', act);
+  await api.database().alarms.addTarget({ ...target, createdAtMs: nowMs }, act);
+  await api.database().alarms.proveTarget('nt_1', '918273', act);
   return { payout: intent.id, target: 'nt_1' };
 }
 

@@ -111,7 +111,7 @@ test('who is informed is added with the second factor, proved by the code that a
   await withDashboard(
     async (dashboard) => {
       const { api } = dashboard;
-      const { notices, audit } = api.database();
+      const { alarms: notices, audit } = api.database();
       const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
       const ask = (fields: Record<string, string>) => mary.submit(PATH, NOTICES, { name: 'on call', ...fields });
       const add = async (fields: Record<string, string>) => confirm(mary, NOTICES, await ask(fields));

@@ -124,7 +124,7 @@ const sessionOf = async ({ api }: Dashboard, { cookie }: Visitor) => {
   const { sessionLimits } = await import('../../src/dashboard/web-session.ts');
   const { hashOf } = await import('../../src/lib/id.ts');
   const hash = hashOf(cookie().split('=')[1] ?? '');
-  const found = await api.database().signIns.findWebSession(hash, api.clock.nowMs(), sessionLimits);
+  const found = await api.database().people.findWebSession(hash, api.clock.nowMs(), sessionLimits);
   return found?.session ?? { sudoUntilMs: -1 };
 };
 

@@ -134,9 +134,9 @@ test('an operator sees what keeps alarms from being noticed, and how to see paym
 
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
     const target = { id: 'nt_1', kind: 'slack', name: 'team', address: '{}', code: '918273' } as const;
-    await api.database().notices.addTarget({ ...target, severity: 'page', createdAtMs: act.atMs }, act);
+    await api.database().alarms.addTarget({ ...target, severity: 'page', createdAtMs: act.atMs }, act);
     assert.match(await page(), 'nobody is informed about alarms', 'it has to be proved');
-    await api.database().notices.proveTarget('nt_1', '918273', act);
+    await api.database().alarms.proveTarget('nt_1', '918273', act);
     await api.database().people.setMembership(operator.id, { role: 'staff', storeId: api.merchantId }, act);
     const after = await page();
     assert.not.match(after, 'nobody is informed about alarms');

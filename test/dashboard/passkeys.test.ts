@@ -40,7 +40,7 @@ async function withPasskey(dashboard: Dashboard, name = 'Ada', counter = 1) {
   const person = await dashboard.person(name, operator);
   const passkey = createAuthenticator(dashboard.url, counter);
   assert.is((await add(person, passkey)).status, 303);
-  assert.is((await dashboard.api.database().signIns.listPasskeys(person.id)).length, 1);
+  assert.is((await dashboard.api.database().people.listPasskeys(person.id)).length, 1);
   return { person, passkey };
 }
 
@@ -157,7 +157,7 @@ test('the token of before a proof lets nobody do more', () =>
     const ada = await dashboard.person('Ada', operator);
     dashboard.api.clock.advance(11 * 60_000);
     const { database } = dashboard.api;
-    const [session] = await database().signIns.listWebSessions(ada.id, dashboard.api.clock.nowMs(), {
+    const [session] = await database().people.listWebSessions(ada.id, dashboard.api.clock.nowMs(), {
       idleMs: 1e9,
       lifeMs: 1e9,
     });
@@ -168,10 +168,10 @@ test('the token of before a proof lets nobody do more', () =>
     const renewed = { hash: 'new', previousUntilMs: nowMs + 10_000, sudoUntilMs: nowMs + 600_000 };
     const limits = { idleMs: 1e9, lifeMs: 1e9 };
     const own = { hash, personId: ada.id };
-    assert.is(await database().signIns.confirmWebSession(own, factor, renewed, act), true);
-    assert.is((await database().signIns.findWebSession('new', nowMs, limits))?.session.sudoUntilMs, nowMs + 600_000);
-    assert.is((await database().signIns.findWebSession(hash, nowMs, limits))?.session.sudoUntilMs, 0);
-    assert.is(await database().signIns.findWebSession(hash, nowMs + 10_000, limits), null);
+    assert.is(await database().people.confirmWebSession(own, factor, renewed, act), true);
+    assert.is((await database().people.findWebSession('new', nowMs, limits))?.session.sudoUntilMs, nowMs + 600_000);
+    assert.is((await database().people.findWebSession(hash, nowMs, limits))?.session.sudoUntilMs, 0);
+    assert.is(await database().people.findWebSession(hash, nowMs + 10_000, limits), null);
   }));
 
 test('ten passkeys are the most, nobody adds another’s, and a reset removes all', () =>
@@ -179,19 +179,19 @@ test('ten passkeys are the most, nobody adds another’s, and a reset removes al
     const { person, passkey } = await withPasskey(dashboard);
     for (let more = 1; more < 11; more++) await add(person, createAuthenticator(dashboard.url));
     const { database, clock } = dashboard.api;
-    assert.is((await database().signIns.listPasskeys(person.id)).length, 10);
+    assert.is((await database().people.listPasskeys(person.id)).length, 10);
     const grace = await dashboard.person('Grace', operator);
     await add(grace, passkey);
-    assert.equal(await database().signIns.listPasskeys(grace.id), []);
+    assert.equal(await database().people.listPasskeys(grace.id), []);
     const act = { atMs: clock.nowMs(), operator: 'root', command: 'user reset', reason: null };
     const { token } = await dashboard.invite('Unused', operator);
     const link = { hash: hashOf(`${token}x`), salt: 'salt', expiresAtMs: clock.nowMs() + 1e6 };
-    await database().signIns.addLink(person.id, link, act);
+    await database().people.addLink(person.id, link, act);
     const claimed = await dashboard
       .visitor()
       .post(`/link/${token}x`, { password: PASSWORD, code: dashboard.code(`${token}x`) });
     assert.is(claimed.status, 200);
-    assert.equal(await database().signIns.listPasskeys(person.id), []);
+    assert.equal(await database().people.listPasskeys(person.id), []);
     assert.is((await signInWith(dashboard, passkey)).status, 403);
   }));
 
@@ -202,7 +202,7 @@ test('a new passkey must be made here, now, for this session, by a verified user
     const refused = async (bent: Parameters<Authenticator['create']>[1], from: Visitor = ada) => {
       const passkey = createAuthenticator(dashboard.url);
       await add(ada, passkey, passkey.create(await asked(from, '/account'), bent));
-      assert.equal(await dashboard.api.database().signIns.listPasskeys(ada.id), []);
+      assert.equal(await dashboard.api.database().people.listPasskeys(ada.id), []);
     };
     await refused({ origin: 'http://localhost:1' });
     await refused({ rpId: 'evil.example' });

@@ -67,7 +67,7 @@ test('a link ends after an hour, with a newer one, and with the account', () =>
       expiresAtMs: api.clock.nowMs() + 3_600_000,
     };
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'user reset', reason: null };
-    await api.database().signIns.addLink(id, newer, act);
+    await api.database().people.addLink(id, newer, act);
     assert.is((await dashboard.visitor().get(`/link/${token}`)).status, 404, 'replaced');
     const second = await dashboard.invite('Grace', operator);
     api.clock.advance(3_600 * 1000);
@@ -115,7 +115,7 @@ test('wrong attempts make the account wait, and attempts at once do not outrun t
     for (let attempt = 0; attempt < 5; attempt++) await signIn(dashboard, 'Ada', 'wrong', '000000');
     clock.advance(30 * 1000);
     const begun = await Promise.all(
-      Array.from({ length: 10 }, () => dashboard.api.database().signIns.attempt('Ada', clock.nowMs())),
+      Array.from({ length: 10 }, () => dashboard.api.database().people.attempt('Ada', clock.nowMs())),
     );
     assert.is(begun.filter((secrets) => secrets !== null).length, 1, 'one attempt, then a wait');
     assert.is((await signIn(dashboard, 'Ada', PASSWORD, dashboard.code(token))).status, 403, 'right, but it waits');
@@ -187,7 +187,7 @@ test('a session ends after thirty minutes without use, after eight hours, by han
     const joan = await dashboard.person('Joan', operator);
     const act = { atMs: clock.nowMs(), operator: 'root', command: 'user reset', reason: null };
     const link = { hash: 'x'.repeat(64), salt: 'salt', expiresAtMs: clock.nowMs() + 1000 };
-    await dashboard.api.database().signIns.addLink(joan.id, link, act);
+    await dashboard.api.database().people.addLink(joan.id, link, act);
     assert.is((await joan.get('/operator')).status, 303, 'reset');
   }));
 
@@ -365,7 +365,7 @@ test('with simulated networks only a password is enough; from the first that is 
         assert.match((await ada.get(path)).headers.get('location') ?? '', /^\/sign-in/, path);
       }
       assert.is((await ada.get('/sign-in')).status, 200);
-      const before = await api.database().signIns.attempt('Ada', api.clock.nowMs());
+      const before = await api.database().people.attempt('Ada', api.clock.nowMs());
       const link = (await signIn(dashboard, 'Ada', PASSWORD, '')).headers.get('location') ?? '';
       assert.not.match((await dashboard.visitor().get(link)).text, 'Set it up later');
       const late = await dashboard.visitor().post(link, { password: PASSWORD, later: 'yes' });
@@ -377,11 +377,7 @@ test('with simulated networks only a password is enough; from the first that is 
       const times = { startedAtMs: api.clock.nowMs(), seenAtMs: api.clock.nowMs() };
       const act = { atMs: api.clock.nowMs(), operator: 'Ada (dashboard)', command: 'sign in', reason: null };
       const proved = { factor: null, password: before?.password ?? '' };
-      assert.is(
-        await api.database().signIns.complete({ ...session, ...times }, proved, act),
-        false,
-        'a sign-in before',
-      );
+      assert.is(await api.database().people.complete({ ...session, ...times }, proved, act), false, 'a sign-in before');
     },
     { networks },
   );

@@ -63,7 +63,7 @@ const metrics = async (): Promise<string> => (await fetch(`${(await status()).se
 const readyz = async (): Promise<Json> => (await fetch(`${quayside.baseUrl}/readyz`)).json();
 
 test('blocks that cannot be read: the lag is that of the node’s head, and an alarm says why until they are read', async () => {
-  await withDatabase(async ({ notices }) => {
+  await withDatabase(async ({ alarms: notices }) => {
     const address = JSON.stringify({ url: `${chat.origin}/services/hidden` });
     await notices.addTarget({ ...plainTarget, address, severity: 'act', createdAtMs: Date.now() }, act(Date.now()));
     assert.is(await notices.proveTarget(plainTarget.id, plainTarget.code, act(Date.now())), 'proved');

@@ -143,10 +143,10 @@ benchTest(
     await end('wallet:a');
     await database.alarms.acknowledge(2, act(clock.nowMs()));
     const address = JSON.stringify({ url: `${server.origin}/nt_0` });
-    await database.notices.addTarget({ ...plainTarget, address }, act(clock.nowMs()));
+    await database.alarms.addTarget({ ...plainTarget, address }, act(clock.nowMs()));
     await after(MINUTE_MS);
     assert.equal(texts(), []);
-    await database.notices.proveTarget('nt_0', '123456', act(clock.nowMs()));
+    await database.alarms.proveTarget('nt_0', '123456', act(clock.nowMs()));
     await after(0);
     assert.equal(texts(), ['x: wallet low on live:bsc (A-3)']);
   },
@@ -181,8 +181,8 @@ test('a sender that is killed after its message arrived has another one send it 
   const address = JSON.stringify({ url: `${server.origin}/hook`, secret });
   const nowMs = Date.now();
   const { database } = place;
-  await database.notices.addTarget({ ...plainTarget, kind: 'webhook', address }, act(nowMs));
-  await database.notices.proveTarget('nt_0', '123456', act(nowMs));
+  await database.alarms.addTarget({ ...plainTarget, kind: 'webhook', address }, act(nowMs));
+  await database.alarms.proveTarget('nt_0', '123456', act(nowMs));
   for (const key of ['wallet:a', 'wallet:b']) {
     await database.alarms.keep({ key, code: 'wallet_low', atMs: nowMs, message: '', network: null, sessionId: null });
   }
@@ -213,8 +213,8 @@ benchTest(
   'a service that fails is tried again for a day, the other targets hear of it, and of its return',
   { targets: [{}, { kind: 'webhook' }], status: () => answered },
   async ({ database, clock, server, open, after, texts }) => {
-    await database.notices.removeTarget('nt_1', act(clock.nowMs()));
-    await database.notices.addTarget(
+    await database.alarms.removeTarget('nt_1', act(clock.nowMs()));
+    await database.alarms.addTarget(
       {
         ...plainTarget,
         id: 'nt_2',
@@ -224,11 +224,11 @@ benchTest(
       },
       act(clock.nowMs()),
     );
-    await database.notices.proveTarget('nt_2', '123456', act(clock.nowMs()));
+    await database.alarms.proveTarget('nt_2', '123456', act(clock.nowMs()));
     await open('wallet:a', 'wallet_low');
     await after(0);
     assert.is(texts().length, 1);
-    const [first] = await database.notices.listTargets();
+    const [first] = await database.alarms.listTargets();
     assert.is(first?.failingSinceMs, clock.nowMs());
     assert.match(first?.lastError ?? '', /^503: said/);
     for (const minutes of [1, 2, 4, 8, 16, 32]) await after(minutes * MINUTE_MS);
@@ -240,7 +240,7 @@ benchTest(
     answered = 200;
     await open('wallet:b', 'wallet_low');
     await after(2 * HOUR_MS);
-    assert.is((await database.notices.listTargets())[0]?.failingSinceMs, null);
+    assert.is((await database.alarms.listTargets())[0]?.failingSinceMs, null);
     const left = (await database.alarms.listOpen()).filter(({ code }) => code === 'notice_target_failing');
     assert.equal(left, []);
     const [last] = server.on('/ntfy/').slice(-1);
@@ -281,14 +281,14 @@ benchTest(
   async ({ database, clock, server, open, after, texts }) => {
     const address = JSON.stringify({ url: `${server.origin}/nt_9` });
     const target = { ...plainTarget, id: 'nt_9', address, code: '654321' };
-    await database.notices.addTarget(target, act(clock.nowMs()));
+    await database.alarms.addTarget(target, act(clock.nowMs()));
     await open('frozen:live:bsc', 'payouts_frozen');
     await after(0);
     assert.is(texts('nt_0').length, 1);
     assert.equal(texts('nt_9'), []);
-    for (let n = 0; n < 5; n++) assert.is(await database.notices.proveTarget('nt_9', '000000', act(0)), 'wrong');
-    assert.is(await database.notices.proveTarget('nt_9', '654321', act(0)), 'too_many');
-    assert.is(await database.notices.proveTarget('nt_8', '654321', act(0)), null);
+    for (let n = 0; n < 5; n++) assert.is(await database.alarms.proveTarget('nt_9', '000000', act(0)), 'wrong');
+    assert.is(await database.alarms.proveTarget('nt_9', '654321', act(0)), 'too_many');
+    assert.is(await database.alarms.proveTarget('nt_8', '654321', act(0)), null);
     await after(48 * HOUR_MS);
     assert.equal(texts('nt_9'), []);
   },
@@ -314,10 +314,10 @@ benchTest(
     answered = 503;
     for (let minute = 0; minute < 60; minute++) await after(MINUTE_MS);
     assert.is(calls(), 63, 'each minute, however long it fails');
-    assert.ok((await database.notices.listTargets())[0]?.failingSinceMs);
+    assert.ok((await database.alarms.listTargets())[0]?.failingSinceMs);
     answered = 200;
     await after(MINUTE_MS);
-    assert.is((await database.notices.listTargets())[0]?.failingSinceMs, null);
+    assert.is((await database.alarms.listTargets())[0]?.failingSinceMs, null);
   },
 );
 

@@ -13,7 +13,7 @@ import { connectTo } from '../support/temp-database.ts';
 const connected = connectTo(process.argv[2] ?? '');
 const database: Database = {
   ...connected,
-  notices: { ...connected.notices, settle: async () => void process.kill(process.pid, 'SIGKILL') },
+  alarms: { ...connected.alarms, settleNotice: async () => void process.kill(process.pid, 'SIGKILL') },
 };
 const send = createSend(createUrlGuard(['127.0.0.0/8']));
 const { signal } = new AbortController();

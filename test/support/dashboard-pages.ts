@@ -118,9 +118,9 @@ async function addNotices(api: ApiServer): Promise<void> {
   const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
   for (const id of ['nt_1', 'nt_2']) {
     const target = { id, kind: 'slack', name: `team ${id}`, address: '{}', code: '918273' } as const;
-    await api.database().notices.addTarget({ ...target, severity: 'page', createdAtMs: act.atMs }, act);
+    await api.database().alarms.addTarget({ ...target, severity: 'page', createdAtMs: act.atMs }, act);
   }
-  await api.database().notices.proveTarget('nt_2', '918273', act);
+  await api.database().alarms.proveTarget('nt_2', '918273', act);
 }
 
 /** Adds what the operator’s pages of money show: a stuck payout, a sweep that waits, wallets, and a plan. */

@@ -107,7 +107,7 @@ export async function startDashboard({
         readPools: () => Promise.all(networkOfEachPool(networks).map((one) => readPool(database.addresses, one))),
         readRates: () => [],
       };
-      const passkeys = createPasskeys(url, clock, database.signIns);
+      const passkeys = createPasskeys(url, clock, database.people);
       const parts = {
         database,
         config,
@@ -130,7 +130,7 @@ export async function startDashboard({
     const linkToken = newToken();
     await database.people.add({ id, name, membership, createdAtMs: clock.nowMs() }, act(clock.nowMs()));
     const link = { hash: hashOf(linkToken), salt: newToken(), expiresAtMs: clock.nowMs() + 3_600_000 };
-    await database.signIns.addLink(id, link, act(clock.nowMs()));
+    await database.people.addLink(id, link, act(clock.nowMs()));
     return { id, token: linkToken };
   };
   const secrets = new Map<string, string>();

@@ -42,11 +42,11 @@ export async function openBench({ targets = [{}], status = () => 200, send = rea
   const server = await startMerchantServer((response) => response.writeHead(status()).end('said'));
   for (const [at, more] of targets.entries()) {
     const id = `nt_${at}`;
-    await place.database.notices.addTarget(
+    await place.database.alarms.addTarget(
       { ...plainTarget, id, name: `target ${at}`, address: JSON.stringify({ url: `${server.origin}/${id}` }), ...more },
       act(clock.nowMs()),
     );
-    assert.is(await place.database.notices.proveTarget(id, '123456', act(clock.nowMs())), 'proved');
+    assert.is(await place.database.alarms.proveTarget(id, '123456', act(clock.nowMs())), 'proved');
   }
   const { database, file } = place;
   const courier = createCourier({ database, ways: { send, mail: null }, clock, log, sender: 'x', signal: never });

@@ -219,7 +219,7 @@ const addTarget = browserAct({
           : say('“{label}” is missing.', { label }),
       );
     }
-    if ((await database.notices.listTargets()).length >= TARGETS_MAX) {
+    if ((await database.alarms.listTargets()).length >= TARGETS_MAX) {
       return refuse('refused', say('There are {count} already. Remove one first.', { count: TARGETS_MAX }));
     }
     return { kind, name, address: read.address, severity, typed, target: null };
@@ -242,7 +242,7 @@ const addTarget = browserAct({
   },
   async run({ database, act }, { kind, name, target }) {
     if (!target) return unknown;
-    await database.notices.addTarget(target, act);
+    await database.alarms.addTarget(target, act);
     if (kind === 'webhook') {
       const { secret } = JSON.parse(target.address) as { secret: string };
       return {
@@ -280,7 +280,7 @@ const unknown = refuse('not_found', say('There is nobody by that id.'));
 
 /** Returns the target that a form is about. */
 const targetOf = async ({ database }: Context, id: string): Promise<NoticeTarget | Refusal> =>
-  (await database.notices.listTargets()).find((one) => one.id === id) ?? unknown;
+  (await database.alarms.listTargets()).find((one) => one.id === id) ?? unknown;
 
 const proveTarget = browserAct({
   name: 'notify prove',
@@ -294,7 +294,7 @@ const proveTarget = browserAct({
     return isRefusal(target) ? target : { target, proof };
   },
   async run({ database, act }, { target: { id, name }, proof }) {
-    const proved = await database.notices.proveTarget(id, proof, act);
+    const proved = await database.alarms.proveTarget(id, proof, act);
     if (proved === 'proved') return { said: say('{name} is informed about alarms from now on.', { name }), json: {} };
     const why =
       proved === 'wrong'
@@ -313,7 +313,7 @@ const removeTarget = browserAct({
   async plan(context, { target: id }) {
     const target = await targetOf(context, id);
     if (isRefusal(target)) return target;
-    const others = (await context.database.notices.listTargets()).filter((one) => one.id !== id && isInformed(one));
+    const others = (await context.database.alarms.listTargets()).filter((one) => one.id !== id && isInformed(one));
     return { target, others: others.length };
   },
   review: ({ target, others }) => ({
@@ -330,7 +330,7 @@ const removeTarget = browserAct({
     button: say('Remove it'),
   }),
   async run({ database, act }, { target: { id, name } }) {
-    const isRemoved = await database.notices.removeTarget(id, act);
+    const isRemoved = await database.alarms.removeTarget(id, act);
     return isRemoved ? { said: say('{name} was removed.', { name }), json: {} } : unknown;
   },
 });
@@ -351,7 +351,7 @@ async function noticeSection({ database }: DashboardDeps, visit: Visit<null>): P
       ['Last message', ({ lastSentAtMs }) => (lastSentAtMs === null ? 'none yet' : time(lastSentAtMs))],
       ['Change', (one) => targetForms(visit, one)],
     ],
-    rows: await database.notices.listTargets(),
+    rows: await database.alarms.listTargets(),
     empty: 'Nobody is informed: an alarm is seen by whoever looks here. Add somebody below.',
   });
   return section(

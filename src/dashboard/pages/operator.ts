@@ -65,7 +65,7 @@ async function needs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
 
 /** Precautions that are missing, and how to take them. */
 async function missingGuards({ database, readBackups }: DashboardDeps): Promise<readonly Html[]> {
-  const isTold = (await database.notices.listTargets()).some(isInformed);
+  const isTold = (await database.alarms.listTargets()).some(isInformed);
   const backup = html`${badge('no backup was proved', 'attention')} <code>quayside backup</code> makes one and restores it on trial. <a href="#backups">Backups</a>`;
   const notice = html`${badge('nobody is informed about alarms', 'attention')} <a href="/operator/alarms#targets">Add somebody</a>, and type the code that arrives.`;
   return [...(readBackups().proved === null ? [backup] : []), ...(isTold ? [] : [notice])];

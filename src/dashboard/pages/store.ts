@@ -165,7 +165,7 @@ async function teamSection(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<
   const { at, visitor, nowMs, words } = visit;
   const members: Member[] = [];
   for (const person of await membersOf(deps.database.people, at.storeId)) {
-    const open = await deps.database.signIns.listWebSessions(person.id, nowMs, sessionLimits);
+    const open = await deps.database.people.listWebSessions(person.id, nowMs, sessionLimits);
     members.push({ ...person, seenAtMs: open.length === 0 ? null : Math.max(...open.map((one) => one.seenAtMs)) });
   }
   const isOwn = ({ id }: Person): boolean => id === visitor.person.id;
