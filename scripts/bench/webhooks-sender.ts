@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 import { webhookHeaders } from '../../src/core/delivery.ts';
-import { openDeliveryDatabase } from '../../src/database/delivery-database.ts';
+import { openDeliveryDatabase } from '../../src/database/sending.ts';
 import { systemClock, toSeconds } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { openLog } from '../../src/lib/log.ts';

@@ -2,7 +2,6 @@
  * The commands of the process that sends webhooks: it leases deliveries that are due, and records what came
  * of them. A lease that runs out makes its delivery due again, so an event arrives at least once.
  */
-
 import type { Verdict } from '../core/delivery.ts';
 import {
   type EndpointHealth,
@@ -15,12 +14,22 @@ import {
 import type { EventType } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { RaiseAlarm } from './alarms.ts';
-import { IS_UNPROVEN, type RefreshDue, refreshEach, type SecretPair, type WebhookSecrets } from './endpoints.ts';
+import { createAlarmWriter, type RaiseAlarm } from './alarms.ts';
+import {
+  createRefreshDue,
+  createWebhookSecrets,
+  IS_UNPROVEN,
+  type RefreshDue,
+  refreshEach,
+  type SecretPair,
+  type WebhookSecrets,
+} from './endpoints.ts';
 import { filterInOrder, mapInOrder } from './engine/each.ts';
+import { type OpenOptions, openEngine } from './engine/engine.ts';
 import type { Db } from './engine/open.ts';
 import { type Attempt, firstEventId } from './events.ts';
 import { createMeta } from './meta.ts';
+import { checkKey, createVault } from './sealing.ts';
 
 /** A delivery that is leased until `leaseUntilMs`, with all that is needed to send it. `attempt`: 1 for the first. */
 export type ClaimedDelivery = SecretPair &
@@ -356,4 +365,29 @@ function prepareReplay({ client }: Db) {
       await again.run({ id, atMs: replayAtMs(attempts, nowMs) });
     }
   };
+}
+
+// ── A connection for sending alone ───────────────────────────────────────────────────────────────────────────────────
+// It loads far less than the whole port.
+
+/**
+ * Opens a file that `migrate` has brought to the current schema.
+ * @throws Fault: see `openSqliteDatabase`
+ */
+export type DeliveryDatabase = ReturnType<typeof openDeliveryDatabase>;
+
+export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKey: Uint8Array }>) {
+  const vault = createVault(options.secretKey);
+  const db = openEngine(options, (opened) => checkKey(opened, vault));
+  try {
+    const secrets = createWebhookSecrets(db, vault);
+    return {
+      sending: sendingCommands(db, { secrets, refreshDue: createRefreshDue(db), raiseAlarm: createAlarmWriter(db) }),
+      changeCount: db.changeCount,
+      close: db.close,
+    };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 }

@@ -7,9 +7,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { verdict, webhookHeaders } from '../core/delivery.ts';
-import type { DeliveryDatabase } from '../database/delivery-database.ts';
 import type { Attempt } from '../database/events.ts';
-import type { ClaimedDelivery, RecordedAttempt, SenderReport } from '../database/sending.ts';
+import type { ClaimedDelivery, DeliveryDatabase, RecordedAttempt, SenderReport } from '../database/sending.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import { createUrlGuard, type UrlGuard } from '../lib/guard.ts';

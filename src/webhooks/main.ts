@@ -10,7 +10,7 @@ import { databaseOptions } from '../app/database-options.ts';
 import type { Config } from '../config/config.ts';
 import { openConfig } from '../config/given-config.ts';
 import { Fault } from '../core/fault.ts';
-import { type DeliveryDatabase, openDeliveryDatabase } from '../database/delivery-database.ts';
+import { type DeliveryDatabase, openDeliveryDatabase } from '../database/sending.ts';
 import { systemClock } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import { giveSignsOfLife } from '../lib/heartbeat.ts';

@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type DeliveryDatabase, openDeliveryDatabase } from '../../src/database/delivery-database.ts';
+import { type DeliveryDatabase, openDeliveryDatabase } from '../../src/database/sending.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { secretKey } from '../support/temp-database.ts';
 import { until } from '../support/until.ts';
