@@ -296,7 +296,6 @@ export const deliveries = sqliteTable('deliveries', {
   id: text().primaryKey(),
   eventId: text().notNull(),
   endpointId: text().notNull(),
-  sessionId: text().notNull(),
   state: text().$type<'waiting' | 'delivered' | 'failed'>().notNull(),
   attempts: integer().notNull(),
   dueAtMs: integer(),
