@@ -153,7 +153,7 @@ async function proofFields(
   said: Said,
 ): Promise<Html> {
   const { visitor, words } = visit;
-  const own = passkeys.isPossible ? await database.signIns.listPasskeys(visitor.person.id) : [];
+  const own = passkeys.isPossible ? await database.people.listPasskeys(visitor.person.id) : [];
   const asked = passkeys.request(
     own.map(({ id }) => id),
     purposeOf(visit, said),
@@ -182,7 +182,7 @@ async function proveAgain(
   const token = newToken();
   const renewed = { hash: hashOf(token), previousUntilMs: nowMs + PREVIOUS_MS, sudoUntilMs: nowMs + SUDO_MS };
   const act = actOf(visitor.person, 'prove the second factor again', clock);
-  if (factor && (await database.signIns.confirmWebSession(visitor.session, factor, renewed, act))) return { token };
+  if (factor && (await database.people.confirmWebSession(visitor.session, factor, renewed, act))) return { token };
   if (proof !== '')
     return {
       fault:
@@ -204,10 +204,10 @@ async function factorOf(
   const { person } = visitor;
   const { proof = '', code = '' } = form;
   if (proof !== '') {
-    const used = await passkeys.used(proof, purposeOf(visit, said), (id) => database.signIns.findPasskey(id));
+    const used = await passkeys.used(proof, purposeOf(visit, said), (id) => database.people.findPasskey(id));
     return used?.person.id === person.id ? used.factor : null;
   }
-  const secrets = await database.signIns.attempt(person.name, nowMs);
+  const secrets = await database.people.attempt(person.name, nowMs);
   return secrets && usedFactor(secrets, code, nowMs);
 }
 

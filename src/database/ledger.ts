@@ -87,7 +87,7 @@ export function createLedger(db: Db, findSession: FindSessionRow) {
   return {
     /** Saves an entry; null saves nothing. The same entry twice breaks a constraint, and with it the transaction. */
     post: (entry: Entry | null, atMs: number): Promise<void> => post(entry, atMs),
-    /** Books what left the wallets without a payout, with an operator's reason; `isBack`: a payout explains it by now. */
+    /** Books what left the wallets without a payout, for an operator; `isBack`: a payout explains it by now. */
     async adjust(
       network: NetworkKey,
       moved: readonly Unexplained[],

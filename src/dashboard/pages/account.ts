@@ -44,7 +44,7 @@ const endSessions = browserAct({
   needs: 'to be signed in',
   plan: async ({ visit: { visitor } }) => visitor,
   async run({ database, act }, { person, session }) {
-    await database.signIns.endWebSessions(person.id, { allBut: session.hash }, act);
+    await database.people.endWebSessions(person.id, { allBut: session.hash }, act);
     return { said: say('Your other sessions have ended.'), json: {} };
   },
 });
@@ -58,7 +58,7 @@ async function accountPage(deps: DashboardDeps, visit: Visit<null>): Promise<Rep
     await deps.database.people.setLanguage(person.id, chosen.code, actOf(person, 'set language', deps.clock));
     return { to: '/account', said: chosen.say('The language is saved.') };
   }
-  const open = await deps.database.signIns.listWebSessions(person.id, nowMs, sessionLimits);
+  const open = await deps.database.people.listWebSessions(person.id, nowMs, sessionLimits);
   const end = ending.show(visit, { button: words.say('Sign out everywhere else') });
   const names = new Map<string, string>();
   for (const { storeId } of person.memberships) {
@@ -178,7 +178,7 @@ const addPasskey = browserAct({
   },
   async run({ database, visit, act, nowMs }, { name, made }) {
     const { session } = visit.visitor;
-    const isAdded = made && (await database.signIns.addPasskey(session, { ...made, name, createdAtMs: nowMs }, act));
+    const isAdded = made && (await database.people.addPasskey(session, { ...made, name, createdAtMs: nowMs }, act));
     return isAdded
       ? { said: say('The passkey “{name}” is added.', { name }), json: {} }
       : refuse(
@@ -194,7 +194,7 @@ const removePasskey = browserAct({
   asks: 'second factor',
   fields: { id: { label: say('Passkey'), isRequired: true } },
   async plan({ database, visit: { visitor } }, { id }) {
-    const own = await database.signIns.listPasskeys(visitor.person.id);
+    const own = await database.people.listPasskeys(visitor.person.id);
     return own.find((one) => one.id === id) ?? refuse('refused', say('That passkey is gone already.'));
   },
   review: ({ name, createdAtMs, usedAtMs }) => ({
@@ -208,7 +208,7 @@ const removePasskey = browserAct({
     isDangerous: true,
   }),
   async run({ database, visit, act }, { id, name }) {
-    await database.signIns.removePasskey(visit.visitor.session, id, act);
+    await database.people.removePasskey(visit.visitor.session, id, act);
     return { said: say('The passkey “{name}” is removed.', { name }), json: {} };
   },
 });
@@ -219,7 +219,7 @@ const removing = formOf(removePasskey, { path: '/account/passkeys/remove', input
 async function passkeySection({ database, passkeys }: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { visitor, words } = visit;
   if (!visitor.person.hasFactor) return html``;
-  const own = await database.signIns.listPasskeys(visitor.person.id);
+  const own = await database.people.listPasskeys(visitor.person.id);
   const remove = { button: words.say('Remove'), look: 'small' } as const;
   const asked = passkeys.creation(visitor.person, own, purposeFor(visit));
   const add = adding.show(visit, {

@@ -304,7 +304,7 @@ async function liveSteps({ database, config, readBackups }: DashboardDeps, words
       next: words.html('The operator sets `base_url` to the public address, behind a proxy with a certificate'),
     },
     {
-      isDone: (await database.notices.listTargets()).some(isInformed),
+      isDone: (await database.alarms.listTargets()).some(isInformed),
       what: 'A person hears when something breaks',
       next: words.html('The operator adds somebody at Notices and types the code that arrives.'),
     },
