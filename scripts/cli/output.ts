@@ -26,7 +26,7 @@ export async function untilStopped<T>(work: (stop: AbortSignal) => Promise<T>): 
 
 /**
  * Writes to standard output, no faster than it is read.
- * @throws Fault permanent `output_closed` if whoever reads stops reading
+ * @throws Fault permanent `output_closed` if the reader is gone
  */
 export async function toStandardOutput(parts: AsyncIterable<string | Uint8Array>): Promise<void> {
   const { stdout } = process;

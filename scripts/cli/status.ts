@@ -176,7 +176,7 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
   };
 }
 
-/** Who does each job that one process does at a time; said to people where several machines may do it. */
+/** The holder of each job that one process does at a time; shown where several machines may do it. */
 async function leasesPart({ config, database }: Installation): Promise<Part> {
   const leases = (await database.leases.list()).map(({ name, holder, fence, isHeld, ageMs }) => {
     const for_s = Math.floor(ageMs / 1000);

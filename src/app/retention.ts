@@ -15,7 +15,7 @@ export const RETENTION_TIME = '03:40';
 /** Days for which answers of merchants' servers to webhooks are kept: a fault is looked at within weeks. */
 const ATTEMPTS_DAYS = 30;
 
-/** After each slice; whoever else writes has the lock for at least as long as a slice had it. */
+/** After each slice, others have the lock for at least as long as the slice had it. */
 const PAUSE_MS_MIN = 2;
 
 type RetentionParts = Readonly<{

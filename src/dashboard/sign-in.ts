@@ -103,7 +103,7 @@ function serveLinks(app: Express, deps: SignInDeps): void {
   const { database, clock, languages } = deps;
   const gone = (response: Response): void => {
     const said =
-      'This link was used, is too old, or never existed. Whoever runs this installation makes another with `quayside user link NAME`.';
+      'This link was used, is too old, or never existed. The operator makes another with `quayside user link NAME`.';
     refuse(languages, response, 404, said);
   };
   const find = (request: Request): Promise<OpenLink | null> =>
@@ -262,7 +262,7 @@ function sendSignIn(deps: SignInDeps, response: Response, refused: Refused | nul
 <p class="hint">${words.say('Without your phone, enter one of your recovery codes instead. You then set a new password and app.')} ${words.say('Leave it empty if you have set up no app yet.')}</p>
 <button>${words.say(change ? 'Go on' : 'Sign in')}</button>
 ${asked && passkeyButton(words, { field: 'passkey', text: words.say('Sign in with a passkey'), asked })}`,
-    below: html`<p class="hint">${words.html('Forgotten? Whoever runs this installation makes you a new link with `quayside user link NAME`.')}</p>\n`,
+    below: html`<p class="hint">${words.html('Forgotten? The operator makes you a new link with `quayside user link NAME`.')}</p>\n`,
   });
 }
 

@@ -251,7 +251,7 @@ export function heldReturnCommands(db: Db, parts: ReturnParts) {
   ): Promise<Omit<RefundRow, 'destination'>> {
     const { id: sessionId, storeId, mode } = session;
     const id = await freeId(of, part);
-    // The signer's caps ask for an approval where they want one: whoever ordered it has decided already.
+    // The person who ordered it has decided already; above its caps, the signer asks for an approval.
     const decided = { approvedAtMs: nowMs, createdAtMs: nowMs, requestedBy, heldKind: of.kind };
     return { ...newRefund, ...part, ...decided, id, sessionId, storeId, mode, refundId: id, bodyHash: '' };
   }

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 
 /**
- * Writes text to a client. Whoever stops reading ends it without an error, and a client that stalls is disconnected.
+ * Writes text to a client. A reader that leaves ends it without an error, and one that stalls is disconnected.
  * @throws what `parts` throws; the connection is cut then
  */
 export async function writeParts(

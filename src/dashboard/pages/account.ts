@@ -75,7 +75,7 @@ async function accountPage(deps: DashboardDeps, visit: Visit<null>): Promise<Rep
       [words.say('Your name'), data(person.name)],
       [words.say('Roles'), rolesText(words, person.memberships, (id) => names.get(id) ?? id)],
     ])}
-<p class="hint">${words.html('Lost the password, or the phone with the recovery codes? Whoever runs this installation makes you a new link: {command}.', { command: html`<code>quayside user link ${person.name}</code>` })}</p></section>
+<p class="hint">${words.html('Lost the password, or the phone with the recovery codes? The operator makes you a new link: {command}.', { command: html`<code>quayside user link ${person.name}</code>` })}</p></section>
 ${factorSection(visit)}
 ${await passkeySection(deps, visit)}
 ${section('language', words.say('Language'), html`${languageSwitch(deps.languages, words)}${note}`)}

@@ -324,7 +324,7 @@ const removeTarget = browserAct({
     ],
     notes: [
       others === 0
-        ? say('Nobody else is informed: after this an alarm is seen by whoever looks here. Its secrets are forgotten.')
+        ? say('Nobody else is informed: after this an alarm is seen on this page alone. Its secrets are forgotten.')
         : say('Others that are informed: {others}. Its secrets are forgotten.', { others }),
     ],
     button: say('Remove it'),
@@ -352,7 +352,7 @@ async function noticeSection({ database }: DashboardDeps, visit: Visit<null>): P
       ['Change', (one) => targetForms(visit, one)],
     ],
     rows: await database.alarms.listTargets(),
-    empty: 'Nobody is informed: an alarm is seen by whoever looks here. Add somebody below.',
+    empty: 'Nobody is informed: an alarm is seen on this page alone. Add somebody below.',
   });
   return section(
     'targets',

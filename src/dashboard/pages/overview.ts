@@ -151,11 +151,11 @@ async function stoppedNetworks(deps: DashboardDeps, visit: Visit<StoreAt>): Prom
     const network = isOperator ? html`<a href="${NETWORKS_PATH}">${title}</a>` : data(title);
     return sinceMs === 0
       ? words.html(
-          '{network} has not been read yet, so no payment on it is seen. Whoever runs this installation has to look at its node.',
+          '{network} has not been read yet, so no payment on it is seen. The operator has to look at its node.',
           { network },
         )
       : words.html(
-          'No payment on {network} has been seen since {time}. None is lost: it counts once the network is read again, and checkout leaves {network} out until then. Whoever runs this installation has to look at its node.',
+          'No payment on {network} has been seen since {time}. None is lost: it counts once the network is read again, and checkout leaves {network} out until then. The operator has to look at its node.',
           { network, time: time(sinceMs) },
         );
   });
@@ -296,7 +296,7 @@ async function liveSteps({ database, config, readBackups }: DashboardDeps, words
           isReady && removedAtMs === null && memberships.some(({ role }) => role === 'operator'),
       ),
       what: 'An operator can sign in, with a second factor',
-      next: words.html('Whoever runs this installation makes the account: `quayside user link NAME`'),
+      next: words.html('The operator makes the account: `quayside user link NAME`'),
     },
     {
       isDone: [config.baseUrl, config.checkoutUrl].every((url) => url.startsWith('https:')),

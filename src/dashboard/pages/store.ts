@@ -149,7 +149,7 @@ const newStorePage = (visit: Visit<null>): Reply => ({
   title: visit.words.say('New store'),
   content: html`<div class="card">${requesting.show(visit, {
     button: visit.words.say('Go on'),
-    below: html`<p class="hint">${visit.words.say('Whoever runs this installation approves it; then you can make keys. You become its owner.')}</p>`,
+    below: html`<p class="hint">${visit.words.say('The operator approves it; then you can make keys. You become its owner.')}</p>`,
     look: 'main',
   })}</div>`,
 });

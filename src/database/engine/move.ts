@@ -30,7 +30,7 @@ export async function beginMove(source: End, target: End, atMs: number): Promise
   const isEnding = left?.kind === 'to' && left.place === target.name && isSame;
   if (left && !isEnding) throw movedFault(source.name, left);
   if (isSame) return;
-  // Whoever opens a database writes into `meta` first.
+  // Opening a database writes into `meta`.
   const [used] = await target.all(
     `SELECT name FROM meta WHERE name <> ? AND (name < 'migration ' OR name > 'migration!') LIMIT 1`,
     [MADE_AT_MS],
