@@ -182,13 +182,13 @@ async function addLoad(
        SELECT 'evt_' || (1000000000000000000 + i), :storeId, :sessionId, 'payment.expired', '{}', i, 'test' FROM n`,
     `${count('1000')} INSERT INTO endpoints (${columns})
        SELECT 'we_old' || i, :storeId, 'test', 'https://old.example/' || i, '[]', 0, 0, 1, 0, 0, 0, 0 FROM n`,
-    `${count(':stored')} INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, created_at_ms)
-       SELECT 'dlv_' || n.i || e.id, 'evt_' || (1000000000000000000 + n.i), e.id, 'delivered', 1, 0
+    `${count(':stored')} INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, created_at_ms, session_id)
+       SELECT 'dlv_' || n.i || e.id, 'evt_' || (1000000000000000000 + n.i), e.id, 'delivered', 1, 0, :sessionId
        FROM n, endpoints AS e WHERE e.removed = 1`,
     `INSERT INTO endpoints (${columns}, due_at_ms)
        VALUES ('we_named', :storeId, 'test', :origin, '[]', 1, 0, 0, 0, 0, 5, 0, 1)`,
-    `${count(':oneOff')} INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, due_at_ms, created_at_ms)
-       SELECT 'dlv_' || i, 'evt_' || (1000000000000000000 + i), 'we_named', 'waiting', 0, 1, 0 FROM n`,
+    `${count(':oneOff')} INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, due_at_ms, created_at_ms, session_id)
+       SELECT 'dlv_' || i, 'evt_' || (1000000000000000000 + i), 'we_named', 'waiting', 0, 1, 0, :sessionId FROM n`,
   ];
   for (const text of fill) client.prepare(text).run(rows);
   client.pragma('wal_checkpoint(TRUNCATE)');

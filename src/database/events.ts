@@ -89,7 +89,7 @@ export function createOutbox(db: Db, refreshDue: RefreshDue) {
       for (const endpoint of await endpointsOf({ storeId, mode, webhookUrl: terms.webhookUrl, nowMs })) {
         if (!receives(endpoint, type)) continue;
         await insertDelivery({
-          ...{ id: `dlv_${sortableId(nowMs, eventId + endpoint.id)}`, eventId, endpointId: endpoint.id },
+          ...{ id: `dlv_${sortableId(nowMs, eventId + endpoint.id)}`, eventId, endpointId: endpoint.id, sessionId },
           ...{ state: 'waiting', attempts: 0, dueAtMs: nowMs, leaseUntilMs: null, leaseHolder: null },
           ...{ lastStatus: null, lastError: null, createdAtMs: nowMs },
         });
@@ -158,8 +158,7 @@ type DeliveryRow = typeof deliveries.$inferSelect;
 export type DeliveryState = DeliveryRow['state'];
 
 /** One event on its way to one endpoint. */
-export type Delivery = Omit<DeliveryRow, 'leaseUntilMs' | 'leaseHolder'> &
-  Readonly<{ eventType: EventType; sessionId: string }>;
+export type Delivery = Omit<DeliveryRow, 'leaseUntilMs'> & Readonly<{ eventType: EventType }>;
 
 /** One attempt and its result. `status` is the HTTP status; `error` a class such as `timeout` or `blocked_address`. */
 export type Attempt = Omit<typeof attempts.$inferSelect, 'id'>;

@@ -308,6 +308,7 @@ CREATE TABLE deliveries (
   id TEXT COLLATE "C" PRIMARY KEY,
   event_id TEXT COLLATE "C" NOT NULL REFERENCES events (id),
   endpoint_id TEXT COLLATE "C" NOT NULL REFERENCES endpoints (id),
+  session_id TEXT COLLATE "C" NOT NULL,
   state TEXT COLLATE "C" NOT NULL CHECK (state IN ('waiting', 'delivered', 'failed')),
   attempts BIGINT NOT NULL CHECK (attempts >= 0),
   due_at_ms BIGINT,

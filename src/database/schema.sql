@@ -365,6 +365,7 @@ CREATE TABLE deliveries (
   id TEXT PRIMARY KEY,
   event_id TEXT NOT NULL REFERENCES events (id),
   endpoint_id TEXT NOT NULL REFERENCES endpoints (id),
+  session_id TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('waiting', 'delivered', 'failed')),
   attempts INTEGER NOT NULL CHECK (attempts >= 0), -- of the current schedule: a resend starts a new one
   due_at_ms INTEGER,

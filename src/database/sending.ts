@@ -119,7 +119,7 @@ function prepareChoosing({ client }: Db) {
      WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`,
   );
   const dueOf = client.prepare(
-    `SELECT d.id, d.event_id AS "eventId", v.type AS "eventType", v.session_id AS "sessionId", v.body, d.attempts
+    `SELECT d.id, d.event_id AS "eventId", v.type AS "eventType", d.session_id AS "sessionId", v.body, d.attempts
      FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
      WHERE d.endpoint_id = :endpointId AND d.due_at_ms <= :nowMs AND d.lease_until_ms IS NULL
      ORDER BY d.due_at_ms, d.event_id LIMIT :limit`,

@@ -296,6 +296,7 @@ export const deliveries = sqliteTable('deliveries', {
   id: text().primaryKey(),
   eventId: text().notNull(),
   endpointId: text().notNull(),
+  sessionId: text().notNull(),
   state: text().$type<'waiting' | 'delivered' | 'failed'>().notNull(),
   attempts: integer().notNull(),
   dueAtMs: integer(),

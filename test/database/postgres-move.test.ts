@@ -41,8 +41,8 @@ INSERT INTO replays (scope, key, keep_until_ms) VALUES ('s', 'B', 1), ('s', 'a',
 INSERT INTO endpoints (id, store_id, mode, url, extended_events, per_session, created_at_ms, removed, failures, gones,
   silences, paused_until_ms) VALUES ('we_1', '${store}', 'test', 'https://shop.example/', '[]', 0, 1, 0, 0, 0, 0, 0);
 INSERT INTO events VALUES ('evt_1', '${store}', 'test', '${session}', 'payment.completed', ${odd}, 1);
-INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, created_at_ms)
-  VALUES ('dlv_1', 'evt_1', 'we_1', 'failed', 1, 1);
+INSERT INTO deliveries (id, event_id, endpoint_id, session_id, state, attempts, created_at_ms)
+  VALUES ('dlv_1', 'evt_1', 'we_1', '${session}', 'failed', 1, 1);
 INSERT INTO attempts VALUES (7, 'dlv_1', 1, 1, 1, NULL, ${odd}, NULL);
 INSERT INTO refund_addresses VALUES ('${session}', '${NETWORK}', 'k', NULL);
 INSERT INTO held_money VALUES ('held_1', '${session}', 'late', 'gone', '0', '0', 'USDT', 1, NULL);
