@@ -142,7 +142,7 @@ async function openBench() {
 async function signInOverBoth(bench: Awaited<ReturnType<typeof openBench>>, a: Machine, b: Machine): Promise<void> {
   const { link } = await bench.cli('user', 'link', 'alice', '--role', 'operator');
   const token = new URL(link).pathname.split('/').at(-1) ?? '';
-  const found = await bench.database.signIns.findLink(hashOf(token), Date.now());
+  const found = await bench.database.people.findLink(hashOf(token), Date.now());
   const secret = newSecretOf(token, found?.salt ?? '');
   const atA = openVisitor(a.dashboardUrl);
   const claimed = await atA.post(`/link/${token}`, { password: PASSWORD, code: codeOf(secret, stepAt(Date.now())) });
