@@ -22,6 +22,7 @@ const files: Readonly<Record<string, string>> = {
   'core/good.test.ts': `${counting(3, 3)} setTimeout(() => {}, 300);`,
   'core/part.test.ts': `${counting(5, 2, 1)} process.exit(1);`,
   'silent.test.ts': '',
+  'skipped.test.ts': counting(0, 0, 1),
   'dead.test.ts': `${counting(2, 2)} process.kill(process.pid, 'SIGKILL');`,
   'e2e/long.slow.test.ts': counting(1, 1),
   'nodes/good.test.ts': counting(4, 4),
@@ -50,7 +51,7 @@ const lastLine = ({ stdout }: Ended) => stdout.trimEnd().split('\n').at(-1);
 
 test('a file that fails, crashes or prints no counts makes the command fail, and the last line has the counts', async () => {
   const ended = await run();
-  assert.is(lastLine(ended), '7 passed, 4 failed, 1 skipped');
+  assert.is(lastLine(ended), '7 passed, 5 failed, 2 skipped');
   assert.is(ended.code, 1);
   for (const name of ['core/part', 'silent', 'dead']) assert.match(ended.stdout, new RegExp(`✗ test/${name}`));
   assert.not.match(ended.stdout, 'long.slow');
@@ -58,7 +59,7 @@ test('a file that fails, crashes or prints no counts makes the command fail, and
 
 test('the slow files run alone or together with the fast ones', async () => {
   assert.is(lastLine(await run('--rest')), '1 passed, 0 failed');
-  assert.is(lastLine(await run('--all')), '8 passed, 4 failed, 1 skipped');
+  assert.is(lastLine(await run('--all')), '8 passed, 5 failed, 2 skipped');
 });
 
 test('a file that failed runs twice if that is asked for, and is named even if it passes then', async () => {
@@ -78,7 +79,7 @@ test('a file that failed runs twice if that is asked for, and is named even if i
   assert.is(lastLine(once), '0 passed, 1 failed');
   assert.is(lastLine(twice), '1 passed, 0 failed');
   assert.match(twice.stdout, `↻ test/${name}  failed beside the others and passed alone`);
-  assert.is(lastLine(never), '2 passed, 2 failed, 1 skipped');
+  assert.is(lastLine(never), '2 passed, 3 failed, 1 skipped');
   assert.not.match(never.stdout, '↻');
 });
 
