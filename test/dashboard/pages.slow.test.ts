@@ -1,7 +1,7 @@
 /**
  * Every page of the dashboard in a real browser: accessible in light and dark and from right to left, and as wide as a
  * desktop and a phone. Screenshots are written to `.tmp/dashboard/`. Some are the pictures of `docs/dashboard/`:
- * `QUAYSIDE_PICTURES=docs/dashboard npm test -- dashboard/pages` makes them again. Look at them before the commit.
+ * `PICTURES_FOLDER=docs/dashboard npm test -- dashboard/pages` makes them again. Look at them before the commit.
  */
 import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
@@ -13,7 +13,7 @@ import { everyPage, openIn } from '../support/dashboard-pages.ts';
 import { mailSettings } from '../support/mail-server.ts';
 
 const PICTURES = '.tmp/dashboard';
-const DOCS_PICTURES = process.env.QUAYSIDE_PICTURES ?? `${PICTURES}/pictures`;
+const DOCS_PICTURES = process.env.PICTURES_FOLDER ?? `${PICTURES}/pictures`;
 const PICTURE_BYTES_MAX = 150_000;
 
 const devices = [

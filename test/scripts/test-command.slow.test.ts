@@ -83,6 +83,13 @@ test('a file that failed runs twice if that is asked for, and is named even if i
   assert.not.match(never.stdout, '↻');
 });
 
+test('a test does not see the variables of an installation', async () => {
+  writeTest('own/env.test.ts', `process.env.QUAYSIDE_DATA_DIR ? process.exit(1) : 0; ${counting(1, 1)}`);
+  const ended = await runWith({ QUAYSIDE_DATA_DIR: folder }, 'own/');
+  rmSync(join(folder, 'test/own'), { recursive: true });
+  assert.is(lastLine(ended), '1 passed, 0 failed');
+});
+
 test('words select fast and slow files by their path', async () => {
   const ended = await run('good', 'e2e/');
   assert.is(lastLine(ended), '4 passed, 0 failed');

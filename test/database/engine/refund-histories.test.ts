@@ -2,7 +2,7 @@
  * Random histories of refunds on a real database: whatever order a merchant's keys, staff, owners and payers play, with
  * restarts, money leaves only to an address that an approval named, or that needed none.
  *
- * `QUAYSIDE_SEED=n npm test -- refund-histories` replays a failure; `QUAYSIDE_RUNS=n` tries more.
+ * `SEED=n npm test -- refund-histories` replays a failure; `RUNS=n` tries more.
  */
 import fc from 'fast-check';
 import { test } from 'uvu';
@@ -13,8 +13,8 @@ import { type ApiServer, withApi } from '../../support/api-server.ts';
 import { confirmTip, openSale } from '../../support/payment-scenes.ts';
 
 const network = 'test:ethereum';
-const SEED = Number(process.env.QUAYSIDE_SEED ?? 20_261_128);
-const RUNS = Number(process.env.QUAYSIDE_RUNS ?? 60);
+const SEED = Number(process.env.SEED ?? 20_261_128);
+const RUNS = Number(process.env.RUNS ?? 60);
 /** The store refunds this much without an approval, in cents. */
 const AUTOMATIC = 150;
 
