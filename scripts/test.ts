@@ -9,7 +9,7 @@
  *   npm test -- --postgres        what both engines of the database must pass, on a PostgreSQL that is started for it
  *   npm test -- database follow   the files, fast or slow, whose path contains one of the words
  *   npm test -- --twice           a file that failed runs again by itself after all others; the last lines name each
- *                                 that passed then, because its race is to be mended
+ *                                 that passed then: it depends on timing
  *
  * A slow file has a process of its own; fast ones of one folder share one. `TEST_JOBS` stands for the number of cores.
  */
@@ -154,6 +154,6 @@ const sum = (pick: (result: Result) => number) => results.reduce((total, result)
 const failed = sum((result) => result.failed);
 for (const { file } of results.filter((result) => result.failed)) print(`✗ ${file}`);
 for (const { file } of results.filter((result) => !result.failed && failedOnce.has(result.file)))
-  print(`↻ ${file}  failed beside the others and passed alone: mend its race`);
+  print(`↻ ${file}  failed beside the others and passed alone: it depends on timing`);
 print(`\n${describe({ passed: sum(({ passed }) => passed), failed, skipped: sum(({ skipped }) => skipped) })}`);
 process.exitCode = failed > 0 || results.length === 0 ? 1 : 0;

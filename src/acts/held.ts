@@ -115,7 +115,7 @@ const sessionJson = ({ status, confirmedPar, duePar, paidLate }: HeldSession) =>
 });
 
 /** Returns what accepting does, for programs. */
-export const acceptJson = ({ effect, before, after }: Accepted) => ({
+const acceptJson = ({ effect, before, after }: Accepted) => ({
   effect,
   before: sessionJson(before),
   after: sessionJson(after),

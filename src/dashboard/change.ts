@@ -22,7 +22,7 @@ import type { TextKey } from './texts.ts';
 import { sentence, sentenceText, shownValue } from './texts.ts';
 import { SUDO_MS } from './web-session.ts';
 
-/** What is asked before an act is done. */
+/** An act's review, and the proof that it asks for. */
 type Asked = Readonly<{
   review: Omit<Review, 'target'>;
   /** Stands above its facts. */

@@ -282,7 +282,7 @@ test('a passkey is added, signs in alone, is asked for again, and a removed one 
   await page.context().close();
 });
 
-test('a user who is not verified makes no passkey, and is told how to go on', async ({ browser, dashboard }) => {
+test('a user who is not verified makes no passkey, and the page says how to go on', async ({ browser, dashboard }) => {
   const { token } = await dashboard.invite('Grace', { role: 'operator', storeId: null });
   const { page } = await openPage(browser, dashboard.url);
   const { cdp, authenticatorId } = await addAuthenticator(page);

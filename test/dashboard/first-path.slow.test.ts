@@ -156,7 +156,7 @@ test('the payment is paid on its page’s address, and its whole way is shown', 
   await picture(page, 'payment');
   const told = () =>
     shop.on('/hook').some(({ body }) => body.includes('payment.completed') && body.includes(sessionId));
-  await until('the shop is told', told);
+  await until('the webhook arrived at the shop', told);
 });
 
 test('a refund is made to an address, and is on the chain', async ({ page, installation, sessionId }) => {

@@ -75,7 +75,7 @@ test('an open payment is canceled after a confirmation, and recorded with the pe
     const events = await dashboard.api.database().events.ofSession(sale.id, 9);
     assert.ok(
       events.some(({ type }) => type === 'payment.cancelled'),
-      'the shop is told',
+      'the shop gets an event',
     );
   }));
 

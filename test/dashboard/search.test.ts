@@ -1,5 +1,5 @@
 /**
- * The search box finds more than payments: refunds and events, by whoever may see them. Transactions and addresses are
+ * The search box finds more than payments: refunds and events, each by role. Transactions and addresses are
  * whole, to be copied, and with a link to a block explorer where the settings name one.
  */
 import Sqlite from 'better-sqlite3';

@@ -1,4 +1,4 @@
-/** What PostgreSQL's engine does when connections break or nobody answers. Run by `npm test -- --postgres`. */
+/** PostgreSQL's engine when connections break or the server does not answer. Run by `npm test -- --postgres`. */
 import { createServer } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -89,7 +89,7 @@ onServer('sessions that are created, and blocks that are read, over breaking com
     ...{ storeId: 'm1', mode: 'test', types: ['payment.completed'], first: 'oldest', limit: 100 },
     ...{ fromId: '', beforeId: '~' },
   });
-  assert.is(events.length, 6, 'each payment is told once');
+  assert.is(events.length, 6, 'one event for each payment');
   database.close();
   proxy.close();
   remove();

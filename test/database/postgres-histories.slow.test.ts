@@ -47,7 +47,7 @@ const usualBreaks: readonly Break[] = ['before', 'after', 'late', 'after', 'late
 const program = ownProgram(new URL('./postgres-client.ts', import.meta.url));
 const rest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What really happened, as nobody who writes to the database knows it. */
+/** The truth that the database is compared with: no process that writes to it knows it. */
 function createTruth(tellAll: (message: ToClient) => void) {
   const chains: Record<'one' | 'two', MadeBlock[]> = { one: [], two: [] };
   const waiting: Record<'one' | 'two', ChainTransfer[]> = { one: [], two: [] };

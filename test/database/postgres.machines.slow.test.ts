@@ -36,7 +36,7 @@ const TAKEOVER_MS_MAX = 20_000;
 const UNITS = 10_000_000n;
 const LEASE = indexerLease('test:ethereum');
 
-/** What the test opened, newest last; closed in reverse order even if it fails. */
+/** Closers of all that the test opened, newest last. They run in reverse, even if it fails. */
 const opened: (() => unknown)[] = [];
 test.after(async () => {
   for (const close of opened.reverse()) await close();

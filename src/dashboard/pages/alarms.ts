@@ -157,7 +157,7 @@ function changeOf(visit: Visit<null>, { id, endedAtMs, acknowledgedAtMs }: Alarm
 const NOTICES_PATH = '/operator/notices';
 const FIELD_CHARS_MAX = 2_048;
 
-/** What each kind of message needs, for the choice of the form. */
+/** The address that each kind of message needs, for the choice of the form. */
 const kindWords: Readonly<Record<ChannelKind, Sentence>> = {
   email: say('E-mail, through the mail server of the settings'),
   telegram: say('Telegram: the token of a bot, and the id of a chat'),

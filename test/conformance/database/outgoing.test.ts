@@ -41,7 +41,7 @@ async function mineFinal(feed: Feed, ...transfers: ChainTransfer[]) {
   return block;
 }
 
-/** What may have paid the refund r1, which each transfer equals. */
+/** The transfers that may have paid the refund r1: each equals it. */
 const statesOf = async (database: Database) => (await database.payouts.equalTo('r1')).map(({ state }) => state);
 const own = { payer: wallet, nonce: null };
 
