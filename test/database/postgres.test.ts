@@ -125,24 +125,28 @@ onServer('nobody takes a lease between the comparison of its fence and the commi
   const [holder, standby] = [leaseCommands(one), leaseCommands(two)];
   const fence = (await holder.take({ name: 'chores', holder: 'a', isBack: true })) ?? 0;
   await holder.letGo({ name: 'chores', fence });
-  const ended: string[] = [];
   const slow = one.client.prepare('SELECT pg_sleep(0.5)::text');
   const add = one.client.prepare('INSERT INTO counters (owner, last) VALUES (?, ?)');
   let begin = () => {};
-  const began = new Promise<void>((resolve) => {
+  const begun = new Promise<void>((resolve) => {
     begin = resolve;
   });
-  const writing = fenced(one, { name: 'chores', fence }, () => {})
-    .write(async () => {
-      begin();
-      await slow.get();
-      await add.run('a', 1);
-    })
-    .then(() => ended.push('write'));
-  await began;
-  const taking = standby.take({ name: 'chores', holder: 'b', isBack: true }).then(() => ended.push('take'));
-  await Promise.all([writing, taking]);
-  assert.equal(ended, ['write', 'take']);
+  let isTaken = false;
+  let wasTaken = true;
+  const writing = fenced(one, { name: 'chores', fence }, () => {}).write(async () => {
+    begin();
+    await slow.get();
+    await add.run('a', 1);
+    // Read before the commit: of two commits that follow each other, the second may be answered first.
+    wasTaken = isTaken;
+  });
+  await begun;
+  const taking = standby.take({ name: 'chores', holder: 'b', isBack: true }).then((taken) => {
+    isTaken = true;
+    return taken;
+  });
+  const [taken] = await Promise.all([taking, writing]);
+  assert.equal({ taken, wasTaken }, { taken: fence + 1, wasTaken: false });
   one.close();
   two.close();
   remove();

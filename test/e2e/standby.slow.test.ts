@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -49,7 +49,8 @@ async function loseMachine(program: string, round: number) {
   });
   try {
     await once(writing.stdout, 'data');
-    await until('the first copy is there', () => existsSync(`${own}-replica/ltx/0`));
+    // The first copy is of the empty file; one of the next has rows.
+    await until('three copies are there', () => globSync(`${own}-replica/ltx/0/*.ltx`).length > 2);
     await sleep(1_500 + 97 * round);
   } finally {
     await Promise.all([kill(writing), kill(copying)]);
