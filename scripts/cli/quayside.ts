@@ -2,6 +2,7 @@
 import { acknowledgeAlarm } from '../../src/acts/alarms.ts';
 import { acceptHeld, returnHeld } from '../../src/acts/held.ts';
 import { createKey, revokeKey } from '../../src/acts/keys.ts';
+import { thawMoneyOut } from '../../src/acts/money-out.ts';
 import { linkPerson, removePerson } from '../../src/acts/people.ts';
 import { approveRefund, redirectRefund, rejectRefund } from '../../src/acts/refunds.ts';
 import { decideStore } from '../../src/acts/store-decisions.ts';
@@ -21,7 +22,7 @@ import { networksReread } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
 import { nodeSync } from './node-sync.ts';
 import { pay } from './pay.ts';
-import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
+import { payoutsFreeze } from './payout-freeze.ts';
 import { payoutsReconcile } from './payout-reconcile.ts';
 import { payoutsResolve } from './payout-resolve.ts';
 import { secretKeyRotate } from './secret-key.ts';
@@ -97,7 +98,12 @@ const sections: Tool['sections'] = [
       payoutsResolve,
       payoutsReconcile,
       payoutsFreeze,
-      payoutsThaw,
+      commandOf(thawMoneyOut, {
+        notes: [
+          'A network with a freeze of its own stays frozen until that is ended by its name. What the program froze by itself',
+          'is ended by `payout reconcile`, which shows its cause.',
+        ],
+      }),
       sweep,
       exportBooks,
     ],

@@ -165,7 +165,7 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
     json: { payouts: { open, has_signer: config.signer !== null, engines: shown, waiting, wallets, frozen } },
     lines: [
       ...freezes.map((one) => `money out is FROZEN: ${freezeText(one)}`),
-      ...(freezes.length > 0 || open > 0 ? signer : []),
+      ...signer,
       ...(open > 0 && !config.signer ? ['the configuration has no `signer` to sign payouts (docs/money.md)'] : []),
       ...listLines(waiting),
       ...engines.flatMap(({ network, reason }) =>

@@ -1,26 +1,27 @@
 /** Freezes of money out, of one network or of every network, and their end. */
-import { FROZEN_BY_OPERATOR, type Freeze, needsReconcile } from '../database/payouts/holds.ts';
+import { endOf, FROZEN_BY_OPERATOR, type Freeze, needsReconcile } from '../database/payouts/holds.ts';
 import { type Context, defineAct, type Field, type Refusal, refuse, say } from './act.ts';
 
 /** Stands for every network. */
 export const EVERYWHERE = 'all';
 
+type Place = Pick<Freeze, 'network'>;
+
 /** Returns the name of what is frozen. */
-export const placeOf = ({ network }: Pick<Freeze, 'network'>): string => network ?? 'every network';
+export const placeOf = ({ network }: Place): string => network ?? 'every network';
 
 const networkField = {
   label: say('Network'),
-  help: 'its key, or all',
-  isArgument: true,
+  help: 'its key or name; without it, every network',
+  isArgument: 'optional',
 } as const satisfies Field;
 
-/** Returns the key of a network; null for every network. */
-function networkOf({ networks }: Context, name: string): Pick<Freeze, 'network'> | Refusal {
-  if (name === EVERYWHERE) return { network: null };
-  const known = networks.find(({ key }) => key === name);
-  return known
-    ? { network: known.key }
-    : refuse('usage', say('no network {name} is configured; `quayside status` shows all', { name }));
+/** Returns the network with a key or, if only one mode has it, with a name; null for every network. */
+function networkOf({ networks }: Context, text = EVERYWHERE): Place | Refusal {
+  if (text === EVERYWHERE) return { network: null };
+  const [known, another] = networks.filter(({ key, name }) => key === text || name === text);
+  if (known && !another) return { network: known.key };
+  return refuse('not_found', say('{text} names no network, or several; `quayside status` shows all', { text }));
 }
 
 export const freezeMoneyOut = defineAct({
@@ -50,34 +51,48 @@ export const freezeMoneyOut = defineAct({
   },
 });
 
+/** The freezes of a place that a person may end, and those that stay. */
+type Thaw = Place & Readonly<{ own: readonly Freeze[]; others: readonly Freeze[] }>;
+
 export const thawMoneyOut = defineAct({
   name: 'payout thaw',
   summary: 'End a freeze by an operator or a restore.',
   needs: 'installation:manage',
   asks: 'second factor',
   reason: 'required',
-  fields: { network: networkField, cause: { label: say('Cause'), help: 'its code', isRequired: true } },
-  async plan(context, { network: name, cause }): Promise<Freeze | Refusal> {
+  fields: { network: networkField },
+  async plan(context, { network: name }): Promise<Thaw | Refusal> {
     const place = networkOf(context, name);
     if ('refusal' in place) return place;
-    const isIt = (one: Freeze) => one.network === place.network && one.code === cause && !needsReconcile(one);
-    return (await context.database.holds.list()).find(isIt) ?? refuse('refused', say('That freeze is over.'));
+    const all = await context.database.holds.list();
+    const [cause] = all.filter((one) => one.network === place.network);
+    if (!cause) return refuse('not_found', say('{place} has no freeze of its own', { place: placeOf(place) }));
+    const isOwn = (one: Freeze) => one.network === place.network && !needsReconcile(one);
+    const own = all.filter(isOwn);
+    if (own.length > 0) return { ...place, own, others: all.filter((one) => !isOwn(one)) };
+    const values = { place: placeOf(place), why: cause.reason, end: endOf(cause) };
+    return refuse('refused', say('the program froze {place}: {why}. {end} ends that', values));
   },
-  review: (freeze) => ({
-    title: say('End the freeze of {place}?', { place: placeOf(freeze) }),
-    target: placeOf(freeze),
-    facts: [
+  review: (plan) => ({
+    title: say('End the freeze of {place}?', { place: placeOf(plan) }),
+    target: placeOf(plan),
+    facts: plan.own.flatMap((freeze) => [
       [say('Frozen by'), freeze.frozenBy],
       [say('Because'), freeze.reason],
       [say('Since'), { atMs: freeze.sinceMs }],
-    ],
+    ]),
     notes: [say('Payouts that wait are signed and sent again, on networks without another freeze.')],
     button: say('End the freeze'),
     isDangerous: true,
+    json: { network: plan.network, still_frozen: plan.others.map((one) => one.network) },
   }),
-  async run({ database, act }, freeze) {
-    const ended = await database.holds.thaw({ freezes: [freeze], transfers: [] }, act);
-    const said = ended.length > 0 ? say('The freeze is ended.') : say('It was ended already.');
-    return { said, json: { network: freeze.network, changed: ended.length > 0 } };
+  async run({ database, act }, { network, own, others }) {
+    const ended = await database.holds.thaw({ freezes: own, transfers: [] }, act);
+    return {
+      said: ended.length > 0 ? say('The freeze is ended.') : say('It was ended already.'),
+      facts: others.map((one) => [say('Still frozen'), `${placeOf(one)}: ${one.reason}. ${endOf(one)} ends that`]),
+      json: { network, changed: ended.length > 0, still_frozen: others.map((one) => one.network) },
+      next: 'status',
+    };
   },
 });

@@ -67,9 +67,9 @@ test('an operator may freeze what is frozen already, and a form ends only what a
     const review = await mary.submit(PAGE, `${PAGE}/freeze`, { network, because: 'a look' });
     assert.is((await confirm(mary, `${PAGE}/freeze`, review)).status, 303);
     const { text } = await mary.get(PAGE);
-    const causes = [...text.matchAll(/name="cause" value="([a-z_]+)"/g)].map(([, cause]) => cause);
-    assert.equal(causes, ['payouts_frozen']);
-    const own = await mary.submit(PAGE, `${PAGE}/thaw`, { network, because: 'done', cause: 'payouts_frozen' });
+    const thaws = (page: string) => [...page.matchAll(/action="[^"]*\/thaw"/g)].length;
+    assert.is(thaws(text), 1);
+    const own = await mary.submit(PAGE, `${PAGE}/thaw`, { network, because: 'done' });
     assert.match(textOf(own.text), /Mary \(dashboard\) Because a look/);
     assert.not.match(own.text, 'money left');
     assert.is((await confirm(mary, `${PAGE}/thaw`, own)).status, 303);
@@ -77,7 +77,7 @@ test('an operator may freeze what is frozen already, and a form ends only what a
       (await database.holds.list()).map(({ code }) => code),
       ['wallet_outflow_foreign'],
     );
-    assert.not.match((await mary.get(PAGE)).text, 'name="cause"');
+    assert.is(thaws((await mary.get(PAGE)).text), 0);
   }));
 
 test('a frozen network is explained on one screen: what left its wallets, which refund it may be, and the command', () =>

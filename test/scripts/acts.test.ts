@@ -242,7 +242,7 @@ test('money out is frozen with a reason, on a network or on all, shown, and thaw
   ];
   assert.equal(await frozen(), both);
   assert.match((await run('status')).out, /FROZEN: test:ethereum, by .+ since .+: a key was lost/);
-  assert.equal((await answer('payout', 'thaw', '--reason', 'found', '--dry-run')).still_frozen, [null, KEY]);
+  assert.equal((await answer('payout', 'thaw', '--reason', 'found', '--dry-run')).still_frozen, [KEY]);
   assert.equal((await answer('payout', 'thaw', '--reason', 'found')).still_frozen, [KEY]);
   assert.equal(await frozen(), both.slice(1));
   assert.equal((await answer('payout', 'thaw', KEY, '--reason', 'found')).still_frozen, []);
@@ -256,7 +256,8 @@ test('what the program froze by itself is ended by `payout reconcile` alone', as
   const refused = await run('payout', 'thaw', KEY, '--reason', 'it is done');
   assert.equal([refused.code, refused.err.includes(`\`quayside payout reconcile ${KEY} `)], [1, true]);
   await answer('payout', 'freeze', KEY, '--reason', 'maintenance');
-  assert.is(await codeOf('payout', 'thaw', KEY, '--reason', 'it is done'), 1, 'the network stays frozen');
+  const { out } = await run('payout', 'thaw', KEY, '--reason', 'it is done');
+  assert.match(out, new RegExp(`still frozen +${KEY}: money left`));
   assert.equal(await frozen(), [[KEY, 'money left']]);
   const { code, err } = await run('payout', 'reconcile', KEY);
   assert.equal([code, err.includes('has no `signer`')], [1, true]);

@@ -185,7 +185,7 @@ const COMPARED_MAX = 1_000;
 
 const reason = say('Reason, for the audit log');
 const freezing = formOf(freezeMoneyOut, { path: `${MONEY_PATH}/freeze`, inputs: ['network'] });
-const thawing = formOf(thawMoneyOut, { path: `${MONEY_PATH}/thaw`, inputs: ['network', 'cause'] });
+const thawing = formOf(thawMoneyOut, { path: `${MONEY_PATH}/thaw`, inputs: ['network'] });
 
 /** Shows what is frozen, and the forms. */
 async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
@@ -199,15 +199,15 @@ async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Promise<H
   );
   const text = (freeze: Freeze) =>
     html`<p>${badge('frozen', 'danger')} ${data(placeOf(freeze))} since ${time(freeze.sinceMs)}, by ${data(freeze.frozenBy)}: ${data(freeze.reason)}</p>`;
-  const thaws = freezes
-    .filter((one) => !needsReconcile(one))
-    .map((freeze) =>
-      thawing.show(visit, {
-        ...{ button: `End the freeze of ${placeOf(freeze)}…`, above: text(freeze), reason },
-        given: { network: freeze.network ?? EVERYWHERE, cause: freeze.code },
-      }),
-    );
   const own = freezes.filter(needsReconcile);
+  const byPeople = freezes.filter((one) => !own.includes(one));
+  const thaws = [...new Set(byPeople.map(({ network }) => network))].map((network) => {
+    const here = byPeople.filter((one) => one.network === network);
+    return thawing.show(visit, {
+      ...{ button: `End the freeze of ${placeOf({ network })}…`, above: html`${here.map(text)}`, reason },
+      given: { network: network ?? EVERYWHERE },
+    });
+  });
   const networks = config.networks.filter(({ key }) => own.some(({ network }) => network === key));
   const reconciling = await Promise.all(
     networks.map(async ({ key }) => {
