@@ -12,7 +12,7 @@ import { type Config, loadConfig } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { severityOf } from '../../src/core/notice.ts';
-import { checkIntegrity } from '../../src/database/engine/integrity.ts';
+import { checkIntegrity } from '../../src/database/engine/inspection.ts';
 import { isBuildFresh } from '../../src/lib/build-stamp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { isBuilt, readShipped } from '../../src/lib/installation.ts';

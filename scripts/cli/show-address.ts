@@ -1,7 +1,7 @@
 /** An address or a transaction: what it brought to us, and which wallet or payout of ours it is. */
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
-import { mapInOrder } from '../../src/database/engine/each.ts';
+import { mapInOrder } from '../../src/database/engine/bodies.ts';
 import type { TracedAddress, TracedOutgoing } from '../../src/database/transfers.ts';
 import { addressText, type Finder, type Link, link, type Scene } from './show-link.ts';
 import { payoutLink } from './show-money-out.ts';

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
-import { hasLiveData } from '../database/engine/live-data.ts';
+import { hasLiveData } from '../database/engine/inspection.ts';
 import { migrate } from '../database/engine/migrate.ts';
 import { preparePostgres } from '../database/engine/postgres-server.ts';
 import type { Log } from '../lib/log.ts';

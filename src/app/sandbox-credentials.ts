@@ -11,7 +11,7 @@ import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import { scopes } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
-import { followedNetworks } from '../database/engine/followed-networks.ts';
+import { followedNetworks } from '../database/engine/inspection.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
 import { databaseFile } from '../lib/secret-key.ts';
 import { defaultStoreSettings, issueKey, issueStore } from './new-credentials.ts';

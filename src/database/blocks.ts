@@ -5,7 +5,7 @@
 import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
 import type { Tail } from '../core/block.ts';
 import type { ChainTransfer, NetworkKey } from '../core/transfer.ts';
-import { mapInOrder } from './engine/each.ts';
+import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, changeBy, findBy, given, preparedInsert } from './engine/prepared.ts';
 import { createMeta } from './meta.ts';

@@ -16,7 +16,7 @@ import {
   type RefreshDue,
   refreshEach,
 } from './endpoints.ts';
-import { mapInOrder } from './engine/each.ts';
+import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, preparedInsert } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';

@@ -24,7 +24,7 @@ import {
 import type { Address, AddressRows } from './addresses.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { BlockRow, BlockRows } from './blocks.ts';
-import { mapInOrder } from './engine/each.ts';
+import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, given } from './engine/prepared.ts';
 import type { Ledger } from './ledger.ts';

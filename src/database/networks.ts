@@ -8,7 +8,7 @@ import type { Moment } from '../core/session.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import type { BlockRow } from './blocks.ts';
-import { mapInOrder } from './engine/each.ts';
+import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, changeBy, findBy, preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';

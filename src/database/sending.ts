@@ -24,7 +24,7 @@ import {
   type SecretPair,
   type WebhookSecrets,
 } from './endpoints.ts';
-import { filterInOrder, mapInOrder } from './engine/each.ts';
+import { filterInOrder, mapInOrder } from './engine/bodies.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';
 import type { Db } from './engine/open.ts';
 import { type Attempt, firstEventId } from './events.ts';

@@ -9,7 +9,7 @@ import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { firstSessionId } from '../lib/id.ts';
 import type { Conversion, OrderDetails, PaymentOption, SessionRequest } from './column-values.ts';
-import { mapInOrder } from './engine/each.ts';
+import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given } from './engine/prepared.ts';
 import { addresses, sessions, transfers } from './tables.ts';

@@ -13,7 +13,7 @@ import { toSeconds } from '../lib/clock.ts';
 import type { AddressRows } from './addresses.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
 import type { Conversion, PaymentOption, SessionRequest, StoreSettings } from './column-values.ts';
-import { mapInOrder } from './engine/each.ts';
+import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
 import { isOffered, type NetworkRow, type NetworkRows } from './networks.ts';

@@ -10,7 +10,7 @@ import { type ApprovalAlarms, alarmKey } from './alarms.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
 import type { AuditedState, PageSettings, StoreSettings } from './column-values.ts';
 import type { WebhookSecrets } from './endpoints.ts';
-import { writeOrTry } from './engine/dry-run.ts';
+import { writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, given, preparedInsert } from './engine/prepared.ts';
 import { personRows, withMembership } from './people.ts';

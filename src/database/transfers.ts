@@ -5,7 +5,7 @@ import { and, asc, desc, eq, gt, inArray, isNotNull, lte, type SQL, sql } from '
 import { invariant } from '../core/fault.ts';
 import type { Counted, Phase, ReceiptState, Recount } from '../core/session.ts';
 import { type Currency, type NetworkKey, nameOf } from '../core/transfer.ts';
-import { mapInOrder } from './engine/each.ts';
+import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, changeBy, findBy, given, preparedInsert } from './engine/prepared.ts';
 import type { MacedRow, RowGuard } from './sealing.ts';

@@ -8,7 +8,7 @@ import * as assert from 'uvu/assert';
 import { checkStandby, readStandbyReport } from '../../src/app/standby.ts';
 import { watchStandby } from '../../src/app/watches/standby.ts';
 import type { Fault } from '../../src/core/fault.ts';
-import { copyDatabase } from '../../src/database/engine/snapshot.ts';
+import { copyDatabase } from '../../src/database/engine/inspection.ts';
 import { HOUR_MS, MINUTE_MS } from '../../src/lib/clock.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { openTempDatabase } from '../support/temp-database.ts';

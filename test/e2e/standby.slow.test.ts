@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { checkIntegrity } from '../../src/database/engine/integrity.ts';
+import { checkIntegrity } from '../../src/database/engine/inspection.ts';
 import { runnable } from '../../src/lib/installation.ts';
 import { createDatabaseFile } from '../support/database-file.ts';
 import { until } from '../support/until.ts';

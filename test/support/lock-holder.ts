@@ -5,7 +5,7 @@
  */
 import Sqlite from 'better-sqlite3';
 import { openSqlite } from '../../src/database/engine/open.ts';
-import { openWriteTurn } from '../../src/database/engine/write-turn.ts';
+import { openWriteTurn } from '../../src/database/engine/write-queue.ts';
 import { createCounters } from '../../src/database/meta.ts';
 
 /** How long each write holds the lock. */

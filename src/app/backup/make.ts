@@ -18,7 +18,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Config, SignerConfig } from '../../config/config.ts';
 import { Fault, permanent, transient } from '../../core/fault.ts';
 import type { OperatorAct } from '../../database/audit-log.ts';
-import { copyDatabase, describeSnapshot } from '../../database/engine/snapshot.ts';
+import { copyDatabase, describeSnapshot } from '../../database/engine/inspection.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { readShipped } from '../../lib/installation.ts';
 import type { Log } from '../../lib/log.ts';

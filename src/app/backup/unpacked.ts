@@ -3,9 +3,8 @@
  */
 import { join } from 'node:path';
 import { type Database, openSqliteDatabase } from '../../database/database.ts';
-import { checkIntegrity } from '../../database/engine/integrity.ts';
+import { checkIntegrity, describeSnapshot } from '../../database/engine/inspection.ts';
 import { migrate } from '../../database/engine/migrate.ts';
-import { describeSnapshot } from '../../database/engine/snapshot.ts';
 import { ledgerProblems } from '../../database/ledger.ts';
 import { openSecretKey } from '../../lib/secret-key.ts';
 import { type Manifest, unpackArchive } from './archive.ts';

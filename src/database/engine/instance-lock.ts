@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { permanent } from '../../core/fault.ts';
-import { isBusy } from './storage-fault.ts';
+import { isBusy } from './connection.ts';
 
 /**
  * Takes the lock until it is released or this process ends. Creates the directory if needed.

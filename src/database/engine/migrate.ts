@@ -10,7 +10,7 @@ import Sqlite from 'better-sqlite3';
 import { Fault, permanent } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { connect } from './connection.ts';
+import { connect, guarded } from './connection.ts';
 import {
   appliedQuery,
   readScripts,
@@ -20,7 +20,6 @@ import {
   type Scripts,
   scriptsAfter,
 } from './scripts.ts';
-import { guarded } from './storage-fault.ts';
 
 /** Marks a file that `schema.sql` has made (`PRAGMA application_id`): "Quay". */
 const APPLICATION_ID = 0x51756179;

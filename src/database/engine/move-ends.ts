@@ -4,12 +4,11 @@
 import Sqlite from 'better-sqlite3';
 import { Client } from 'pg';
 import { permanent } from '../../core/fault.ts';
-import { connect } from './connection.ts';
+import { connect, guarded } from './connection.ts';
 import { refuseOtherSchema } from './migrate.ts';
 import { asPostgresFault } from './postgres-fault.ts';
 import { checkDatabase, connectionOf, databaseName } from './postgres-server.ts';
 import { readScripts } from './scripts.ts';
-import { guarded } from './storage-fault.ts';
 import { translator } from './translate.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;

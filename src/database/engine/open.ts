@@ -3,12 +3,10 @@
  */
 import type Sqlite from 'better-sqlite3';
 import { systemClock } from '../../lib/clock.ts';
-import type { Client } from './client.ts';
-import { connect } from './connection.ts';
+import { type Client, noteText, type Statement } from './client.ts';
+import { asStorageFault, connect, guarded, lockWaitFault } from './connection.ts';
 import { refuseOtherSchema } from './migrate.ts';
-import { createSqliteClient } from './sqlite.ts';
 import { createOrm, type Orm } from './statements.ts';
-import { asStorageFault, guarded, lockWaitFault } from './storage-fault.ts';
 import { createTurns, type Turns } from './turns.ts';
 import { createWriteQueue, type WriteMeasure, type WriteQueue } from './write-queue.ts';
 
@@ -107,5 +105,39 @@ function createRead(raw: Sqlite.Database, turns: Turns, file: string): Db['read'
         if (raw.inTransaction) end.run();
       }
     });
+  };
+}
+
+/** Returns statements that run on a connection, each within the body of a transaction. SQLite answers each at once. */
+function createSqliteClient(raw: Sqlite.Database, turns: Turns): Client {
+  const statementOf = (text: string, rows: 'objects' | 'lists' | 'values'): Statement => {
+    let prepared: Sqlite.Statement | undefined;
+    const compile = (): Sqlite.Statement => {
+      const statement = raw.prepare(text);
+      if (rows === 'values') statement.pluck();
+      else if (rows === 'lists' && statement.reader) statement.raw();
+      return statement;
+    };
+    const own = (): Sqlite.Statement => {
+      turns.checkInside();
+      prepared ??= compile();
+      return prepared;
+    };
+    return {
+      get: async (...values) => own().get(...values),
+      all: async (...values) => own().all(...values),
+      run: async (...values) => own().run(...values),
+      async *iterate(...values) {
+        yield* own().iterate(...values);
+      },
+      pluck: () => statementOf(text, 'values'),
+      raw: () => statementOf(text, 'lists'),
+    };
+  };
+  return {
+    prepare(text) {
+      noteText(() => text);
+      return statementOf(text, 'objects');
+    },
   };
 }

@@ -10,8 +10,8 @@ import { ATTEMPTS_MAX, type Attempt, IN_FLIGHT_MAX, type Payout } from '../../co
 import { freezeTexts, type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { RefundApproval } from '../column-values.ts';
+import { mapInOrder } from '../engine/bodies.ts';
 import { isSameIntent } from '../engine/column-types.ts';
-import { mapInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, changeBy, findBy, given, preparedInsert } from '../engine/prepared.ts';
 import type { Ledger } from '../ledger.ts';

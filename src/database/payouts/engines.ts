@@ -8,7 +8,7 @@ import type { Wallet } from '../../core/intent.ts';
 import { paidAfterEnd, type Reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { SeenSignerFreeze } from '../column-values.ts';
-import { filterInOrder, mapInOrder } from '../engine/each.ts';
+import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, changeBy, findBy, preparedInsert } from '../engine/prepared.ts';
 import { MADE_AT_MS } from '../engine/scripts.ts';

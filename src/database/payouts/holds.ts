@@ -9,7 +9,7 @@ import { frozenText } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { OperatorAct, RecordAct } from '../audit-log.ts';
-import { mapInOrder } from '../engine/each.ts';
+import { mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse } from '../engine/prepared.ts';
 import type { Ledger } from '../ledger.ts';

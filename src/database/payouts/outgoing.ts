@@ -12,7 +12,7 @@ import { invariant } from '../../core/fault.ts';
 import { isPaidBy, type OwnRole, ownRoles, type PaybackIntent } from '../../core/intent.ts';
 import { freezeTexts } from '../../core/reasons.ts';
 import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
-import { filterInOrder, mapInOrder } from '../engine/each.ts';
+import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, findBy, preparedInsert } from '../engine/prepared.ts';
 import { createCounters } from '../meta.ts';

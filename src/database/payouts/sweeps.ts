@@ -7,7 +7,7 @@ import type { GasIntent, Intent, SweepIntent } from '../../core/intent.ts';
 import { isPlanStale, type SweepOwner } from '../../core/sweep.ts';
 import type { Currency, NetworkKey } from '../../core/transfer.ts';
 import type { PoolKey } from '../addresses.ts';
-import { filterInOrder, mapInOrder } from '../engine/each.ts';
+import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
 import { createMeta } from '../meta.ts';
 import { type PayoutRow, type PayoutSteps, toPayout } from './payouts.ts';

@@ -11,7 +11,7 @@ import type { Mode, NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { AddressRows } from '../addresses.ts';
 import type { OperatorAct, RecordAct } from '../audit-log.ts';
-import { writeOrTry } from '../engine/dry-run.ts';
+import { writeOrTry } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
 import { findBy } from '../engine/prepared.ts';
 import { createPayerDataMark } from '../meta.ts';

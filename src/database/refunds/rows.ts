@@ -11,7 +11,7 @@ import { type EarlierRefund, isHeld, RECENT_MS, type RecentRefunds, recentRefund
 import type { Mode } from '../../core/transfer.ts';
 import { DAY_MS, dayOf } from '../../lib/clock.ts';
 import { type ApprovalAlarms, alarmKey } from '../alarms.ts';
-import { mapInOrder } from '../engine/each.ts';
+import { mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from '../engine/prepared.ts';
 import type { RowGuard, Tokens } from '../sealing.ts';

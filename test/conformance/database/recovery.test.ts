@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import type { BlockRef } from '../../../src/core/block.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
-import { mapInOrder } from '../../../src/database/engine/each.ts';
+import { mapInOrder } from '../../../src/database/engine/bodies.ts';
 import { REWOUND_TRANSFERS_MAX, type Reread } from '../../../src/database/recovery.ts';
 import {
   act,

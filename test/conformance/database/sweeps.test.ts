@@ -3,7 +3,7 @@ import type { GasIntent, SweepIntent } from '../../../src/core/intent.ts';
 import { type SweepOwner, sweepIntent } from '../../../src/core/sweep.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
-import { mapInOrder } from '../../../src/database/engine/each.ts';
+import { mapInOrder } from '../../../src/database/engine/bodies.ts';
 import type { PlannedSweep } from '../../../src/database/payouts/sweeps.ts';
 import { type Feed, fails, inWorlds, keyOf, newSession, pays, pool, sessionOf, T0_MS } from './place.ts';
 

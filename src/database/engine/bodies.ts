@@ -1,0 +1,37 @@
+/**
+ * Parts of the bodies of transactions: work on rows one after the other, and a command that can be tried.
+ */
+import type { Db } from './open.ts';
+
+/** Returns what `work` makes of each row. */
+export async function mapInOrder<Row, Made>(
+  rows: readonly Row[],
+  work: (row: Row, at: number) => Promise<Made>,
+): Promise<Made[]> {
+  const made: Made[] = [];
+  for (const [at, row] of rows.entries()) made.push(await work(row, at));
+  return made;
+}
+
+/** Returns the rows for which `work` says yes. */
+export async function filterInOrder<Row>(rows: readonly Row[], work: (row: Row) => Promise<boolean>): Promise<Row[]> {
+  const kept: Row[] = [];
+  for (const row of rows) if (await work(row)) kept.push(row);
+  return kept;
+}
+
+/** Runs `work` in one write transaction; with `isDryRun` that transaction is rolled back. @returns what it returns */
+export async function writeOrTry<T>(db: Db, isDryRun: boolean, work: () => T | Promise<T>): Promise<T> {
+  if (!isDryRun) return db.write(work);
+  const undone: T[] = [];
+  const undo = new Error('a dry run is rolled back');
+  try {
+    await db.write(async () => {
+      undone.push(await work());
+      throw undo;
+    });
+  } catch (error) {
+    if (error !== undo) throw error;
+  }
+  return undone[0] as T;
+}

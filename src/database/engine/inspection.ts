@@ -1,0 +1,152 @@
+/**
+ * Looks at a file of the database from outside, also at one that cannot be opened as a database. Only a copy is
+ * written.
+ */
+import { existsSync } from 'node:fs';
+import Sqlite from 'better-sqlite3';
+import { imbalances, type Posting } from '../../core/ledger.ts';
+import { connect, guarded } from './connection.ts';
+import { versionOf } from './migrate.ts';
+
+const BUSY_TIMEOUT_MS = 30_000;
+/** Complaints of each kind that are returned, at most. */
+const COMPLAINTS_MAX = 20;
+
+const openOwn = (file: string): Sqlite.Database => connect(file, BUSY_TIMEOUT_MS, true);
+/** Opens a file that may be the signer's, and keeps its settings. */
+const openAny = (file: string): Sqlite.Database => new Sqlite(file, { fileMustExist: true });
+
+/** @throws Fault `storage_unavailable`, `storage_damaged` */
+function lookInto<T>(file: string, look: (client: Sqlite.Database) => T, open = openOwn): T {
+  return guarded(file, () => {
+    const client = open(file);
+    try {
+      return look(client);
+    } finally {
+      client.close();
+    }
+  });
+}
+
+/**
+ * Copies the database as it is at this moment into `to`, which must not exist or be empty. Writers go on meanwhile: the
+ * copy is one read transaction. (SQLite's backup interface begins again at each write of another process, so that it
+ * would not end on a busy installation.)
+ * @throws Fault transient `storage_unavailable`
+ */
+export function copyDatabase(file: string, to: string): void {
+  lookInto(file, (client) => client.prepare('VACUUM INTO ?').run(to));
+}
+
+type SnapshotContent = Readonly<{
+  schemaVersion: number;
+  /** Rows of each table. */
+  counts: Readonly<Record<string, number>>;
+}>;
+
+/**
+ * Returns the content of a copy of any version of the schema.
+ * @throws Fault `storage_unavailable`, `storage_damaged`
+ */
+export function describeSnapshot(file: string): SnapshotContent {
+  return lookInto(file, (client) => {
+    const tables = client
+      .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
+      .pluck()
+      .all() as string[];
+    const count = (table: string) => Number(client.prepare(`SELECT count(*) FROM "${table}"`).pluck().get());
+    const counts = Object.fromEntries(tables.map((table) => [table, count(table)]));
+    return { schemaVersion: versionOf(client), counts };
+  });
+}
+
+/**
+ * Returns when an indexer last reported to a file, which each does every few seconds; null before the first time.
+ * @throws Fault `storage_unavailable`, `storage_damaged`
+ */
+export const newestReportMs = (file: string): number | null =>
+  lookInto(file, (client) => client.prepare('SELECT max(updated_at_ms) FROM networks').pluck().get() as number | null);
+
+/** Each list is empty in a sound file; `version` is that of its schema. */
+type Integrity = Readonly<{
+  pages: readonly string[];
+  foreignKeys: readonly string[];
+  unbalanced: readonly string[];
+  entriesChecked: number;
+  version: number;
+}>;
+
+/**
+ * Checks whether SQLite finds a file whole, and whether the newest entries of the ledger add up. Reading it takes as
+ * long as its size needs.
+ * @param entries how many of the newest entries of each network's ledger to add up
+ * @throws Fault `storage_unavailable`, `storage_damaged`
+ */
+export function checkIntegrity(file: string, entries: number): Integrity {
+  return lookInto(file, (client) => {
+    const quick = client.pragma(`quick_check(${COMPLAINTS_MAX})`) as Readonly<{ quick_check: string }>[];
+    const keys = client.pragma('foreign_key_check') as Readonly<{ table: string; rowid: number; parent: string }>[];
+    const postings = client
+      .prepare(
+        `SELECT network || ' ' || seq AS entry, network, asset, units FROM ledger_postings
+         WHERE seq > (SELECT last FROM counters WHERE owner = 'ledger:' || network) - ?`,
+      )
+      .all(entries) as (Pick<Posting, 'network' | 'asset'> & { entry: string; units: string })[];
+    const byEntry = new Map<string, Pick<Posting, 'network' | 'asset' | 'units'>[]>();
+    for (const { entry, units, ...one } of postings) {
+      const own = byEntry.get(entry) ?? [];
+      byEntry.set(entry, [...own, { ...one, units: BigInt(units) }]);
+    }
+    const unbalanced = [...byEntry].flatMap(([entry, own]) => imbalances(own).map((what) => `entry ${entry}: ${what}`));
+    return {
+      pages: quick.map((row) => row.quick_check).filter((text) => text !== 'ok'),
+      foreignKeys: keys
+        .slice(0, COMPLAINTS_MAX)
+        .map(({ table, rowid, parent }) => `${table} ${rowid} names no row of ${parent}`),
+      unbalanced: unbalanced.slice(0, COMPLAINTS_MAX),
+      entriesChecked: byEntry.size,
+      version: versionOf(client),
+    };
+  });
+}
+
+// ── Files that may be missing, empty or the signer's ─────────────────────────────────────────────────────────────────
+
+const hasColumn = (client: Sqlite.Database, table: string, column: string): boolean =>
+  client.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?').get(table, column) !== undefined;
+
+/**
+ * Returns the keys of the networks of which a block was read into this file; none if there is no file yet.
+ * @throws Fault transient `storage_unavailable`
+ */
+export function followedNetworks(file: string): string[] {
+  if (!existsSync(file)) return [];
+  const select = 'SELECT key FROM networks WHERE tip_number IS NOT NULL';
+  const look = (client: Sqlite.Database) =>
+    hasColumn(client, 'networks', 'tip_number') ? (client.prepare(select).pluck().all() as string[]) : [];
+  return lookInto(file, look, openAny);
+}
+
+/** Columns that are filled on live networks only, by table, in the database or the signer's journal. */
+const signs = [
+  ['networks', 'key', "key GLOB 'live:*'"],
+  ['pools', 'mode', "mode = 'live'"],
+  ['keys', 'last_used_at_ms', "mode = 'live' AND last_used_at_ms IS NOT NULL"],
+  ['intents', 'network', "network GLOB 'live:*'"],
+] as const;
+
+/**
+ * Returns whether live networks were ever followed into this file, offered or paid on, or called for with a live key;
+ * false if there is no file yet.
+ * @throws Fault transient `storage_unavailable`
+ */
+export function hasLiveData(file: string): boolean {
+  if (!existsSync(file)) return false;
+  const look = (client: Sqlite.Database) =>
+    signs.some(
+      ([table, column, isLive]) =>
+        hasColumn(client, table, column) &&
+        client.prepare(`SELECT 1 FROM ${table} WHERE ${isLive} LIMIT 1`).get() !== undefined,
+    );
+  return lookInto(file, look, openAny);
+}
