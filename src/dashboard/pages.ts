@@ -12,7 +12,6 @@ import { operatorPage } from './pages/operator.ts';
 import { overviewPage } from './pages/overview.ts';
 import { paymentPages } from './pages/payment.ts';
 import { paymentsPages } from './pages/payments.ts';
-import { newRefundPages } from './pages/refund-new.ts';
 import { refundsPages } from './pages/refunds.ts';
 import { storePages } from './pages/store.ts';
 import { operatorStorePages } from './pages/stores.ts';
@@ -25,7 +24,6 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     overviewPage(deps),
     ...paymentsPages(deps),
     ...paymentPages(deps),
-    ...newRefundPages(deps),
     ...refundsPages(deps),
     ...webhooksPages(deps),
     ...developerPages(deps),

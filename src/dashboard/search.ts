@@ -4,10 +4,10 @@
  */
 import { chains } from '../chains/index.ts';
 import type { NetworkConfig } from '../config/network.ts';
-import type { SessionSearch, SessionSummary } from '../database/session.ts';
+import type { Session, SessionSearch, SessionSummary } from '../database/session.ts';
 import { parseSessionId } from '../lib/id.ts';
 import type { DashboardDeps } from './deps.ts';
-import { pathIn, type StoreAt } from './page.ts';
+import { pathIn, type StoreAt, type Visit } from './page.ts';
 
 /** As long as the longest order id and refund id; addresses and transactions are shorter. */
 export const SEARCHED_CHARS_MAX = 128;
@@ -36,6 +36,16 @@ function readSearch(
     }),
     { kind: 'order', orderId: pasted },
   ];
+}
+
+/** Returns the session that the path names; null where the store has none by that id in this mode. */
+export async function findPayment(
+  { database }: DashboardDeps,
+  { at, params }: Pick<Visit<StoreAt>, 'at' | 'params'>,
+): Promise<Session | null> {
+  const id = parseSessionId(params.id ?? '');
+  const session = id === null ? null : await database.sessions.find(id);
+  return session && session.storeId === at.storeId && session.mode === at.mode ? session : null;
 }
 
 const FOUND_MAX = 50;

@@ -90,7 +90,7 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
         return;
       }
       const { person, session } = visitor;
-      await database.people.endWebSessions(person.id, { only: session.hash }, actOf(person, 'sign out', clock));
+      await database.people.endWebSession(session, actOf(person, 'sign out', clock));
     }
     sessions.forget(response);
     response.redirect(303, '/sign-in');

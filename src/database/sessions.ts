@@ -233,7 +233,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
       );
     },
     async cancel(
-      input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number; act?: OperatorAct }>,
+      input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number }>,
     ): Promise<CancelSessionOutcome> {
       return db.write(async () => {
         const row = await findRow(fullId(input.id));
@@ -244,7 +244,6 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
         const refusal = await transitions.cancel(row, input.nowMs);
         if (refusal) return { kind: 'refused', why: refusal, session: await viewOf(row.id) };
         await replays.remember(input, row.id);
-        await recordAct(input.act, { target: row.id, before: { status: row.status }, after: { status: 'canceled' } });
         return { kind: 'done', session: await viewOf(row.id) };
       });
     },

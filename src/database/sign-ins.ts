@@ -371,21 +371,11 @@ function webSessionCommands(db: Db, { recordAct }: Parts) {
         .map((row) => toSession(row, true))
         .filter((session) => isAlive(session, nowMs, limits));
     },
-    /** Ends one session of a person, or all but one. @returns how many */
-    async endWebSessions(
-      personId: string,
-      which: Readonly<{ only: string }> | Readonly<{ allBut: string }>,
-      act: OperatorAct,
-    ): Promise<number> {
+    /** Ends a session of a person. */
+    async endWebSession({ hash, personId }: Pick<WebSession, 'hash' | 'personId'>, act: OperatorAct): Promise<void> {
       return db.write(async () => {
-        const chosen = 'only' in which ? eq(webSessions.hash, which.only) : ne(webSessions.hash, which.allBut);
-        const { changes } = await orm
-          .delete(webSessions)
-          .where(and(eq(webSessions.personId, personId), chosen))
-          .run();
-        if (changes > 0)
-          await recordAct(act, { target: personId, before: { sessions: changes }, after: { sessions: 0 } });
-        return changes;
+        const { changes } = await orm.delete(webSessions).where(eq(webSessions.hash, hash)).run();
+        if (changes > 0) await recordAct(act, { target: personId, before: { sessions: 1 }, after: { sessions: 0 } });
       });
     },
   };

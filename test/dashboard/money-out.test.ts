@@ -131,7 +131,7 @@ test('a frozen signer and a stuck payout are shown with the way out', () =>
     const { text } = await mary.get(PAGE);
     assert.match(textOf(text), /the signer is frozen Since 2026-11-25 12:00:00 , by ann : a stolen key/);
     assert.match(text, 'quayside-signer thaw');
-    const waits = rowsOf(text, 'Stuck payouts')[0]?.['Waits for'] ?? '';
+    const waits = rowsOf(text, 'Payouts').find(({ State }) => State === 'stuck')?.['Waits for'] ?? '';
     assert.match(waits, /^payout_outcome_unclear nobody knows quayside payout resolve ga_1 --reason REASON/);
     for (const ending of ['--paid TRANSACTION', '--never', '--retry']) assert.ok(waits.includes(ending), ending);
   }));

@@ -226,18 +226,6 @@ test('what is not there is said with the menu, to whoever is signed in', () =>
     assert.not.match(stranger.text, 'class="menu"');
   }));
 
-test('one session ends another', () =>
-  withDashboard(async (dashboard) => {
-    const here = await dashboard.person('Ada', operator);
-    dashboard.api.clock.advance(60 * 1000);
-    const there = dashboard.visitor();
-    await there.post('/sign-in', { name: 'Ada', password: PASSWORD, code: dashboard.code(here.token) });
-    assert.ok(isSignedIn((await there.get('/operator')).status));
-    assert.is((await here.submit('/account', '/account/sessions/end')).status, 303);
-    assert.is((await there.get('/operator')).status, 303);
-    assert.ok(isSignedIn((await here.get('/operator')).status));
-  }));
-
 test('weak passwords are refused with the reason, and the link still works', () =>
   withDashboard(async (dashboard) => {
     const { token } = await dashboard.invite('Adalovelace', operator);

@@ -157,16 +157,16 @@ test('a delivery shows its attempts and body escaped, and is sent again; failed 
     assert.match(text, '&lt;i&gt;gone&lt;/i&gt;');
     assert.match(text, '&quot;&lt;b&gt;&amp;7&quot;');
     assert.not.match(text, '<b>');
-    const recover = await ada.submit(path, `${path}/recover`, { since: '24h' });
+    const recover = await ada.submit(path, `${base}/resend`, { since: '24h' });
     assert.match(recover.text, 'Send 1 delivery again?');
-    assert.is((await ada.submit(path, `${path}/recover`, { since: 'x' })).status, 400);
-    assert.is((await confirm(ada, `${path}/recover`, recover, { since: '24h' })).status, 303);
+    assert.is((await ada.submit(path, `${base}/resend`, { since: 'x' })).status, 400);
+    assert.is((await confirm(ada, `${base}/resend`, recover, { since: '24h' })).status, 303);
     const health = await api.database().endpoints.health(id);
     assert.equal(
       health?.recent.map(({ state }) => state),
       ['waiting'],
     );
-    const resent = await ada.submit(page, `${page}/resend`);
+    const resent = await ada.submit(page, `${base}/resend`);
     assert.is(resent.status, 303);
     const commands = (await api.database().audit.list(2)).map(({ command }) => command);
     assert.equal(commands, ['webhook resend', 'webhook resend']);

@@ -141,7 +141,7 @@ test('pages have no text but the texts', () =>
     { pages: true, languages: marked },
   ));
 
-test('the language that was chosen before signing in is kept, except on pages of the operator; the account page changes it', () =>
+test('the language that was chosen before signing in is kept, except on pages of the operator', () =>
   withDashboard(async (dashboard) => {
     const { token } = await dashboard.invite('Ada', { role: 'operator', storeId: null });
     const visitor = dashboard.visitor();
@@ -156,17 +156,10 @@ test('the language that was chosen before signing in is kept, except on pages of
     assert.match((await visitor.post(`/link/${token}?lang=ar`, secrets)).text, '<html lang="ar" dir="rtl">');
     const account = await visitor.get('/account', german);
     assert.match(account.text, '<html lang="ar" dir="rtl">');
-    assert.match(account.text, 'الصفحات الخاصة بالتثبيت متاحة بالإنجليزية.');
     assert.match((await visitor.get('/nothing', german)).text, '<html lang="ar" dir="rtl">');
     for (const path of ['/operator', '/operator/audit']) {
       assert.match((await visitor.get(path, german)).text, '<html lang="en" dir="ltr">', path);
     }
-
-    assert.is((await visitor.get('/account?lang=xx')).status, 200);
-    const saved = (await visitor.get('/account?lang=ru')).headers.get('location') ?? '';
-    assert.match((await visitor.get(saved, german)).text, /<html lang="ru" dir="ltr">[\s\S]*role="status">Язык/);
-    const entries = await dashboard.api.database().audit.list(50);
-    assert.is(entries.filter(({ command }) => command === 'set language').length, 2);
 
     dashboard.api.clock.advance(60_000);
     const again = dashboard.visitor();

@@ -9,8 +9,7 @@ import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { ago, badge, data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
-import { actOf, type DashboardDeps } from '../deps.ts';
-import { languageSwitch } from '../frame.ts';
+import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, Visit } from '../page.ts';
 import { passkeyButton } from '../passkeys.ts';
 import { CHANGE_PATH } from '../sign-in.ts';
@@ -35,40 +34,20 @@ export const accountPages = (deps: DashboardDeps): readonly Page[] => [
     },
   },
   ...pageWith(deps, { path: '/account', needs: 'to be signed in', answer: (visit) => accountPage(deps, visit) }, [
-    ...[adding, removing, ending],
+    ...[adding, removing],
   ]),
 ];
 
-const endSessions = browserAct({
-  name: 'end sessions',
-  needs: 'to be signed in',
-  plan: async ({ visit: { visitor } }) => visitor,
-  async run({ database, act }, { person, session }) {
-    await database.people.endWebSessions(person.id, { allBut: session.hash }, act);
-    return { said: say('Your other sessions have ended.'), json: {} };
-  },
-});
-const ending = formOf(endSessions, { path: '/account/sessions/end' });
-
 async function accountPage(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
-  const { visitor, nowMs, query, words } = visit;
+  const { visitor, nowMs, words } = visit;
   const { person, session } = visitor;
-  const chosen = deps.languages.all.find(({ code }) => code === query.get('lang'));
-  if (chosen) {
-    await deps.database.people.setLanguage(person.id, chosen.code, actOf(person, 'set language', deps.clock));
-    return { to: '/account', said: chosen.say('The language is saved.') };
-  }
   const open = await deps.database.people.listWebSessions(person.id, nowMs, sessionLimits);
-  const end = ending.show(visit, { button: words.say('Sign out everywhere else') });
   const names = new Map<string, string>();
   for (const { storeId } of person.memberships) {
     const store = storeId === null ? null : await deps.database.stores.find(storeId);
     if (store) names.set(store.id, store.name);
   }
   const title = words.say('Where you are signed in');
-  const note = isOperator(visitor)
-    ? html`<p class="hint">${words.say('The pages about the installation are in English.')}</p>`
-    : null;
   return {
     title: words.say('My account'),
     content: html`<section class="card">${facts([
@@ -78,7 +57,6 @@ async function accountPage(deps: DashboardDeps, visit: Visit<null>): Promise<Rep
 <p class="hint">${words.html('Lost the password, or the phone with the recovery codes? The operator makes you a new link: {command}.', { command: html`<code>quayside user link ${person.name}</code>` })}</p></section>
 ${factorSection(visit)}
 ${await passkeySection(deps, visit)}
-${section('language', words.say('Language'), html`${languageSwitch(deps.languages, words)}${note}`)}
 <section class="card" aria-labelledby="open"><h2 id="open">${title}</h2>
 ${list<WebSession>({
   caption: title,
@@ -95,7 +73,7 @@ ${list<WebSession>({
   rows: open,
   empty: '',
 })}
-${open.length > 1 ? end : null}</section>`,
+<p class="hint">${words.say('A new password ends every session, on every device.')}</p></section>`,
   };
 }
 

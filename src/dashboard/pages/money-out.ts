@@ -5,7 +5,6 @@
 import { say } from '../../acts/act.ts';
 import { EVERYWHERE, freezeMoneyOut, placeOf, thawMoneyOut } from '../../acts/money-out.ts';
 import { coinText } from '../../chains/coin-text.ts';
-import { chains } from '../../chains/index.ts';
 import { isPaidBy, isPayback } from '../../core/intent.ts';
 import { type Asset, assetOf, unitsOf } from '../../core/ledger.ts';
 import type { Payout } from '../../core/payout.ts';
@@ -17,6 +16,7 @@ import { type Freeze, needsReconcile } from '../../database/payouts/holds.ts';
 import type { OutgoingRecord } from '../../database/payouts/outgoing.ts';
 import type { WalletBalance } from '../../database/payouts/wallets.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { createAddressFormat } from '../../payments/destination.ts';
 import { pageOf } from '../../web/filters.ts';
 import { type Column, list, section } from '../../web/list.ts';
 import { ago, badge, data, english, type Tone, time } from '../../web/show.ts';
@@ -27,7 +27,6 @@ import type { Page, Reply, Visit } from '../page.ts';
 import { shownOnChain } from '../show.ts';
 
 const MONEY_PATH = '/operator/money';
-const STUCK_MAX = 20;
 
 export const moneyOutPages = (deps: DashboardDeps): readonly Page[] =>
   pageWith(deps, { path: MONEY_PATH, needs: 'installation:read', answer: (visit) => page(deps, visit) }, [
@@ -35,26 +34,28 @@ export const moneyOutPages = (deps: DashboardDeps): readonly Page[] =>
   ]);
 
 async function page(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
-  const all = await showList(payoutList(deps), visit);
-  const payouts = section('payouts', all.isFirst ? 'Payouts' : 'Older payouts', all.table, 'plain');
-  if (!all.isFirst) return { title: 'Money out', content: payouts };
-  const rows = await deps.database.payouts.list({ state: 'stuck', limit: STUCK_MAX });
-  const stuck = list({ caption: 'Stuck payouts', columns: payoutColumns(deps, visit), rows, empty: '' });
+  const { form, table, isFirst, isLimited } = await showList(payoutList(deps), visit);
+  const payouts = section('payouts', 'Payouts', html`${form}${table}`, 'plain');
+  if (!isFirst || isLimited) return { title: 'Money out', content: payouts };
   return {
     title: 'Money out',
     content: html`${await freezeSection(deps, visit)}
 ${section('wallets', 'Refund and gas wallets', await wallets(deps, visit), 'plain')}
 ${section('unswept', 'On deposit addresses', await unswept(deps, visit), 'plain')}
-${rows.length === 0 ? null : section('stuck', 'Stuck: they need you', stuck, 'plain')}${payouts}`,
+${payouts}`,
   };
 }
 
 const payoutList = (deps: DashboardDeps): Listing<null, Payout> => ({
   path: MONEY_PATH,
   caption: () => 'Payouts',
-  async read(_visit, _chosen, after, limit) {
+  fields: () => [{ name: 'state', label: 'State', choices: states.map((one) => [one, one]) }],
+  async read(_visit, chosen, after, limit) {
     const last = await deps.database.payouts.find(after ?? '');
-    const found = await deps.database.payouts.list({ ...(last && { before: last }), limit: limit + 1 });
+    const state = states.find((one) => one === chosen.state);
+    const found = await deps.database.payouts.list({
+      ...{ ...(state && { state }), ...(last && { before: last }), limit: limit + 1 },
+    });
     return pageOf(found, limit, ({ id }) => id);
   },
   columns: (visit) => payoutColumns(deps, visit),
@@ -69,6 +70,7 @@ const tones: Readonly<Record<Payout['state'], Tone>> = {
   canceled: 'wait',
   stuck: 'danger',
 };
+const states = Object.keys(tones) as readonly Payout['state'][];
 
 const kinds: Readonly<Record<Payout['intent']['kind'], string>> = {
   refund: 'refund',
@@ -77,15 +79,12 @@ const kinds: Readonly<Record<Payout['intent']['kind'], string>> = {
   gas: 'native coin for a sweep',
 };
 
-const amountOf = ({ config }: DashboardDeps, { network, intent }: Payout): string =>
-  coinText(config.networks, network, assetOf(intent), unitsOf(intent));
-
 /** The columns of payouts, with what each waits for. `quayside show` has the attempts of one. */
 const payoutColumns = (deps: DashboardDeps, { words }: Visit<null>): readonly Column<Payout>[] => [
   ['Planned', ({ createdAtMs }) => time(createdAtMs)],
   ['Payout', ({ id, intent }) => html`<code class="long">${id}</code> <span class="hint">${kinds[intent.kind]}</span>`],
   ['Network', ({ network }) => data(network)],
-  ['Amount', (one) => data(amountOf(deps, one)), 'number lead'],
+  ['Amount', ({ network, intent }) => amount(deps, network, assetOf(intent), unitsOf(intent)), 'number lead'],
   ['State', ({ state }) => badge(state, tones[state]), 'lead'],
   [
     'Transaction',
@@ -108,24 +107,14 @@ function waitingOf(payout: Payout): Html | null {
   );
 }
 
-const addressOf = ({ config }: Pick<DashboardDeps, 'config'>, network: NetworkKey, key: string): string => {
-  const family = config.networks.find((one) => one.key === network)?.family;
-  return family ? chains[family].address.format(key) : key;
-};
+function shownAddress({ config }: Configured, { words }: Visit<null>, network: NetworkKey, key: string): Html {
+  const text = createAddressFormat(config)(network, key);
+  return shownOnChain({ config, words }, { network, kind: 'address', text }, 'whole');
+}
 
-const shownAddress = (
-  deps: Pick<DashboardDeps, 'config'>,
-  { words }: Pick<Visit<null>, 'words'>,
-  network: NetworkKey,
-  key: string,
-): Html =>
-  shownOnChain(
-    { config: deps.config, words },
-    { network, kind: 'address', text: addressOf(deps, network, key) },
-    'whole',
-  );
+type Configured = Pick<DashboardDeps, 'config'>;
 
-const amount = ({ config }: DashboardDeps, network: NetworkKey, asset: Asset, units: bigint): Html =>
+const amount = ({ config }: Configured, network: NetworkKey, asset: Asset, units: bigint): Html =>
   data(coinText(config.networks, network, asset, units));
 
 function walletState({ readAtMs, low }: WalletBalance, nowMs: number): Html {
@@ -226,17 +215,13 @@ async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Promise<H
 }
 
 /** Shows what `payout reconcile` shows before it asks the nodes: what left the wallets, and which refund it may be. */
-async function unexplainedList(
-  { config, database }: DashboardDeps,
-  { words }: Visit<null>,
-  network: NetworkKey,
-): Promise<Html | null> {
+async function unexplainedList(deps: DashboardDeps, visit: Visit<null>, network: NetworkKey): Promise<Html> {
+  const { config, database } = deps;
   const rows = await database.wallets.listForeign(network, SHOWN_MAX);
   const states = ['waiting', 'sent', 'stuck'] as const;
   const pages = states.map((state) => database.payouts.list({ network, state, limit: COMPARED_MAX }));
   const open = (await Promise.all(pages)).flat();
-  const shownTx = (text: string) => shownOnChain({ config, words }, { network, kind: 'tx', text });
-  const shown = (key: string) => shownAddress({ config }, { words }, network, key);
+  const shown = (key: string) => shownAddress(deps, visit, network, key);
   const nonces = (await database.payouts.foreignNonces(network)).map(
     ({ payer, nextNonce, countedNonce }) =>
       html`<p>${(countedNonce ?? nextNonce) - nextNonce} transactions of ${shown(payer)} are not known here.</p>`,
@@ -244,9 +229,9 @@ async function unexplainedList(
   const transfers = list<OutgoingRecord>({
     caption: 'Unexplained',
     columns: [
-      ['Transaction', ({ tx }) => shownTx(tx)],
+      ['Transaction', ({ tx: text }) => shownOnChain({ config, words: visit.words }, { network, kind: 'tx', text })],
       ['Seen', ({ seenAtMs }) => time(seenAtMs)],
-      ['Amount', ({ currency, units }) => data(coinText(config.networks, network, currency, units)), 'number lead'],
+      ['Amount', ({ currency, units }) => amount(deps, network, currency, units), 'number lead'],
       ['To', ({ toKey }) => shown(toKey)],
       ['May be', (one) => data(open.find((payout) => isPaidBy(payout, one))?.id ?? 'not ours')],
     ],

@@ -2,7 +2,7 @@
  * One payment: what was asked, what came, what is held of it until somebody decides, and the shop’s side of it in order
  * of time.
  */
-import { isRefusal, refuse, say } from '../../acts/act.ts';
+import { isRefusal, say } from '../../acts/act.ts';
 import {
   acceptEffect,
   acceptHeld,
@@ -20,15 +20,15 @@ import type { Lookup } from '../../database/lookups.ts';
 import type { Refund } from '../../database/refunds/refund.ts';
 import type { Payment, Session } from '../../database/session.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { parseSessionId } from '../../lib/id.ts';
 import { createAddressFormat } from '../../payments/destination.ts';
 import { optionAddress } from '../../payments/option.ts';
 import { paymentUrl } from '../../payments/payment-url.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { badge, copied, copyCode, data, type Tone, time } from '../../web/show.ts';
-import { browserAct, contextOf, formOf, pageWith } from '../act-form.ts';
+import { contextOf, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
+import { findPayment } from '../search.ts';
 import {
   coinNames,
   coins,
@@ -50,45 +50,10 @@ const SHOWN_MAX = 100;
 
 const PATH = '/s/:store/:mode/payments/:id';
 
-const cancelPayment = browserAct({
-  name: 'cancel payment',
-  needs: 'payments:manage',
-  fields: { id: { label: say('Payment'), isArgument: true } },
-  async plan({ deps, visit: { at, params } }) {
-    const session = at && (await findPayment(deps, { at, params }));
-    return session ?? refuse('not_found', say('payment-changes.session_not_cancelable'));
-  },
-  review: ({ request }) => ({
-    title: say('payment-changes.cancel_title', { order: request.orderId }),
-    facts: [],
-    notes: [say('payment-changes.cancel_text')],
-    button: say('payment-changes.cancel_button'),
-    isDangerous: true,
-  }),
-  async run({ database, newId, nowMs, act }, { id, storeId, mode }) {
-    const replay = { idempotencyKey: newId, path: `dashboard: cancel ${id}`, bodyHash: '' };
-    const done = await database.sessions.cancel({ id, storeId, mode, replay, nowMs, act });
-    if (done.kind === 'done' || done.kind === 'replayed') return { said: say('payment-changes.canceled'), json: {} };
-    const why = done.kind === 'refused' ? done.why : 'session_not_cancelable';
-    return refuse(done.kind === 'not_found' ? 'not_found' : 'refused', say(`payment-changes.${why}`));
-  },
-});
-const canceling = formOf(cancelPayment, { path: `${PATH}/cancel` });
-
 export const paymentPages = (deps: DashboardDeps): readonly Page[] =>
   pageWith(deps, { path: PATH, needs: 'payments:read', answer: (visit) => showPayment(deps, visit) }, [
-    ...[canceling, accepting, returning],
+    ...[accepting, returning],
   ]);
-
-/** Returns the session that the path names; null where the store has none by that id in this mode. */
-export async function findPayment(
-  { database }: DashboardDeps,
-  { at, params }: Pick<Visit<StoreAt>, 'at' | 'params'>,
-): Promise<Session | null> {
-  const id = parseSessionId(params.id ?? '');
-  const session = id === null ? null : await database.sessions.find(id);
-  return session && session.storeId === at.storeId && session.mode === at.mode ? session : null;
-}
 
 const pathOf = (at: StoreAt, { id }: Session): string => pathIn(at, `payments/${id}`);
 
@@ -100,15 +65,13 @@ async function showPayment(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<
   const webhooks = may(visit, 'webhooks:read') ? pathIn(at, 'webhooks') : null;
   const isRefundable = may(visit, 'refunds:request') && session.life.status === 'paid';
   const refunding = html` <a href="${pathOf(at, session)}/refund">${words.say('Refund')}</a>`;
-  const isCancelable = session.life.status === 'pending';
-  const cancel = isCancelable ? canceling.show(visit, { button: `${words.say('Cancel the payment')}…` }) : null;
   const shown = { config, words, webhooks };
   const heading = html`${data(confirmedText(session) ?? '–')} ${sessionState(words, session)}<small>${askedText(words, session)}</small>`;
   return {
     title: words.say('Order {order}', { order: session.request.orderId }),
     content: html`<p class="actions"><a href="${pathIn(at, 'payments')}">${words.say('All payments')}</a>${isRefundable ? refunding : null}</p>
 <section class="card" aria-labelledby="asked"><h2 id="asked" class="amounts">${heading}</h2>${asked(shown, session)}
-${copied(words.say('Payment page'), paymentUrl(session, config))}${cancel}</section>
+${copied(words.say('Payment page'), paymentUrl(session, config))}</section>
 ${section('came', words.say('Received'), transferTable(shown, session))}
 ${await heldSection(deps, visit, session)}
 ${section('history', words.say('What happened'), await history(deps, shown, session))}

@@ -4,14 +4,14 @@
  */
 
 import { refuse, say } from '../../acts/act.ts';
-import { leftText } from '../../acts/refund-create.ts';
-import { amountText, minorText } from '../../acts/refund-words.ts';
+import { createRefund, leftText } from '../../acts/refund-create.ts';
+import { amountText, minorText, shownMinor } from '../../acts/refund-words.ts';
 import { approveRefund, cancelRefund, redirectRefund, rejectRefund, waitsForApproval } from '../../acts/refunds.ts';
 import { coinOf } from '../../chains/coin-text.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
 import { delayOf } from '../../core/payout.ts';
 import type { RefundStatus } from '../../core/refund.ts';
-import { nameOf } from '../../core/transfer.ts';
+import { currencies, nameOf } from '../../core/transfer.ts';
 import type { Refund } from '../../database/refunds/refund.ts';
 import type { Cells } from '../../lib/export-text.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -23,7 +23,8 @@ import { browserAct, formOf, isSent, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { answerFile, type ListingWithFile, showList } from '../listing.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
-import { confirmedText, explorerOf, networkTitle, shownOnChain } from '../show.ts';
+import { findPayment } from '../search.ts';
+import { coinNames, confirmedText, explorerOf, networkTitle, price, shownOnChain } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PATH = '/s/:store/:mode/refunds';
@@ -36,6 +37,9 @@ export function refundsPages(deps: DashboardDeps): readonly Page[] {
     { method: 'get', path: `${PATH}.csv`, needs: 'payments:export', answer } satisfies StorePage,
     ...pageWith(deps, { path: REFUND_PATH, needs: 'payments:read', answer: (visit) => refundPage(deps, visit) }, [
       ...[approving, refusing, canceling, redirecting, linking],
+    ]),
+    ...pageWith(deps, { path: NEW_PATH, needs: 'refunds:request', answer: (visit) => newRefundPage(deps, visit) }, [
+      creation,
     ]),
   ];
 }
@@ -315,66 +319,101 @@ export function refundState(words: Words, refund: Refund): Html {
 export const refundBadge = (words: Words, { status }: Pick<Refund, 'status'>): Html =>
   badge(words.say(`refunds.status_${status}`), tones[status]);
 
-const ENTRIES_MAX = 50;
-/** So many entries of the audit log are looked at, of the time between a refund's creation and its end. */
-const ENTRIES_READ_MAX = 5_000;
-/** An act is recorded within this of the time that the refund itself keeps. */
-const RECORDED_WITHIN_MS = 60_000;
-const IN_DASHBOARD = ' (dashboard)';
-
 /** Facts for an approver. `named`: by whom the address was named. */
 type Background = Readonly<{ named: Html | null; facts: readonly (readonly [string, Html] | null)[] }>;
 
-/** Returns who asked, who named the address, who approved, what the payment received, and what is left of it. */
+/** Returns who asked, how the address was named, what the payment received, and what is left of it. */
 async function refundBackground(
   { database }: Pick<DashboardDeps, 'database'>,
   { words, nowMs }: Readonly<{ words: Words; nowMs: number }>,
   refund: Refund,
 ): Promise<Background> {
   const { requestedBy, heldKind, createdAtMs, approvedAtMs, destination } = refund;
-  const whoDid = await readActs(database, words, refund);
   const person = (await database.people.list()).find(({ id }) => id === requestedBy);
   const asked = person?.name ?? words.say(heldKind === null ? 'your shop, through the API' : 'the operator');
-  const namer = destination?.from === 'merchant' ? (whoDid(redirectRefund.name) ?? person?.name ?? null) : null;
-  const approver = whoDid(approveRefund.name);
   const session = await database.sessions.find(refund.sessionId);
   const received = session && confirmedText(session);
   const room = heldKind === null ? await database.refunds.room(refund.sessionId, nowMs) : null;
-  const at = (who: string, ms: number) => words.html('{person}, {time}', { person: who, time: time(ms) });
   return {
-    named: destination && html`${namedBy(words, destination, namer)}`,
+    named:
+      destination && html`${words.say(`refunds.source_${destination.isLinkSeen ? 'seen_link' : destination.from}`)}`,
     facts: [
-      [words.say('Asked for by'), at(asked, createdAtMs)],
-      approvedAtMs === null
-        ? null
-        : [words.say('Approved by'), approver === null ? time(approvedAtMs) : at(approver, approvedAtMs)],
+      [words.say('Asked for by'), words.html('{person}, {time}', { person: asked, time: time(createdAtMs) })],
+      approvedAtMs === null ? null : [words.say('Approved at'), time(approvedAtMs)],
       received ? [words.say('The payment received'), data(received)] : null,
       room && [words.say('Left after all its refunds'), data(leftText(room) || '–')],
     ],
   };
 }
 
-/** Reads what the audit log has about a refund. @returns who did an act; null for one that nobody did */
-async function readActs(database: DashboardDeps['database'], words: Words, refund: Refund) {
-  const endMs = refund.processedAtMs ?? refund.canceledAtMs;
-  const { entries } = await database.audit.search({
-    ...{ who: null, what: refund.id, beforeId: null, limit: ENTRIES_MAX, entriesMax: ENTRIES_READ_MAX },
-    fromMs: refund.createdAtMs - RECORDED_WITHIN_MS,
-    toMs: endMs === null ? null : endMs + RECORDED_WITHIN_MS,
-  });
-  return (act: string): string | null => {
-    const name = entries.find(({ command, target }) => target === refund.id && command === act)?.operator;
-    if (name === undefined) return null;
-    return name.endsWith(IN_DASHBOARD)
-      ? name.slice(0, -IN_DASHBOARD.length)
-      : words.say('the operator ({name})', { name });
-  };
-}
+// ── A new refund ──────────────────────────────────────────────────────────────────────────────────────────
 
-/** Says by whom the address was named: with the name if a person of the store did. */
-function namedBy(words: Words, { from, isLinkSeen }: NonNullable<Refund['destination']>, named: string | null): string {
-  if (isLinkSeen) return words.say('refunds.source_seen_link');
-  return from === 'merchant' && named !== null
-    ? words.say('named by {person}', { person: named })
-    : words.say(`refunds.source_${from}`);
+const REFUNDS_SHOWN = 100;
+const DAY_S = 86_400;
+const NEW_PATH = '/s/:store/:mode/payments/:id/refund';
+
+const creation = formOf(createRefund, {
+  path: NEW_PATH,
+  fills: { payment: 'id' },
+  inputs: ['amount', 'currency', 'address', 'reason', 'description'],
+  to: '/s/:store/:mode/refunds/:refund',
+});
+
+/** Renders the form for a refund of a payment, with what is left and what the store may refund. */
+async function newRefundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
+  const { database, config } = deps;
+  const { at, form, nowMs, words } = visit;
+  const session = await findPayment(deps, visit);
+  if (!session) return null;
+  const earlier = await database.refunds.list({ sessionId: session.id, limit: REFUNDS_SHOWN });
+  const room = (await database.refunds.room(session.id, nowMs)) ?? { coins: [], dayLeftMinor: 0n };
+  const chosen = room.coins.find(({ currency }) => currency === form.currency) ?? room.coins[0];
+  const anyCoin = coinNames(room.coins.length > 0 ? room.coins.map(({ currency }) => currency) : currencies);
+  const networks = [...new Set(room.coins.map(({ network }) => networkTitle(config, network)))].join(' / ');
+  const { refundDailyMinor, refundWindowS, refundAutoMinor } = await database.stores.refundPolicy(at.storeId);
+  const inCoins = (minor: bigint) => `${shownMinor(minor)} ${anyCoin}`;
+  const left = chosen && chosen.leftMinor > 0n ? minorText(chosen.leftMinor) : '';
+  const limits = { amount: inCoins(BigInt(refundDailyMinor)), left: inCoins(room.dayLeftMinor) };
+  const coins = room.coins.map(({ currency, network }) => {
+    const on = { currency, network: networkTitle(config, network) };
+    return [currency, say('{currency} on {network}', on)] as const;
+  });
+  const refunding = creation.show(visit, {
+    ...{ button: words.say('Go on'), look: 'main' },
+    texts: { amount: left },
+    offers: { currency: Object.fromEntries(coins) },
+    labels: { address: say('Address on {network}', { network: networks || '–' }) },
+  });
+  return {
+    title: words.say('Refund order {order}', { order: session.request.orderId }),
+    content: html`${section(
+      'so-far',
+      words.say('So far'),
+      facts([
+        [words.say('Price'), data(price(session))],
+        [words.say('Received'), data(confirmedText(session) ?? '–')],
+        [
+          words.say('Earlier refunds'),
+          earlier.length === 0
+            ? words.say('none')
+            : html`${earlier.map((one) => html`${data(amountText(one))} ${refundBadge(words, one)} `)}`,
+        ],
+        [words.say('Left to refund'), data(leftText(room) || '–')],
+        [
+          words.say('The store may refund'),
+          words.html('{amount} a day, {left} of it left today; {days} days after a payment', {
+            ...limits,
+            days: Math.floor(refundWindowS / DAY_S),
+          }),
+        ],
+        [
+          words.say('Approval is needed'),
+          words.html('above {amount} in 24 hours for one payment, one address, or one person or key that asks', {
+            amount: inCoins(BigInt(refundAutoMinor)),
+          }),
+        ],
+      ]),
+    )}
+${section('new', words.say('New refund'), html`${refunding}`)}`,
+  };
 }

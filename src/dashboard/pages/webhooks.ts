@@ -29,6 +29,8 @@ const PATH = '/s/:store/:mode/webhooks';
 const LOOK_MAX = 5_000;
 const ENDPOINTS_SHOWN = 100;
 
+/** Sends one delivery again, or all of an endpoint that failed since a time. */
+const resending = formOf(resendWebhooks, { path: `${PATH}/resend`, inputs: ['what', 'since'] });
 const adding = formOf(addEndpoint, {
   path: PATH,
   inputs: ['url', 'events'],
@@ -37,12 +39,12 @@ const adding = formOf(addEndpoint, {
 });
 
 export const webhooksPages = (deps: DashboardDeps): readonly Page[] => [
-  ...pageWith(deps, { path: PATH, needs: 'webhooks:read', answer: (visit) => webhooksPage(deps, visit) }, [adding]),
-  ...pageWith(deps, { path: DELIVERY_PATH, needs: 'webhooks:read', answer: (visit) => deliveryPage(deps, visit) }, [
-    resending,
+  ...pageWith(deps, { path: PATH, needs: 'webhooks:read', answer: (visit) => webhooksPage(deps, visit) }, [
+    ...[adding, resending],
   ]),
+  ...pageWith(deps, { path: DELIVERY_PATH, needs: 'webhooks:read', answer: (visit) => deliveryPage(deps, visit) }, []),
   ...pageWith(deps, { path: ENDPOINT_PATH, needs: 'webhooks:read', answer: (visit) => endpointPage(deps, visit) }, [
-    ...[testing, recovering, rotating, changing, removing],
+    ...[testing, rotating, changing, removing],
   ]),
 ];
 
@@ -273,9 +275,6 @@ function adviceOn({ isDelivered, status, error }: TestAnswer): Sentence {
 }
 
 const testing = formOf(testEndpoint, { path: `${ENDPOINT_PATH}/test` });
-const recovering = formOf(resendWebhooks, {
-  ...{ path: `${ENDPOINT_PATH}/recover`, fills: { what: 'endpoint' }, inputs: ['since'], needs: 'webhooks:manage' },
-});
 const rotating = formOf(rotateSecret, { path: `${ENDPOINT_PATH}/secret`, inputs: ['rotate'], below: secretHint });
 const changing = formOf(setEndpoint, { path: `${ENDPOINT_PATH}/change`, inputs: ['events', 'state'] });
 const removing = formOf(removeEndpoint, { path: `${ENDPOINT_PATH}/remove`, back: '/s/:store/:mode/webhooks' });
@@ -338,7 +337,9 @@ function manageForms(visit: Visit<StoreAt>, endpoint: Endpoint, isRotating: bool
     ? html`<p>${words.say('Two secrets are valid. Once your shop checks the new one, finish.')}</p><div class="actions">${step('finish', words.say('Finish: only the new secret'))}
 ${step('cancel', words.say('Cancel: keep the old secret'))}</div>`
     : html`<p>${words.say('A new secret is shown once; both are valid until you finish.')}</p>${step('start', words.say('Make a new secret'))}`;
-  const recover = recovering.show(visit, { button: words.say('Go on'), texts: { since: '24h' } });
+  const recover = resending.show(visit, {
+    ...{ button: words.say('Go on'), given: { what: endpoint.id }, texts: { since: '24h' } },
+  });
   const change = changing.show(visit, {
     button: words.say('Save'),
     texts: { events: endpoint.extendedEvents.join(','), state: endpoint.disabledAtMs === null ? 'on' : 'off' },
@@ -356,8 +357,6 @@ ${section(
 
 const DELIVERY_PATH = '/s/:store/:mode/webhooks/deliveries/:delivery';
 
-const resending = formOf(resendWebhooks, { path: `${DELIVERY_PATH}/resend`, fills: { what: 'delivery' } });
-
 /** Returns the delivery that the path names, with its event; null where the store has none in this mode. */
 async function findDelivery({ database }: DashboardDeps, { at, params }: Visit<StoreAt>) {
   const [delivery] = await database.deliveries.list({ id: params.delivery ?? '', limit: 1 });
@@ -372,7 +371,10 @@ async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
   const { delivery, event } = found;
   const { endpointId, dueAtMs } = delivery;
   const attempts = attemptTable(words, await deps.database.deliveries.attempts(delivery.id));
-  const resend = resending.show(visit, { button: words.say('Send it again'), look: 'main' });
+  const resend = resending.show(visit, {
+    ...{ button: words.say('Send it again'), look: 'main' },
+    ...{ inputs: ['what'], given: { what: delivery.id } },
+  });
   const described = facts([
     [words.say('Event'), html`<code>${event.id}</code>`],
     [words.say('Created'), time(event.createdAtMs)],
