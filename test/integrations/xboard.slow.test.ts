@@ -1,6 +1,6 @@
 /**
- * The payment method for Xboard and V2Board, in PHP's own web server with the parts of each panel that it meets, against
- * the real API.
+ * The payment method for Xboard and V2Board, in PHP's own web server with the parts of each panel that it meets,
+ * against the real API.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
