@@ -93,6 +93,11 @@ const rooms: readonly Room[] = [
     files: /^src\/checkout\//,
     may: [repositories, rates, payments, codecs, config, web, files, /^express$/],
   },
+  {
+    name: 'src/doors',
+    files: /^src\/doors\//,
+    may: [repositories, rates, payments, codecs, config, web, /^node:(crypto|http)$/, /^express$/],
+  },
   { name: 'src/web', files: web, may: [files, /^(express|helmet)$/] },
   { name: 'src/acts', files: acts, may: [repositories, config, payments, codecs, /^zod$/] },
   {
