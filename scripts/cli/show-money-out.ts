@@ -4,13 +4,15 @@ import { amountText } from '../../src/acts/refund-words.ts';
 import { refundJson, whatNext } from '../../src/acts/refunds.ts';
 import { type Attempt, attemptName, delayOf, type Payout } from '../../src/core/payout.ts';
 import { isPassing } from '../../src/core/reasons.ts';
+import { mapInOrder } from '../../src/database/engine/bodies.ts';
 import { endOf } from '../../src/database/payouts/holds.ts';
 import type { Refund } from '../../src/database/refunds/refund.ts';
 import { TRACED_MAX } from '../../src/database/transfers.ts';
+import { type Finding, failure, finding, note, ok, waiting } from '../nodes/finding.ts';
 import { momentOrNull } from './command.ts';
 import { freezeText } from './payout-freeze.ts';
 import { amountOf, kindText, shownPayout } from './payouts.ts';
-import { at, type Finder, type Link, link, type Mark, type Scene } from './show-link.ts';
+import { at, type Finder, type Scene } from './show-scene.ts';
 
 /** Finds a refund or a return of held money, with its payout. */
 export const findRefund: Finder = async (scene, id) => {
@@ -22,55 +24,55 @@ export const findRefund: Finder = async (scene, id) => {
     {
       kind: refund.heldKind ? 'return' : 'refund',
       json: { ...refundJson(refund), payout },
-      links: [await refundLink(scene, refund)],
+      findings: await refundFindings(scene, refund),
     },
   ];
 };
 
-/** Returns a link for each refund and return of a session, oldest first. */
-export async function refundLinks(scene: Scene, sessionId: string): Promise<Link[]> {
+/** Returns what became of each refund and return of a session, oldest first. */
+export async function refundsOf(scene: Scene, sessionId: string): Promise<Finding[]> {
   const refunds = await scene.database.refunds.list({ sessionId, limit: TRACED_MAX });
-  return Promise.all([...refunds].reverse().map((refund) => refundLink(scene, refund)));
+  return (await mapInOrder([...refunds].reverse(), (refund) => refundFindings(scene, refund))).flat();
 }
 
-async function refundLink(scene: Scene, refund: Refund): Promise<Link> {
+async function refundFindings(scene: Scene, refund: Refund): Promise<Finding[]> {
   const { id, heldKind, status, network, refundId, sessionId, orderId, destination } = refund;
   const name = `${id} (${heldKind ? `${heldKind} money` : `merchant’s id ${refundId}`})`;
   const seen = destination?.isLinkSeen ? ', through a link that staff had seen' : '';
   const to = destination ? ` to ${destination.address} (from the ${destination.from.replace('_', ' ')}${seen})` : '';
   const text = `${name} of ${sessionId}, order ${orderId}: ${amountText(refund)} on ${network}${to}, ${status}`;
-  return link(heldKind ? 'return' : 'refund', 'ok', text, null, await progressOf(scene, refund));
+  return [ok(heldKind ? 'return' : 'refund', text), ...(await progressOf(scene, refund))];
 }
 
-async function progressOf(scene: Scene, refund: Refund): Promise<Link[]> {
+async function progressOf(scene: Scene, refund: Refund): Promise<Finding[]> {
   const { id, status, processedAtMs, tx } = refund;
   switch (status) {
     case 'completed':
-      return [link('outcome', 'ok', `paid at ${at(processedAtMs ?? 0)}, transaction ${tx ?? '?'}`)];
+      return [ok('outcome', `paid at ${at(processedAtMs ?? 0)}, transaction ${tx ?? '?'}`)];
     case 'canceled':
       return [];
     case 'failed': {
       const advice = 'its amount is free again: the merchant can make another refund';
-      return [link('outcome', 'broken', `it failed: ${whatNext(refund)}`, advice)];
+      return [failure('outcome', `it failed: ${whatNext(refund)}`, advice)];
     }
     case 'pending':
-      return [pendingLink(refund)];
+      return [pendingFinding(refund)];
     case 'processing': {
       const payout = await scene.database.payouts.find(id);
-      return payout ? payoutLinks(scene, payout) : [link('payout', 'waiting', 'its payout is not planned yet')];
+      return payout ? attemptFindings(scene, payout) : [waiting('payout', 'its payout is not planned yet')];
     }
   }
 }
 
-function pendingLink(refund: Refund): Link {
+function pendingFinding(refund: Refund): Finding {
   const { id, destination, claim } = refund;
   const waits = whatNext(refund);
-  if (!waits) return link('payout', 'waiting', 'it is ready, and starts within seconds while the server runs');
+  if (!waits) return waiting('payout', 'it is ready, and starts within seconds while the server runs');
   const until = claim && !destination ? ` until ${at(claim.untilS * 1000)}, then it fails` : '';
   const advice = destination
     ? `\`quayside refund approve ${id}\`, or \`quayside refund reject ${id} --reason …\``
     : `the dashboard has the payer’s link; or name an address: \`quayside refund destination ${id} ADDRESS --reason …\``;
-  return link('payout', 'waiting', `${waits}${until}`, advice);
+  return waiting('payout', `${waits}${until}`, advice);
 }
 
 /** Finds a payout that is no refund. */
@@ -78,7 +80,7 @@ export const findPayout: Finder = async (scene, id) => {
   const payout = await scene.database.payouts.find(id);
   if (!payout) return [];
   const json = await payoutJson(scene, payout);
-  return [{ kind: payout.intent.kind, json, links: [await payoutLink(scene, payout)] }];
+  return [{ kind: payout.intent.kind, json, findings: await payoutFindings(scene, payout) }];
 };
 
 /** Returns a payout with its attempts for programs. */
@@ -96,67 +98,59 @@ const attemptJson = (one: Attempt) => ({
   node_said: one.answer,
 });
 
-/** Returns a payout, with what it waits for, its attempts, and its outcome. */
-export async function payoutLink(scene: Scene, payout: Payout): Promise<Link> {
+/** Returns a payout, with its attempts, and its outcome or what it waits for. */
+export async function payoutFindings(scene: Scene, payout: Payout): Promise<Finding[]> {
   const { id, intent, network, state } = payout;
   const text = `${kindText(intent)} ${id} of ${amountOf(payout, scene.config)} on ${network}, ${state}`;
-  return link('payout', 'ok', text, null, await payoutLinks(scene, payout));
+  return [ok('payout', text), ...(await attemptFindings(scene, payout))];
 }
 
-async function payoutLinks(scene: Scene, payout: Payout): Promise<Link[]> {
+async function attemptFindings(scene: Scene, payout: Payout): Promise<Finding[]> {
   const attempts = await scene.database.payouts.attempts(payout.id);
   const shown = attempts.map((one) => {
     const sent = one.sentAtMs === null ? 'not sent' : `sent at ${at(one.sentAtMs)}`;
     const said = one.answer === null ? '' : `; the node said: ${one.answer}`;
-    return link('attempt', 'ok', `${attemptName(one)}: ${one.tx ?? 'not signed'}, ${sent}${said}`);
+    return note('attempt', `${attemptName(one)}: ${one.tx ?? 'not signed'}, ${sent}${said}`);
   });
-  return [...shown, await outcomeLink(scene, payout)];
+  return [...shown, await outcomeOf(scene, payout)];
 }
 
-async function outcomeLink(scene: Scene, payout: Payout): Promise<Link> {
-  const { state, network, settledAtMs, tx, notBeforeMs } = payout;
-  const outcome = (mark: Mark, text: string, next?: string) => link('outcome', mark, text, next);
+async function outcomeOf(scene: Scene, payout: Payout): Promise<Finding> {
+  const { id, state, network, settledAtMs, tx, notBeforeMs } = payout;
+  const area = 'outcome';
   const delay = delayOf(payout);
   const why = delay ? `${delay.message} (${delay.code})` : 'no reason is known';
-  if (state === 'succeeded') return outcome('ok', `final since ${at(settledAtMs ?? 0)}, transaction ${tx ?? '?'}`);
-  if (state === 'canceled') return outcome('ok', 'canceled, when nothing that was signed for it could pay');
-  if (state === 'failed') return outcome('broken', `it failed: ${why}`);
+  if (state === 'succeeded') return ok(area, `final since ${at(settledAtMs ?? 0)}, transaction ${tx ?? '?'}`);
+  if (state === 'canceled') return ok(area, 'canceled, when nothing that was signed for it could pay');
+  if (state === 'failed') return failure(area, `it failed: ${why}`);
   const freeze = await scene.database.holds.find(network);
-  if (freeze)
-    return outcome('broken', `money out is frozen: ${freezeText(freeze)}`, `find out why; then ${endOf(freeze)}`);
+  if (freeze) return failure(area, `money out is frozen: ${freezeText(freeze)}`, `find out why; then ${endOf(freeze)}`);
   if (!scene.config.signer)
-    return outcome('broken', 'nothing can be signed: the configuration has no `signer`', 'set one up: docs/money.md');
-  if (state === 'stuck')
-    return outcome('broken', `it is stuck: ${why}`, `\`quayside payout resolve ${payout.id}\` ends it`);
+    return failure(area, 'nothing can be signed: the configuration has no `signer`', 'set one up: docs/money.md');
+  if (state === 'stuck') return failure(area, `it is stuck: ${why}`, `\`quayside payout resolve ${id}\` ends it`);
   const engine = (await scene.database.engines.list()).find((one) => one.network === network);
-  const markOf = (code: string): Mark => (isPassing(code) ? 'waiting' : 'broken');
+  const severityOf = (code: string) => (isPassing(code) ? 'waiting' : 'error');
   if (engine?.reason) {
     const { code, message } = engine.reason;
-    return outcome(markOf(code), `payouts on ${network} are stopped: ${message} (${code})`);
+    return finding(severityOf(code), area, `payouts on ${network} are stopped: ${message} (${code})`);
   }
-  if (delay) return outcome(markOf(delay.code), `it waits: ${why}`, '`quayside status` shows what the wallets hold');
+  if (delay)
+    return finding(severityOf(delay.code), area, `it waits: ${why}`, '`quayside status` shows what the wallets hold');
   if (notBeforeMs > scene.nowMs)
-    return outcome('waiting', `it is signed after ${at(notBeforeMs)}, when it can no longer be canceled`);
-  return outcome('waiting', state === 'sent' ? 'it waits for a block and for finality' : 'it is signed next');
+    return waiting(area, `it is signed after ${at(notBeforeMs)}, when it can no longer be canceled`);
+  return waiting(area, state === 'sent' ? 'it waits for a block and for finality' : 'it is signed next');
 }
 
 /** Finds held money, with its returns. */
 export const findHeld: Finder = async (scene, id) => {
   const held = await scene.database.held.find(id);
   if (!held) return [];
-  const { state, kind, sessionId, orderId, returns } = held;
+  const { state, kind, sessionId, orderId } = held;
   const text = `${id} of ${sessionId}, order ${orderId}: ${heldAmount(held)} (${kind}: ${meanings[kind]}), ${heldState(held)}`;
-  const root = link(
-    'held',
-    state === 'open' ? 'waiting' : 'ok',
-    text,
-    state === 'open' ? heldAdvice(id) : null,
-    returns.map((one) => link('return', 'note', `${one.id}, ${one.status}`)),
-  );
-  const json = {
-    ...heldJson(held),
-    held_kind: kind,
-    returns: returns.map(({ id: own, status }) => ({ id: own, status })),
-  };
-  return [{ kind: 'held', json, links: [root] }];
+  const returns = held.returns.map(({ id: own, status }) => ({ id: own, status }));
+  const findings = [
+    state === 'open' ? waiting('held', text, heldAdvice(id)) : ok('held', text),
+    ...returns.map((one) => note('return', `${one.id}, ${one.status}`)),
+  ];
+  return [{ kind: 'held', json: { ...heldJson(held), held_kind: kind, returns }, findings }];
 };

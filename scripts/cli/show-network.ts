@@ -1,9 +1,10 @@
 /** Networks as they are followed: how far each was read, why one stops, and what may have been missed there. */
 import { adviceOn } from '../../src/acts/networks.ts';
 import { whyUnfollowed } from '../../src/database/networks.ts';
+import { type Finding, failure, finding, note, ok } from '../nodes/finding.ts';
 import { moment } from './command.ts';
 import { networkOf } from './network-name.ts';
-import { type Finder, type Link, link, type Place } from './show-link.ts';
+import type { Finder, Place } from './show-scene.ts';
 
 /** Finds a network: its node, how far it has been read, why it does not go on, and what to do next. */
 export const findFollowed: Finder = async ({ config, places, nowMs }, text) => {
@@ -13,8 +14,8 @@ export const findFollowed: Finder = async ({ config, places, nowMs }, text) => {
   const json = networkFacts(place, nowMs);
   const { node_url, head, floor, reported_s_ago } = json;
   const node = `${node_url}: newest block ${head ?? '-'}, final up to ${floor ?? '-'}, reported ${reported_s_ago ?? '-'} s ago`;
-  const links = [networkLink(place, nowMs), ...gapLinks(place, -1), link('node', 'note', node)];
-  return [{ kind: 'network', json, links }];
+  const findings = [networkFinding(place, nowMs), ...gapFindings(place, -1), note('node', node)];
+  return [{ kind: 'network', json, findings }];
 };
 
 /** Returns a network for programs. */
@@ -55,34 +56,28 @@ function withoutSecrets(text: string): string {
 }
 
 /** Returns how the network is followed now. */
-export function networkLink(place: Place, nowMs: number): Link {
-  const { network, report } = place;
-  const { key } = network;
+export function networkFinding({ network: { key }, report }: Place, nowMs: number): Finding {
   const why = whyUnfollowed(report, nowMs);
   const read = report?.cursor ? `read up to block ${report.cursor.number}` : 'not read yet';
-  const next = adviceOn(place.network.key, place.report);
-  if (!why) {
-    const stalled = report?.reason;
-    return stalled
-      ? link('network', 'broken', `${key}: ${read}, but ${stalled.message}`, next)
-      : link('network', 'ok', `${key}: followed, ${read}`);
-  }
+  const next = adviceOn(key, report);
+  if (!why && !report?.reason) return ok('network', `${key}: followed, ${read}`);
+  if (!why) return failure('network', `${key}: ${read}, but ${report?.reason?.message}`, next);
   if (why.code === 'indexer_silent' || why.code === 'not_started') {
     const start = `start Quayside with \`npm start\`, or look for ${key} in its log`;
-    return link('network', 'broken', `${key}: ${why.message} (${read})`, start);
+    return failure('network', `${key}: ${why.message} (${read})`, start);
   }
   const goesOn = report?.state === 'behind' || report?.state === 'starting';
-  return link('network', goesOn ? 'waiting' : 'broken', `${key}: ${report?.state} (${read}): ${why.message}`, next);
+  const text = `${key}: ${report?.state} (${read}): ${why.message}`;
+  return finding(goesOn ? 'waiting' : 'error', 'network', text, next);
 }
 
-/** Returns a broken link for each stretch of blocks that were skipped above a height. */
-export const gapLinks = ({ network: { key }, gaps }: Place, above: number): Link[] =>
+/** Returns an error for each stretch of blocks that were skipped above a height. */
+export const gapFindings = ({ network: { key }, gaps }: Place, above: number): Finding[] =>
   gaps
     .filter(({ to }) => to > above)
     .map(({ from, to, because }) =>
-      link(
+      failure(
         'network',
-        'broken',
         `${key}: blocks ${from} to ${to} were skipped (${because}), so a payment in them is not known`,
         `when a node has them: \`quayside network reread ${key} --from ${from} --to ${to}\``,
       ),

@@ -6,14 +6,16 @@ import { openPar } from '../../src/core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS, toPar } from '../../src/core/money.ts';
 import { deadline } from '../../src/core/session.ts';
 import { policyFor } from '../../src/core/store-credit.ts';
+import { mapInOrder } from '../../src/database/engine/bodies.ts';
 import type { HeldMoney } from '../../src/database/held-money.ts';
 import type { Session } from '../../src/database/session.ts';
 import type { TracedAddress, TracedTransfer } from '../../src/database/transfers.ts';
 import { parseSessionId } from '../../src/lib/id.ts';
-import { addressText, at, type Finder, type Link, link, type Scene } from './show-link.ts';
-import { refundLinks } from './show-money-out.ts';
-import { gapLinks, networkLink } from './show-network.ts';
-import { eventLinks } from './show-webhook.ts';
+import { type Finding, failure, finding, note, ok, waiting } from '../nodes/finding.ts';
+import { refundsOf } from './show-money-out.ts';
+import { gapFindings, networkFinding } from './show-network.ts';
+import { addressText, at, type Finder, type Scene } from './show-scene.ts';
+import { eventsOf } from './show-webhook.ts';
 
 const HELD_MAX = 10;
 /** A transaction that a reorg took out is usually in another block within this time. */
@@ -24,37 +26,36 @@ export const findSessions: Finder = async (scene, text) => {
   const { database } = scene;
   const id = parseSessionId(text);
   const ids = new Set([...(id ? [id] : []), ...(await database.traces.sessionsOfOrder(text))]);
-  const sessions = await Promise.all([...ids].map((one) => database.sessions.find(one)));
-  return Promise.all(
-    sessions
-      .flatMap((session) => (session ? [session] : []))
-      .map(async (session) => ({
-        kind: 'session',
-        json: await paymentSession(session, scene, { scopes: ['sessions:read'] }),
-        links: [await sessionLink(scene, session)],
-      })),
-  );
+  const sessions = (await mapInOrder([...ids], (one) => database.sessions.find(one))).flatMap((one) => one ?? []);
+  return mapInOrder(sessions, async (session) => ({
+    kind: 'session',
+    json: await paymentSession(session, scene, { scopes: ['sessions:read'] }),
+    findings: await sessionFindings(scene, session),
+  }));
 };
 
 /** Returns a session with all that depends on it. */
-export async function sessionLink(scene: Scene, session: Session): Promise<Link> {
+export async function sessionFindings(scene: Scene, session: Session): Promise<Finding[]> {
   const { id, request, storeId, mode, life, createdAtS } = session;
   const { database } = scene;
   const traced = await database.traces.ofSession(id);
   const held = await database.held.list({ sessionId: id, limit: HELD_MAX });
-  const text = `${id}, order ${request.orderId}, store ${storeId} (${mode}), created ${at(createdAtS * 1000)}: ${life.status}`;
-  return link('session', 'ok', text, null, [
-    ...networkLinks(scene, session),
-    ...(await Promise.all(traced.map((transfer) => transferLink(scene, transfer, session)))),
-    creditLink(session, traced.length > 0),
-    ...held.flatMap(heldLink),
-    ...(await eventLinks(scene, session)),
-    ...(await refundLinks(scene, id)),
-  ]);
+  return [
+    ok(
+      'session',
+      `${id}, order ${request.orderId}, store ${storeId} (${mode}), created ${at(createdAtS * 1000)}: ${life.status}`,
+    ),
+    ...networkFindings(scene, session),
+    ...(await mapInOrder(traced, (transfer) => transferFindings(scene, transfer, session))).flat(),
+    creditOf(session, traced.length > 0),
+    ...held.flatMap(heldFinding),
+    ...(await eventsOf(scene, session)),
+    ...(await refundsOf(scene, id)),
+  ];
 }
 
 /** Networks matter while money may still be found on them: until each was read past the session's time. */
-function networkLinks({ places, nowMs }: Scene, session: Session): Link[] {
+function networkFindings({ places, nowMs }: Scene, session: Session): Finding[] {
   const { life, options, terms } = session;
   if (life.status === 'paid') return [];
   return [...new Set(options.map(({ networkKey }) => networkKey))].flatMap((key) => {
@@ -62,87 +63,91 @@ function networkLinks({ places, nowMs }: Scene, session: Session): Link[] {
     if (!place) return [];
     const isRead = (place.report?.readThroughS ?? 0) > terms.expiresAtS + terms.topUpGraceS;
     return [
-      ...(life.status === 'pending' || !isRead ? [networkLink(place, nowMs)] : []),
-      ...gapLinks(place, terms.beforeNumbers[key] ?? -1),
+      ...(life.status === 'pending' || !isRead ? [networkFinding(place, nowMs)] : []),
+      ...gapFindings(place, terms.beforeNumbers[key] ?? -1),
     ];
   });
 }
 
 /** Returns what the money adds up to, and what the session's status follows from. */
-function creditLink(session: Session, isAnyKnown: boolean): Link {
+function creditOf(session: Session, isAnyKnown: boolean): Finding {
   const { life, terms, standing } = session;
   const coming = standing.seenPar > 0n ? `, and ${parText(standing.seenPar)} is seen` : '';
   const sum = `${parText(standing.confirmedPar)} of ${parText(terms.duePar)} is confirmed${coming}`;
   const endedAt = at((life.endedAtS ?? 0) * 1000);
   switch (life.status) {
     case 'paid':
-      return link('credit', 'ok', `paid at ${at((life.paidAtS ?? 0) * 1000)}${life.paidLate ? ', late' : ''}: ${sum}`);
+      return ok('credit', `paid at ${at((life.paidAtS ?? 0) * 1000)}${life.paidLate ? ', late' : ''}: ${sum}`);
     case 'canceled':
-      return link('credit', 'ok', `canceled at ${at((life.canceledAtS ?? 0) * 1000)}`);
+      return ok('credit', `canceled at ${at((life.canceledAtS ?? 0) * 1000)}`);
     case 'expired':
-      return link('credit', 'ok', `expired at ${endedAt}: nothing came in time`, ASK_FOR_TRANSACTION);
-    case 'failed': {
-      return link(
-        'credit',
-        'broken',
-        `failed at ${endedAt} with too little: ${sum}`,
-        'decide what becomes of what is held',
-      );
-    }
+      return ok('credit', `expired at ${endedAt}: nothing came in time`, ASK_FOR_TRANSACTION);
+    case 'failed':
+      return failure('credit', `failed at ${endedAt} with too little: ${sum}`, 'decide what becomes of what is held');
     default: {
       const untilS = deadline(terms, life, standing);
       const until = untilS === null ? '' : `, until ${at(untilS * 1000)}`;
-      if (isAnyKnown) return link('credit', 'waiting', `${sum}${until}`);
-      return link('credit', 'waiting', `nothing was seen yet${until}`, ASK_FOR_TRANSACTION);
+      if (isAnyKnown) return waiting('credit', `${sum}${until}`);
+      return waiting('credit', `nothing was seen yet${until}`, ASK_FOR_TRANSACTION);
     }
   }
 }
 
 const ASK_FOR_TRANSACTION = 'a payer who has paid can paste the transaction on the payment page';
 
-function heldLink(held: HeldMoney): Link[] {
+function heldFinding(held: HeldMoney): Finding[] {
   if (held.state !== 'open') return [];
   const { id, kind, currency } = held;
   const text = `${parText(openPar(held))} ${currency} is held (${kind}: ${meanings[kind]})`;
-  return [link('credit', kind === 'surplus' ? 'waiting' : 'broken', text, heldAdvice(id))];
+  return [finding(kind === 'surplus' ? 'waiting' : 'error', 'credit', text, heldAdvice(id))];
 }
 
 /** Returns what became of a transfer. @param session whose address it is; null if nobody's */
-export async function transferLink(scene: Scene, transfer: TracedTransfer, session: Session | null): Promise<Link> {
-  const { network, currency, units, decimals, tx, block, address, isDust } = transfer;
+export async function transferFindings(
+  scene: Scene,
+  transfer: TracedTransfer,
+  session: Session | null,
+): Promise<Finding[]> {
+  const { network, currency, units, decimals, tx, block, address } = transfer;
   const to = addressText(scene, network, address.key);
   const where = `block ${block.number} of ${network} (${at(block.timeS * 1000)})`;
-  const text = `${formatUnits(units, decimals, MINOR_DECIMALS)} ${currency} to ${to} in ${where}, transaction ${tx}`;
+  const amount = `${formatUnits(units, decimals, MINOR_DECIMALS)} ${currency}`;
+  return [
+    ok('transfer', `${amount} to ${to} in ${where}, transaction ${tx}`),
+    await creditedBy(scene, transfer, session, where),
+  ];
+}
+
+async function creditedBy(scene: Scene, transfer: TracedTransfer, session: Session | null, where: string) {
+  const { tx, block, address, isDust } = transfer;
   if (!block.isCanonical) {
     const isRecent = scene.nowMs - block.timeS * 1000 < MINED_AGAIN_MS;
     const lost = `${where} left the chain in a reorg; the transfer counts again if a later block contains it`;
     const advice = `look in an explorer whether the chain still has ${tx}`;
-    return link('transfer', 'ok', text, null, [link('block', isRecent ? 'waiting' : 'broken', lost, advice)]);
+    return finding(isRecent ? 'waiting' : 'error', 'block', lost, advice);
   }
   if (isDust) {
-    const isPaid = session === null || session.life.status === 'paid';
     const dust = 'below the dust floor: recorded, and counts for nothing';
-    const advice = isPaid ? null : 'ask the payer to send the amount that is due';
-    return link('transfer', 'ok', text, null, [link('credit', isPaid ? 'note' : 'broken', dust, advice)]);
+    if (session === null || session.life.status === 'paid') return note('credit', dust);
+    return failure('credit', dust, 'ask the payer to send the amount that is due');
   }
   if (!session || transfer.phase === null) {
     const owner = address.sessionId ? 'it came before the session that has the address' : 'no session has this address';
     const nobodys = `${owner} (${stateOf(address)}), so it pays no order; the ledger has it as unclaimed`;
-    const advice = 'find out who sent it; it can be swept with the rest: `quayside sweep`';
-    return link('transfer', 'ok', text, null, [link('credit', 'broken', nobodys, advice)]);
+    return failure('credit', nobodys, 'find out who sent it; it can be swept with the rest: `quayside sweep`');
   }
-  return link('transfer', 'ok', text, null, [await confirmationLink(scene, transfer, session)]);
+  return confirmationOf(scene, transfer, session);
 }
 
 /** By the newest transfers to the session on the network the policy is chosen. */
-async function confirmationLink(scene: Scene, transfer: TracedTransfer, session: Session): Promise<Link> {
+async function confirmationOf(scene: Scene, transfer: TracedTransfer, session: Session): Promise<Finding> {
   const { network, block, isConfirmed, firstConfirmedAtMs, phase } = transfer;
   const late = phase === 'in_time' ? '' : `, ${phase?.replace('_', ' ')}`;
-  if (isConfirmed) return link('confirmations', 'ok', `confirmed at ${at(firstConfirmedAtMs ?? 0)}${late}`);
+  if (isConfirmed) return ok('confirmations', `confirmed at ${at(firstConfirmedAtMs ?? 0)}${late}`);
   const place = scene.places.get(network);
   if (!place) {
     const advice = `add ${network} to the settings again; it is credited once the network is followed`;
-    return link('confirmations', 'broken', `${network} is no longer configured`, advice);
+    return failure('confirmations', `${network} is no longer configured`, advice);
   }
   const store = await scene.database.stores.find(session.storeId);
   const policy = policyFor(place.network, store?.settings.credit ?? '');
@@ -159,10 +164,10 @@ async function confirmationLink(scene: Scene, transfer: TracedTransfer, session:
     ...(isUnfinal ? [`the network has to make block ${block.number} final, and is final up to ${floor}`] : []),
     ...(missing.size === 0 ? [`${witness} has to confirm it`] : []),
   ].join('; ');
-  const following = networkLink(place, scene.nowMs);
-  return following.mark === 'broken'
-    ? link('confirmations', 'broken', `${text}. ${following.text}`, following.next)
-    : link('confirmations', 'waiting', text);
+  const following = networkFinding(place, scene.nowMs);
+  return following.severity === 'error'
+    ? failure('confirmations', `${text}. ${following.text}`, following.next)
+    : waiting('confirmations', text);
 }
 
 /** Returns what an address without a session is. */

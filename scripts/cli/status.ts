@@ -15,8 +15,8 @@ import { isInformed } from '../../src/database/alarms.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { type Command, type Installation, moment, momentOrNull } from './command.ts';
 import { freezeText, signerState } from './payout-freeze.ts';
-import { addressText, readPlaces } from './show-link.ts';
 import { networkFacts, secondsSince } from './show-network.ts';
+import { addressText, readPlaces } from './show-scene.ts';
 import { listLines } from './table.ts';
 
 const ALARMS_SHOWN = 10;

@@ -1,10 +1,11 @@
-/** An answer of `quayside show`: one thing, and the links of the chain from a payment to its merchant. */
+/** Parts that `show`, `status` and `doctor` share: networks, times and addresses as people read them. */
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockGap } from '../../src/core/gap.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { NetworkStatus } from '../../src/database/networks.ts';
+import type { Finding } from '../nodes/finding.ts';
 import { type Installation, moment } from './command.ts';
 
 /** A configured network; `gaps` are open. */
@@ -24,46 +25,11 @@ export async function readPlaces(database: Database, networks: readonly NetworkC
 /** The parts that a thing is found in: the installation, the time, and its networks. */
 export type Scene = Installation & Readonly<{ nowMs: number; places: Places }>;
 
-/**
- * - `ok`: it is done, or ended well. `waiting`: it goes on with time, or with what its text names.
- * - `broken`: it does not go on by itself, or failed. `note`: what helps to look further.
- */
-export type Mark = 'note' | 'ok' | 'waiting' | 'broken';
-
-/** `next` says what to do. */
-export type Link = Readonly<{ step: string; mark: Mark; text: string; next?: string; links?: readonly Link[] }>;
-
-/** A thing that was named: its record for programs, and what became of it. `isForeign`: nothing here knows it. */
-export type Shown = Readonly<{ kind: string; json: object; links: readonly Link[]; isForeign?: true }>;
+/** A thing that was named: its record for programs, and what became of it, in the order in which a payment passes. */
+export type Shown = Readonly<{ kind: string; json: object; findings: readonly Finding[] }>;
 
 /** Returns the things that a text names; none if it names nothing of this noun. */
 export type Finder = (scene: Scene, text: string) => Promise<readonly Shown[]>;
-
-/** Returns a link; `next` and `links` are left out when there are none. */
-export const link = (
-  step: string,
-  mark: Mark,
-  text: string,
-  next?: string | null,
-  links: readonly Link[] = [],
-): Link => ({ step, mark, text, ...(next && { next }), ...(links.length > 0 && { links }) });
-
-/** From the least to the most that wants somebody. */
-const marks: readonly Mark[] = ['note', 'ok', 'waiting', 'broken'];
-
-/** Returns the worst mark of a link and of all that depends on it. */
-export const worstMark = ({ mark, links = [] }: Link): Mark =>
-  links.map(worstMark).reduce((worst, one) => (marks.indexOf(one) > marks.indexOf(worst) ? one : worst), mark);
-
-/** Returns the first broken link in the order in which a payment passes them; null if none is. */
-export function firstBroken(one: Link): Link | null {
-  if (one.mark === 'broken') return one;
-  for (const child of one.links ?? []) {
-    const found = firstBroken(child);
-    if (found) return found;
-  }
-  return null;
-}
 
 /** Returns a time as people read it. */
 export const at = (ms: number): string => `${moment(ms)} UTC`;
