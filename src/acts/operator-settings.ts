@@ -3,9 +3,25 @@ import type { NetworkConfig } from '../config/network.ts';
 import type { CreditTier } from '../core/credit-policy.ts';
 import { parseStoreCredit, storeCreditExample } from '../core/store-credit.ts';
 import { type Refusal, refuse, type Sentence, say } from './act.ts';
-import { cents, choice, isNone, type StoreSetting, wrong } from './store-settings.ts';
+import { LOGO_BYTES_MAX, readLogo } from './logo.ts';
+import { cents, choice, isNone, logoHash, type StoreSetting, wrong } from './store-settings.ts';
+
+/** Beginning of the hash by which a logo is known. */
+const LOGO_NAME_CHARS = 8;
 
 export const operatorSettings: readonly StoreSetting[] = [
+  {
+    name: 'logo',
+    key: 'logo',
+    of: 'page',
+    isOperators: true,
+    isFile: true,
+    label: say('Logo'),
+    help: `a PNG of at most ${LOGO_BYTES_MAX / 1024} KiB, shown 40 pixels high beside the name`,
+    value: 'FILE|none',
+    read: (text) => (isNone(text) ? null : readLogo(text)),
+    write: ({ logo }) => (logoHash(logo) ?? '').slice(0, LOGO_NAME_CHARS),
+  },
   {
     name: 'credit',
     key: 'credit',

@@ -6,7 +6,6 @@ import type { Logo, StoreValues } from '../database/stores.ts';
 import { readAccent } from '../lib/accent.ts';
 import { readZone } from '../lib/zone.ts';
 import { type Field, oneOf, type Sentence, say, type Value } from './act.ts';
-import { LOGO_BYTES_MAX, readLogo } from './logo.ts';
 
 export const NAME_CHARS_MAX = 80;
 const ORIGINS_MAX = 20;
@@ -93,9 +92,6 @@ function readOrigins(text: string): readonly string[] | Sentence {
 }
 
 export const isNone = (text: string): boolean => text === '' || text === 'none';
-
-/** Beginning of the hash by which a logo is known. */
-const LOGO_NAME_CHARS = 8;
 
 export const logoHash = (logo: StoreState['logo']): string | null =>
   typeof logo === 'string' ? logo : (logo?.hash ?? null);
@@ -235,18 +231,6 @@ const ofPage: readonly StoreSetting[] = [
     value: 'LIST|none',
     read: readOrigins,
     write: ({ embedOrigins }) => embedOrigins.join(', '),
-  },
-  {
-    name: 'logo',
-    key: 'logo',
-    of: 'page',
-    isFile: true,
-    label: say('Logo'),
-    hint: say('A PNG of at most {kib} KiB. It is shown 40 pixels high, beside the name.', {
-      kib: LOGO_BYTES_MAX / 1024,
-    }),
-    read: (text) => (isNone(text) ? null : readLogo(text)),
-    write: ({ logo }) => (logoHash(logo) ?? '').slice(0, LOGO_NAME_CHARS),
   },
 ];
 

@@ -81,9 +81,6 @@ type How = Readonly<{
   back?: string;
   /** Where the browser goes afterwards, with `:name` for what the outcome says in its JSON. */
   to?: string;
-  /** The permission that it needs, where it differs from the act's. */
-  needs?: Needs;
-  formBytesMax?: number;
   /** Stands above the facts on the page that confirms. */
   above?(deps: DashboardDeps, visit: AnyVisit): Promise<Html | null> | Html | null;
   /** Stands below the facts on the page that shows what was made. */
@@ -122,7 +119,6 @@ type Shown = Readonly<{
 export type Form = Readonly<{
   path: string;
   needs: Needs;
-  formBytesMax?: number | undefined;
   /** Renders the form; nothing for somebody who may not do it. */
   show(visit: AnyVisit, shown: Shown): Html | null;
   /** Does what was sent, once it is confirmed. */
@@ -134,12 +130,10 @@ type FormPage = Readonly<{ path: string; again(visit: AnyVisit, fault: Html): Pr
 
 /** Returns the form of an act. */
 export function formOf<I, P extends object>(act: Act<I, P>, how: How): Form {
-  const needs = how.needs ?? act.needs;
   return {
     path: how.path,
-    needs,
-    formBytesMax: how.formBytesMax,
-    show: (visit, shown) => (may(visit, needs) ? render(visit, act.fields as Fields, how, shown) : null),
+    needs: act.needs,
+    show: (visit, shown) => (may(visit, act.needs) ? render(visit, act.fields as Fields, how, shown) : null),
     answer: (deps, visit, page) => doAct(deps, visit, { act, how, page }),
   };
 }
@@ -182,8 +176,7 @@ function render(visit: AnyVisit, fields: Fields, how: How, shown: Shown): Html {
       }),
       hint: field.hint ? sentence(words, field.hint) : null,
       isRequired: field.isArgument === true || field.isRequired === true,
-      type: field.isFile ? 'file' : field.isSecret ? 'password' : 'text',
-      removes: field.isFile && first !== '' ? words.say('Remove') : undefined,
+      type: field.isSecret ? 'password' : 'text',
     });
     return heading === undefined ? input : html`<h3>${heading}</h3>${input}`;
   });
@@ -195,11 +188,10 @@ function render(visit: AnyVisit, fields: Fields, how: How, shown: Shown): Html {
       ...{ charsMax: REASON_CHARS_MAX, isProse: true, isRequired: reason !== undefined },
     });
   const asked = inputs.length > ONE_COLUMN_MAX ? html`<div class="two-columns">${inputs}</div>` : inputs;
-  const file = Object.values(fields).some(({ isFile }) => isFile) ? html` enctype="multipart/form-data"` : null;
   const named =
     about === undefined ? null : html` aria-label="${words.say('{act}: {name}', { act: button ?? '', name: about })}"`;
   const looks = look === 'main' ? null : html` class="${look === 'small' ? 'plain small' : 'plain'}"`;
-  const content = html`<form method="post" action="${action}"${file}>${changeFields(visit)}${above}${asked}${why ?? null}${below}
+  const content = html`<form method="post" action="${action}">${changeFields(visit)}${above}${asked}${why ?? null}${below}
 ${button && html`<button${looks}${named}>${button}</button>`}</form>`;
   return opens === undefined
     ? content
@@ -208,9 +200,8 @@ ${button && html`<button${looks}${named}>${button}</button>`}</form>`;
 
 const choicesOf = ({ offers, choices }: Field) => (offers ? Object.keys(offers) : choices);
 
-/** Returns what a form says of a field: of a list, which boxes are ticked; of a file, nothing if it stays as it is. */
+/** Returns what a form says of a field: of a list, which boxes are ticked. */
 function typedIn(form: Texts, name: string, field: Field): string | undefined {
-  if (field.isFile) return form[`${name}_none`] === 'yes' ? 'none' : form[name] || undefined;
   return field.isList ? (choicesOf(field) ?? []).filter((one) => form[one] === 'on').join(',') : form[name];
 }
 
@@ -231,9 +222,8 @@ export function pageWith(
     if (reply === null || !('content' in reply)) return reply;
     return { ...reply, status: 400, content: html`${faultMessage(fault)}${reply.content}` };
   };
-  const sent = forms.map(({ path, needs, formBytesMax, answer }) => ({
+  const sent = forms.map(({ path, needs, answer }) => ({
     ...{ method: 'post', path, needs },
-    ...(formBytesMax !== undefined && { formBytesMax }),
     answer: answeringOnce((visit) => answer(deps, visit, { path: page.path, again })),
   }));
   return [{ ...page, method: 'get' }, ...sent] as readonly Page[];

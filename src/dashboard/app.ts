@@ -25,8 +25,6 @@ import { createWebSessions, isFormToken, sessionLimits, type Visitor } from './w
 
 const FORM_BYTES_MAX = 16_384;
 const SUBSCRIBERS_MAX = 10_000;
-/** A picture that is opened directly may neither load nor run anything. */
-const IMAGE_POLICY = "default-src 'none'; sandbox";
 const PAGES_BURST_S = 3;
 const STALLED_MS_MAX = 60_000;
 
@@ -106,7 +104,7 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
     await send(deps, closed, request, response);
     return;
   }
-  const form = page.method === 'post' ? await readForm(request, page.formBytesMax ?? FORM_BYTES_MAX) : {};
+  const form = page.method === 'post' ? await readForm(request, FORM_BYTES_MAX) : {};
   if (page.method === 'post' && !isFormToken(visitor, form.form_token)) {
     refuse(deps.languages, response, 403, FORM_OUT_OF_DATE);
     return;
@@ -165,10 +163,6 @@ async function send(
   } else if ('to' in reply) {
     const { to, said } = reply;
     response.redirect(303, said === undefined ? to : deps.notices.add(to, said, visitor.formToken));
-  } else if ('image' in reply) {
-    response
-      .set({ 'Content-Type': reply.type, 'Content-Security-Policy': IMAGE_POLICY })
-      .send(Buffer.from(reply.image));
   } else if ('file' in reply) {
     await sendFile(deps, reply, response);
   } else {

@@ -32,22 +32,17 @@ export type Visit<At> = Readonly<{
 /** A file by that name. */
 export type FileReply = Readonly<{ file: string; type: string; parts: AsyncIterable<string> }>;
 
-/** A picture that a page shows. It can run nothing, also if somebody opens it directly. */
-type ImageReply = Readonly<{ image: Uint8Array; type: string }>;
-
 /**
- * A page (of status 200), a redirect with what the next page says, a file that is written part by part, a picture,
- * or null where there is nothing by that name.
+ * A page (of status 200), a redirect with what the next page says, a file that is written part by part, or null where
+ * there is nothing by that name.
  */
 export type Reply =
   | Readonly<{ title: string; content: Html; status?: number }>
   | Readonly<{ to: string; said?: string }>
   | FileReply
-  | ImageReply
   | null;
 
-/** `formBytesMax`: how large its form may be, where it has a file. */
-type Described = Readonly<{ method: 'get' | 'post'; path: string; formBytesMax?: number }>;
+type Described = Readonly<{ method: 'get' | 'post'; path: string }>;
 
 export type StoreAt = Readonly<{ storeId: string; mode: Mode }>;
 

@@ -18,9 +18,7 @@ export type Input = Readonly<{
   isRequired?: boolean;
   /** Text of a language, such as a name. */
   isProse?: boolean | undefined;
-  type?: 'text' | 'password' | 'file' | undefined;
-  /** The label of the box that removes the file that is kept. */
-  removes?: string | undefined;
+  type?: 'text' | 'password' | undefined;
 }>;
 
 /** Renders an input below its label. */
@@ -39,14 +37,10 @@ export function inputOf(input: Input): Html {
   const list =
     listId && html`<datalist id="${listId}">${suggestions.map((one) => html`<option value="${one}">`)}</datalist>`;
   const required = isRequired ? html` required` : null;
-  const off =
-    input.removes &&
-    html`<label class="check"><input type="checkbox" name="${name}_none" value="yes"> ${input.removes}</label>`;
-  return html`<label>${label} <input name="${name}"${attributesOf(input)}${listId ? html` list="${listId}"` : null}${required}></label>${list ?? null}${below}${off ?? null}`;
+  return html`<label>${label} <input name="${name}"${attributesOf(input)}${listId ? html` list="${listId}"` : null}${required}></label>${list ?? null}${below}`;
 }
 
 function attributesOf({ type = 'text', text, charsMax, example, isProse }: Input): Html {
-  if (type === 'file') return html` type="file"`;
   const most = charsMax === undefined ? null : html` maxlength="${charsMax}"`;
   const shown = example === undefined ? null : html` placeholder="${example}"`;
   const language = isProse ? null : html` dir="ltr" spellcheck="false"`;

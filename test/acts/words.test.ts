@@ -8,7 +8,7 @@ const texts = new URL('../../src/dashboard/texts/ar.json', import.meta.url);
 const translated = JSON.parse(readFileSync(texts, 'utf8')) as Record<string, unknown>;
 
 /** Acts that only an operator does, and what every act is made of. */
-const operators = ['alarms', 'operator-settings', 'store-decisions', 'money-out', 'act', 'times'];
+const operators = ['alarms', 'logo', 'operator-settings', 'store-decisions', 'money-out', 'act', 'times'];
 
 /** What pages of merchants never show: the names of a command's arguments, and answers to what no form asks. */
 const onlyTool = [

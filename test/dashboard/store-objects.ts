@@ -11,16 +11,12 @@ const names = ['id', 'refund', 'held', 'endpoint', 'delivery', 'key', 'person'] 
 /** The ids of a store's objects in one mode. `person` is a member of its team, `claim` the token of a claim link. */
 export type StoreObjects = Readonly<Record<(typeof names)[number] | 'claim' | 'payer', string>>;
 
-export const LOGO_HASH = 'ab'.repeat(32);
-
 /**
  * Creates a paid session with a refund, held money, a delivery, an endpoint and a key in both modes, and a
- * logo and a member who has not used their link.
+ * member who has not used their link.
  */
 export async function createObjects(dashboard: Dashboard): Promise<Readonly<Record<Mode, StoreObjects>>> {
   const { api } = dashboard;
-  const logo = { hash: LOGO_HASH, bytes: Buffer.from('a PNG') };
-  await api.database().stores.setPageSettings(api.merchantId, { logo });
   const { id: person } = await dashboard.invite('A member', { role: 'staff', storeId: api.merchantId });
   return { test: await createIn(dashboard, 'test', person), live: await createIn(dashboard, 'live', person) };
 }

@@ -1,7 +1,6 @@
 /** The store's form: a new one waits for approval; policy and look are checked, confirmed and recorded. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { LOGO_BYTES_MAX } from '../../src/acts/logo.ts';
 import { SUDO_MS } from '../../src/dashboard/web-session.ts';
 import { type Answer, confirm, formTokenOf, withDashboard } from '../support/dashboard.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
@@ -108,54 +107,6 @@ test('colour and origins are checked and saved', () =>
     assert.is((await confirm(ada, page, review)).status, 303);
     const { accent, embedOrigins } = await api.database().stores.findPageSettings(api.merchantId);
     assert.equal([accent, embedOrigins], ['#ffee00', ['https://shop.example', 'https://other.example:8443']]);
-  }));
-
-const png = (width: number, height: number): Buffer => {
-  const head = Buffer.from('89504e470d0a1a0a0000000d494844520000000000000000080600000000000000', 'hex');
-  head.writeUInt32BE(width, 16);
-  head.writeUInt32BE(height, 20);
-  return head;
-};
-
-test('a logo is uploaded, shown without running anything, and removed; only a small PNG is taken', () =>
-  withDashboard(async ({ api, url, person }) => {
-    const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
-    const path = `/s/${api.merchantId}/test/settings`;
-    const shown = shownFields(await ada.get(path));
-    const form_token = await formTokenOf(ada);
-    const upload = async (bytes: Uint8Array, fields: Record<string, string> = { ...shown, form_token }) => {
-      const body = new FormData();
-      for (const [name, value] of Object.entries(fields)) body.append(name, value);
-      body.append('logo', new Blob([Buffer.from(bytes)]), 'logo.png');
-      const headers = { cookie: ada.cookie(), 'sec-fetch-site': 'same-origin' };
-      const answer = await fetch(url + path, { method: 'POST', body, headers });
-      return { status: answer.status, text: await answer.text() };
-    };
-    const kept = async () => (await api.database().stores.findPageSettings(api.merchantId)).logo;
-    for (const bytes of [
-      Buffer.concat([png(10, 10), Buffer.alloc(LOGO_BYTES_MAX)]),
-      Buffer.alloc(3 * LOGO_BYTES_MAX, 'x'),
-      Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'),
-      ...[png(4000, 10), png(0, 10), png(10, 10).subarray(0, 20)],
-    ]) {
-      assert.is((await upload(bytes)).status, 400, String(bytes.subarray(0, 40)));
-    }
-    assert.is((await upload(png(320, 80), {})).status, 403, 'a form without its token');
-    assert.is(await kept(), null);
-
-    assert.is((await confirm(ada, path, await upload(png(320, 80)))).status, 303);
-    const hash = await kept();
-    const picture = `${path}/logo/${hash}`;
-    assert.match((await ada.get(path)).text, `src="${picture}"`);
-    const { status, headers } = await ada.get(picture);
-    assert.equal([status, headers.get('content-type')], [200, 'image/png']);
-    assert.match(headers.get('content-security-policy') ?? '', /default-src 'none';.*sandbox$/);
-    assert.is((await ada.get(`${path}/logo/${'0'.repeat(64)}`)).status, 404);
-    const others = await ada.submit(path, path, { ...shown, grace: '45' });
-    await confirm(ada, path, others);
-    assert.is(await kept(), hash, 'a form without a file keeps it');
-    await confirm(ada, path, await ada.submit(path, path, { ...shown, logo_none: 'yes' }));
-    assert.is(await kept(), null);
   }));
 
 test('a session alone lowers no price, and lets no other site frame the page', () =>

@@ -49,7 +49,7 @@ const rooms: readonly Room[] = [
   {
     name: 'src/lib',
     files: lib,
-    may: [node, /^(age-encryption|busboy|piscina|ipaddr\.js|p-queue|undici|uqr)$/],
+    may: [node, /^(age-encryption|piscina|ipaddr\.js|p-queue|undici|uqr)$/],
   },
   { name: 'the table of chains', files: /^src\/chains\/index\.ts$/, may: [chains], pure: true },
   { name: 'chain codecs', files: codecs, may: [cryptography], pure: true },

@@ -2,9 +2,8 @@
  * A store’s policy, look and people, and the form for a new store, which waits for the operator’s approval.
  */
 import { oneOf, refuse, type Sentence, say } from '../../acts/act.ts';
-import { LOGO_BYTES_MAX } from '../../acts/logo.ts';
 import { linkPerson, membersOf, removePerson } from '../../acts/people.ts';
-import { logoHash, NAME_CHARS_MAX, readName, storeSettings } from '../../acts/store-settings.ts';
+import { NAME_CHARS_MAX, readName, storeSettings } from '../../acts/store-settings.ts';
 import { readStoreState, setStore } from '../../acts/stores.ts';
 import { currencies } from '../../core/transfer.ts';
 import type { Person } from '../../database/people.ts';
@@ -14,21 +13,13 @@ import { facts, list, section } from '../../web/list.ts';
 import { ago, badge, copyCode, data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
-import { type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
+import type { Page, Reply, StoreAt, Visit } from '../page.ts';
 import type { Words } from '../texts.ts';
-import { sentence } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
 
 const PATH = '/s/:store/:mode/settings';
-/** A logo with the fields beside it; a file that is too large is still read, to say so. */
-const FORM_BYTES_MAX = 2 * LOGO_BYTES_MAX;
-const schemes = ['light', 'dark'] as const;
 
-const saving = formOf(setStore, {
-  path: PATH,
-  inputs: storeSettings.map(({ name }) => name),
-  formBytesMax: FORM_BYTES_MAX,
-});
+const saving = formOf(setStore, { path: PATH, inputs: storeSettings.map(({ name }) => name) });
 
 const readCurrency = oneOf(currencies);
 const storeName = (text: string): string | Sentence =>
@@ -85,13 +76,6 @@ export const storePages = (deps: DashboardDeps): readonly Page[] => [
   ...pageWith(deps, { path: PATH, needs: 'store:manage', answer: (visit) => storePage(deps, visit) }, [
     ...[saving, inviting, removing],
   ]),
-  {
-    ...{ method: 'get', path: `${PATH}/logo/:hash`, needs: 'store:manage' },
-    async answer({ at, params }: Visit<StoreAt>) {
-      const image = await deps.database.stores.findLogo(at.storeId, params.hash ?? '');
-      return image && { image, type: 'image/png' };
-    },
-  },
   ...pageWith(deps, { path: '/stores/new', needs: 'to be signed in', answer: async (visit) => newStorePage(visit) }, [
     requesting,
   ]),
@@ -119,7 +103,7 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Re
       refundWindow: words.say('Refunds'),
       accent: words.say('Look of the payment page'),
     },
-    below: html`<p class="hint">${words.html('Open payments keep their terms. The operator of this installation sets the conditions of credits, and refunds before a payment is final: `quayside store set`.')}</p>`,
+    below: html`<p class="hint">${words.html('Open payments keep their terms. The operator of this installation sets the logo, the conditions of credits, and refunds before a payment is final: `quayside store set`.')}</p>`,
   });
   return {
     title: words.say('Settings'),
@@ -130,19 +114,11 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Re
         [words.say('Merchant id'), copyCode(store.id)],
         [words.say('Channel type'), data(CHANNEL_TYPE)],
         [words.say('State'), stateText(words, store)],
-        [sentence(words, say('Logo')), logoShown(visit, logoHash(values.logo))],
       ]),
     )}
 ${section('policy', words.say('Settings'), html`${settings}`)}
 ${await teamSection(deps, visit)}`,
   };
-}
-
-/** Shows the logo as payers see it, by day and by night. */
-function logoShown({ at, words }: Visit<StoreAt>, hash: string | null): Html | string {
-  if (hash === null) return words.say('store-logo.none');
-  const src = pathIn(at, `settings/logo/${hash}`);
-  return html`${schemes.map((one) => html`<img class="logo ${one}" src="${src}" alt="${words.say(`store-logo.${one}`)}" height="40"> `)}`;
 }
 
 const newStorePage = (visit: Visit<null>): Reply => ({
