@@ -292,7 +292,8 @@ onServer(`${SECONDS} s of ${PROCESSES} processes, breaks, kills, a crash and a s
     const events = await reader.check();
     const file = join(tmpdir(), `quayside-copy-${process.pid}.db`);
     createDatabaseFile(file);
-    await copyRows(addressOf(current.folder, DATABASE), file);
+    const looking = openPool(addressOf(current.folder, DATABASE), { max: 1 });
+    await copyRows(looking, file).finally(() => looking.end());
     assert.equal(audit(file), []);
     rmSync(file);
     const did = {

@@ -3,28 +3,23 @@
  * `npm test -- --postgres`; without a server, all is skipped.
  */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { codeOf, newSecretOf, stepAt } from '../../src/dashboard/second-factor.ts';
 import { openSqliteDatabase } from '../../src/database/database.ts';
 import { indexerLease, LEASE_MS } from '../../src/database/leases.ts';
 import { hashOf } from '../../src/lib/id.ts';
 import { openSecretKey } from '../../src/lib/secret-key.ts';
 import { booksAgree } from '../conformance/database/place.ts';
-import { XPUB } from '../e2e/evm.ts';
 import { keyOf } from '../e2e/simulated-network.ts';
 import { openVisitor, PASSWORD } from '../support/dashboard.ts';
 import type { Json } from '../support/instance.ts';
+import { type Machine, openMachines, startMachine } from '../support/machines.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { copyTemplate } from '../support/postgres.ts';
-import { endAll, type Supervisor, spawnSupervisor, toolAnswer } from '../support/quayside-process.ts';
-import { type SignedClient, signedClient } from '../support/signed-client.ts';
-import { sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
+import { signedClient } from '../support/signed-client.ts';
 import { until } from '../support/until.ts';
 
 const server = process.env.TEST_POSTGRES ?? '';
@@ -42,40 +37,6 @@ test.after(async () => {
   for (const close of opened.reverse()) await close();
 });
 
-type Machine = {
-  readonly dataDir: string;
-  readonly variables: Readonly<Record<string, string>>;
-  supervisor: Supervisor;
-  baseUrl: string;
-  dashboardUrl: string;
-};
-
-/** Makes a machine's data folder; the second one gets the secret key of the first. */
-function makeFolder(settings: object, first?: Machine): Pick<Machine, 'dataDir' | 'variables'> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'quayside-machine-'));
-  opened.push(() => rmSync(dataDir, { recursive: true, force: true }));
-  const file = join(dataDir, 'config.json');
-  writeFileSync(file, JSON.stringify({ ...settings, data_dir: dataDir }));
-  if (first) copyFileSync(join(first.dataDir, 'secret.key'), join(dataDir, 'secret.key'));
-  return { dataDir, variables: { QUAYSIDE_CONFIG: file } };
-}
-
-async function start(folder: Pick<Machine, 'dataDir' | 'variables'>): Promise<Machine> {
-  const supervisor = spawnSupervisor(folder.variables);
-  const file = join(folder.dataDir, 'server.json');
-  rmSync(file, { force: true });
-  await until('a machine serves', async () => {
-    if (supervisor.hasEnded()) throw new Error(`it ended:\n${supervisor.stdout()}${supervisor.stderr()}`);
-    if (!existsSync(file)) return false;
-    return fetch(`${JSON.parse(readFileSync(file, 'utf8')).base_url}/readyz`).then(
-      ({ status }) => status === 200,
-      () => false,
-    );
-  });
-  const { base_url: baseUrl, dashboard_url: dashboardUrl } = JSON.parse(readFileSync(file, 'utf8'));
-  return { ...folder, supervisor, baseUrl, dashboardUrl };
-}
-
 /** Kills a supervisor and its processes at once, as the loss of the machine does. */
 async function lose({ supervisor }: Machine): Promise<void> {
   const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
@@ -87,41 +48,27 @@ async function lose({ supervisor }: Machine): Promise<void> {
 }
 
 async function openBench() {
-  opened.push(endAll);
-  const node = await startSimulatedNode({ family: 'evm', seed: 'machines', chainId: '1' });
-  opened.push(node.close);
-  node.mineEvery(BLOCK_MS);
   const merchant = await startMerchantServer((response) => response.writeHead(200).end('{}'));
   opened.push(merchant.close);
   const copied = copyTemplate(server);
-  const ethereum = {
-    ...{ mode: 'test', url: node.url, xpub: XPUB, reorg_depth_max: 20, poll_ms: BLOCK_MS, block_time_ms: BLOCK_MS },
-    ...{ confirmations: { blocks: 2, finality: false, tiers: null }, tokens: sandboxTokens },
-  };
-  const settings = {
-    ...{ port: 0, database_url: copied.url, webhooks: { allow_cidrs: ['127.0.0.0/8'] }, networks: { ethereum } },
-  };
-  const folder = makeFolder(settings);
-  const cli = (...words: string[]): Promise<Json> => toolAnswer(quaysideTool, words, folder.variables);
-  const store = await cli('store', 'add', 'Test store');
-  const scopes = ['--scopes', 'sessions:read,sessions:write'];
-  const key = await cli('key', 'create', '--store', store.id, '--mode', 'test', ...scopes);
-  await cli('webhook', 'add', `${merchant.origin}/hook`, '--store', store.id, '--mode', 'test');
+  const machines = await openMachines({ url: copied.url, blockMs: BLOCK_MS });
+  opened.push(machines.close);
+  const { node, folder, cli, storeId } = machines;
+  await cli('webhook', 'add', `${merchant.origin}/hook`, '--store', storeId, '--mode', 'test');
   const secretKey = openSecretKey(join(folder.dataDir, 'secret.key'));
   const plain = { file: '', busyTimeoutMs: 5_000, bytesMax: null, outageWaitS: 600 };
   const database = openSqliteDatabase({ ...plain, url: copied.url, secretKey });
   opened.push(database.close, copied.remove);
-  const clientOf = ({ baseUrl }: Machine): SignedClient =>
-    signedClient({ baseUrl, apiKey: key.api_key, apiSecret: key.api_secret });
   let orders = 0;
   const call = async (machine: Machine, method: string, path: string, body?: object): Promise<Json> => {
-    const { status, json, text } = await clientOf(machine).send(method, `/api/v1/checkout/sessions/${path}`, body);
+    const client = signedClient(machines.credentials(machine));
+    const { status, json, text } = await client.send(method, `/api/v1/checkout/sessions/${path}`, body);
     assert.is(status, 200, text);
     return json;
   };
   const show = (machine: Machine, { id }: Json) => call(machine, 'GET', id);
   return {
-    ...{ node, settings, folder, cli, database, show },
+    ...{ ...machines, database, show },
     newSession: (machine: Machine) =>
       call(machine, 'POST', 'create', { amount: 1000, currency: 'USD', order_id: `order-${++orders}` }),
     pay: (session: Json) => node.pay(keyOf(node, 'ethereum', session), UNITS),
@@ -162,9 +109,9 @@ async function signInOverBoth(bench: Awaited<ReturnType<typeof openBench>>, a: M
 
 onServer('two servers are one shop; a standby follows a network when its indexer is lost or paused', async () => {
   const bench = await openBench();
-  let a = await start(bench.folder);
+  let a = await startMachine(bench.folder);
   await until('the first follows', async () => (await bench.holder())?.includes(a.dataDir) === true);
-  const b = await start(makeFolder(bench.settings, a));
+  const b = await startMachine(bench.addFolder());
   await until('the second is a standby', () => b.supervisor.stderr().includes('is its standby'));
 
   const shared = await bench.newSession(a);
@@ -189,7 +136,7 @@ onServer('two servers are one shop; a standby follows a network when its indexer
     return ['chores', LEASE].every((name) => ofB.some(({ job }: Json) => job === name));
   });
 
-  a = await start(bench.folder);
+  a = await startMachine(bench.folder);
   const { pid } = (await bench.cli('status')).networks[0];
   process.kill(pid, 'SIGSTOP');
   const paused = await bench.newSession(a);

@@ -6,7 +6,8 @@ import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'nod
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { preparePostgres } from '../../src/database/engine/postgres-server.ts';
+import type { Pool } from 'pg';
+import { openPool, preparePostgres } from '../../src/database/engine/postgres-server.ts';
 
 export type PostgresServer = Readonly<{
   /** The folder of its socket. */
@@ -124,4 +125,43 @@ export function copyTemplate(folder: string): Readonly<{ url: string; remove(): 
     url: addressOf(folder, name),
     remove: () => void execFile(join(bin, 'dropdb'), ['-h', folder, '-U', 'postgres', '--force', name]).unref(),
   };
+}
+
+/** A database that the tests of this process have one after the other: it is emptied faster than a new one is made. */
+export type LentDatabase = Readonly<{ url: string; pool: Pool; giveBack(): void }>;
+
+type Owned = Readonly<{ url: string; pool: Pool }>;
+const free: Owned[] = [];
+
+const END_OTHERS = `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+  WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`;
+const TABLES = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace";
+
+/** Ends the connections to a database, and removes its rows, but for those that it was made with. */
+async function empty({ pool }: Owned): Promise<void> {
+  await pool.query(END_OTHERS);
+  const { rows } = (await pool.query(TABLES)) as { rows: readonly { relname: string }[] };
+  const removals = rows.map(({ relname }) =>
+    relname === 'meta'
+      ? `DELETE FROM meta WHERE name NOT SIMILAR TO 'made_at_ms|migration %'`
+      : `DELETE FROM ${relname}`,
+  );
+  // Neither foreign keys nor the triggers of tables to which rows are only added.
+  await pool.query(`SET session_replication_role = replica; ${removals.join('; ')}`);
+}
+
+/** Lends a database with the tables and no rows, which another test may have had. */
+export function lendDatabase(folder: string): LentDatabase {
+  const makeOne = (): Owned => {
+    const { url } = copyTemplate(folder);
+    return { url, pool: openPool(url, { max: 1, allowExitOnIdle: true }) };
+  };
+  const own = free.pop() ?? makeOne();
+  const giveBack = () =>
+    void empty(own).then(
+      () => free.push(own),
+      // The server was stopped: nobody gets this one again.
+      () => {},
+    );
+  return { ...own, giveBack };
 }

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
 import type { WriteHooks } from '../../src/database/engine/open.ts';
 import { createDatabaseFile } from './database-file.ts';
-import { copyTemplate } from './postgres.ts';
+import { lendDatabase } from './postgres.ts';
 import { copyRows } from './postgres-rows.ts';
 
 export type TempDatabase = Readonly<{
@@ -34,9 +34,9 @@ export const connectTo = (file: string, busyTimeoutMs = 5000, outageWaitS = 600)
 export function openTempDatabase(outageWaitS = 600, server = process.env.TEST_POSTGRES ?? null): TempDatabase {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-store-'));
   const file = join(folder, 'quayside.db');
-  const copied = server === null ? null : copyTemplate(server);
+  const lent = server === null ? null : lendDatabase(server);
   createDatabaseFile(file);
-  const common = { file, url: copied?.url ?? null, secretKey, bytesMax: null, outageWaitS };
+  const common = { file, url: lent?.url ?? null, secretKey, bytesMax: null, outageWaitS };
   const connect = (busyTimeoutMs = 5000, hooks: WriteHooks = {}) =>
     openSqliteDatabase({ ...common, busyTimeoutMs, ...hooks });
   const database = connect();
@@ -45,12 +45,12 @@ export function openTempDatabase(outageWaitS = 600, server = process.env.TEST_PO
     file,
     connect,
     async rows() {
-      if (copied) await copyRows(copied.url, file);
+      if (lent) await copyRows(lent.pool, file);
       return file;
     },
     close() {
       database.close();
-      copied?.remove();
+      lent?.giveBack();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -24,7 +24,7 @@ import {
 /** Where there is a PostgreSQL server, each history is played on both engines. */
 const server = process.env.TEST_POSTGRES ?? null;
 /** `HISTORIES=20000 npm test -- --postgres database/histories` plays that many; a failure names the `SEED`. */
-const HISTORIES = Number(process.env.HISTORIES ?? 30);
+const HISTORIES = Number(process.env.HISTORIES ?? 100);
 const { SEED } = process.env;
 const FLOOR_DEPTH = 4;
 const ADDRESSES = 5;
