@@ -65,7 +65,8 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
       const texts = textsOf(hasSettings ? withSettings(input, settings) : input, positional);
       for (const [name, { isFile }] of fields) {
         const file = texts[name];
-        if (isFile && file !== undefined) texts[name] = readSmallFile(resolve(input.cwd, file));
+        if (isFile && file !== undefined && file !== 'none')
+          texts[name] = readSmallFile(resolve(input.cwd, file), isFile);
       }
       const given = readInput(act, texts);
       const prefix = (field: string) =>

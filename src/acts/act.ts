@@ -117,8 +117,8 @@ export type Field = Readonly<{
   isArgument?: true | 'optional';
   /** The command takes it as `name=value`: a setting of what is named. */
   isSetting?: true;
-  /** The command takes the name of a file, whose text it is; the form takes the file itself, in base64. */
-  isFile?: true;
+  /** The command takes the name of a file, whose content it is, read so; `none` is no file. */
+  isFile?: 'utf8' | 'base64';
   /** Nothing is done without it. */
   isRequired?: true;
   /** Returns its value, or what is wrong with the text; it is the text itself where this is left out. */

@@ -15,7 +15,7 @@ export const operatorSettings: readonly StoreSetting[] = [
     key: 'logo',
     of: 'page',
     isOperators: true,
-    isFile: true,
+    isFile: 'base64',
     label: say('Logo'),
     help: `a PNG of at most ${LOGO_BYTES_MAX / 1024} KiB, shown 40 pixels high beside the name`,
     value: 'FILE|none',

@@ -96,7 +96,7 @@ export const approveRefund = defineAct({
       label: say('Signature'),
       help: 'what `quayside-signer approve` wrote; run the command again for further approvers',
       value: 'FILE',
-      isFile: true,
+      isFile: 'utf8',
     },
   },
   async plan(context, { refund: id, seen, approval: text }) {

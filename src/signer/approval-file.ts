@@ -73,11 +73,11 @@ export function parseApproval(file: string, text: string): Approval {
 const invalid = (file: string, why: string) => permanent('approval_file_invalid', `${file} cannot be used: ${why}`);
 
 /** Reads a file that carries an approval or a request. @throws Fault permanent `approval_file_invalid` */
-export function readSmallFile(file: string): string {
+export function readSmallFile(file: string, encoding: 'utf8' | 'base64' = 'utf8'): string {
   const found = statSync(file, { throwIfNoEntry: false });
   if (!found?.isFile()) throw invalid(file, 'there is no such file');
   if (found.size > FILE_BYTES_MAX) throw invalid(file, `it has more than ${FILE_BYTES_MAX} bytes`);
-  return readFileSync(file, 'utf8');
+  return readFileSync(file, encoding);
 }
 
 function parse<S extends z.ZodType>(file: string, text: string, schema: S, what: string): z.output<S> {

@@ -2,7 +2,7 @@
  * Commands that are derived from acts: one path through each subject, what the derivation gives to all of them, and
  * the audit log. `test/dashboard/` has what each act refuses.
  */
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -10,6 +10,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { signerTool } from '../../scripts/cli/signer-tool.ts';
+import { LOGO_BYTES_MAX } from '../../src/acts/logo.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { merchantStore } from '../support/new-session.ts';
 import { openToolBench } from '../support/tool-bench.ts';
@@ -110,6 +111,13 @@ test('a store, its keys and its endpoint are created, listed and removed; each c
   ]);
 });
 
+const png = (width: number, height: number): Buffer => {
+  const head = Buffer.from('89504e470d0a1a0a0000000d494844520000000000000000080600000000000000', 'hex');
+  head.writeUInt32BE(width, 16);
+  head.writeUInt32BE(height, 20);
+  return head;
+};
+
 test('every setting of a store is changed, shown before and after, and recorded', async () => {
   const changes = {
     name: ['name', 'Corner shop 2', 'Corner shop 2'],
@@ -152,6 +160,20 @@ test('every setting of a store is changed, shown before and after, and recorded'
   const none = ['credit=none', 'accent=none', 'origins=none'];
   const cleared = await answer('store', 'set', store, ...none);
   assert.equal([cleared.after.credit, cleared.after.accent, cleared.after.embed_origins], ['', null, []]);
+  const picture = join(folder, 'logo.png');
+  for (const [bytes, code] of [
+    [png(320, 80), 0],
+    [png(4000, 10), 2],
+    [png(0, 10), 2],
+    [png(10, 10).subarray(0, 20), 2],
+    [Buffer.concat([png(10, 10), Buffer.alloc(LOGO_BYTES_MAX)]), 2],
+    [Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'), 2],
+  ] as const) {
+    writeFileSync(picture, bytes);
+    assert.is(await codeOf('store', 'set', store, `logo=${picture}`), code, String(bytes.subarray(0, 40)));
+  }
+  assert.match((await answer('store', 'set', store)).after.logo, /^[0-9a-f]{64}$/);
+  assert.is((await answer('store', 'set', store, 'logo=none')).after.logo, null);
   for (const credit of ['finalized', 'ethereum=safe', 'bsc=30', 'ethereum=second-node@500', 'ethereum=129']) {
     const { code, err } = await run('store', 'set', store, `credit=${credit}`);
     assert.equal([code, err.includes('credit: ')], [2, true], credit);
