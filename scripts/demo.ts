@@ -158,14 +158,14 @@ async function withEndpoint<T>(
 ): Promise<T> {
   const { stores, endpoints, close } = openDatabase(config, process.env);
   const endpoint = issueEndpoint(merchantId, 'test', url, [], systemClock.nowMs());
-  const { refundCancelWindowS } = await stores.refundPolicy(merchantId);
+  const { refundCancelWindowS } = await stores.values(merchantId);
   try {
-    await stores.setRefundPolicy(merchantId, { refundCancelWindowS: CANCEL_WINDOW_S });
+    await stores.update(merchantId, { refundCancelWindowS: CANCEL_WINDOW_S });
     await endpoints.add(endpoint);
     return await work(endpoint.secret);
   } finally {
     await endpoints.remove(endpoint.id);
-    await stores.setRefundPolicy(merchantId, { refundCancelWindowS });
+    await stores.update(merchantId, { refundCancelWindowS });
     close();
   }
 }

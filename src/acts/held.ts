@@ -294,7 +294,7 @@ async function refusalOf(
     case 'daily_limit':
       return aboveDailyLimit((await database.refunds.room(sessionId, nowMs))?.dayLeftMinor ?? null);
     case 'above_limit': {
-      const amount = shownMinor(BigInt((await database.stores.refundPolicy(storeId)).refundAutoMinor));
+      const amount = shownMinor(BigInt((await database.stores.values(storeId)).refundAutoMinor));
       return refused(
         say(
           'More than {amount} is not returned without an approval. Ask the operator of this installation: `quayside held return {id} --to ADDRESS`',

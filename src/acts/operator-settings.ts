@@ -13,7 +13,6 @@ export const operatorSettings: readonly StoreSetting[] = [
   {
     name: 'logo',
     key: 'logo',
-    of: 'page',
     isOperators: true,
     isFile: 'base64',
     label: say('Logo'),
@@ -25,7 +24,6 @@ export const operatorSettings: readonly StoreSetting[] = [
   {
     name: 'credit',
     key: 'credit',
-    of: 'store',
     isOperators: true,
     label: say('What credits need'),
     help: `what payments need besides the networks’ confirmations, such as ${storeCreditExample}`,

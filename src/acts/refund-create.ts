@@ -94,7 +94,7 @@ export const createRefund = defineAct({
     };
     const tried = await database.refunds.create({ ...asked, isDryRun: true }, await context.destinationCheck());
     if (!('refund' in tried)) return refusalOf(context, session, tried);
-    const { refundCancelWindowS } = await database.stores.refundPolicy(scope.storeId);
+    const { refundCancelWindowS } = await database.stores.values(scope.storeId);
     return { session, asked, refund: tried.refund, refundCancelWindowS, networks };
   },
   review: ({ refund, refundCancelWindowS, networks }) => ({

@@ -111,7 +111,7 @@ export const approveRefund = defineAct({
       return refuse('refused', say('Its address was changed after you looked. Look again.'));
     }
     const approval = text === undefined ? null : await context.readApproval(refund, text);
-    const { refundCancelWindowS: cancelWindowS } = await database.stores.refundPolicy(refund.storeId);
+    const { refundCancelWindowS: cancelWindowS } = await database.stores.values(refund.storeId);
     return { refund, facts: factsOf(networks, refund), approval, cancelWindowS };
   },
   review: ({ refund, facts, approval, cancelWindowS }) => ({

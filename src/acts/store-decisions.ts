@@ -1,10 +1,7 @@
 /** Whether a store may work: what the operator decides about it. */
-import { CHANNEL_TYPE, type MerchantStore } from '../database/stores.ts';
+import { CHANNEL_TYPE, type MerchantStore, type StoreDecision, storeDecisions } from '../database/stores.ts';
 import { defineAct, type Fact, oneOf, refuse, say, textOf } from './act.ts';
 import { settingsJson, unknownStore } from './stores.ts';
-
-export const storeDecisions = ['approve', 'refuse', 'suspend', 'resume'] as const;
-export type StoreDecision = (typeof storeDecisions)[number];
 
 /** The effect of a decision. */
 type Meaning = Readonly<{
@@ -99,12 +96,8 @@ export const decideStore = defineAct({
     };
   },
   async run({ database, act }, { store, decision }) {
-    const { id } = store;
-    if (decision === 'approve') await database.stores.approve(id, act, false);
-    else if (decision === 'refuse') await database.stores.refuse(id, act, false);
-    else await database.stores.suspend(id, decision === 'suspend' ? 'suspended' : 'resumed', act, false);
-    const now = await database.stores.find(id);
-    return { said: say(meanings[decision].said), json: { decision, status: now ? stateOf(now) : 'gone' } };
+    const decided = await database.stores.decide(store.id, decision, act);
+    return { said: say(meanings[decision].said), json: { decision, status: decided && stateOf(decided.store) } };
   },
 });
 

@@ -1,7 +1,6 @@
 /** The settings of a store: how each is read, shown, and what changing it asks for. */
 import { formatUnits, MINOR_DECIMALS, parseUnits } from '../core/money.ts';
 import { currencies } from '../core/transfer.ts';
-import type { PageSettings } from '../database/column-values.ts';
 import type { Logo, StoreValues } from '../database/stores.ts';
 import { readAccent } from '../lib/accent.ts';
 import { readZone } from '../lib/zone.ts';
@@ -15,7 +14,7 @@ const ORIGIN_EXAMPLE = 'https://shop.example';
 const USUAL_ACCENT = '#0b6e5f';
 
 /** All that is set of a store. `logo`: the hash of the one that is kept, or a new one. */
-export type StoreState = StoreValues & Omit<PageSettings, 'logo'> & Readonly<{ logo: Logo | string | null }>;
+export type StoreState = Omit<StoreValues, 'logo'> & Readonly<{ logo: Logo | string | null }>;
 
 type Known = string | number | boolean | null | readonly string[] | Logo;
 
@@ -24,8 +23,6 @@ export type StoreSetting = Field &
     /** Its input, and its option without the dashes. */
     name: string;
     key: keyof StoreState;
-    /** It is a row of the store, or of its payment page. */
-    of: 'store' | 'page';
     /** The operator's alone. */
     isOperators?: true;
     /** Changing it lets more money out, takes less money for an order, or lets another site show the page. */
@@ -36,7 +33,7 @@ export type StoreSetting = Field &
     write(state: StoreState): string;
   }>;
 
-type Plain = Omit<StoreSetting, 'of' | 'read' | 'write'>;
+type Plain = Omit<StoreSetting, 'read' | 'write'>;
 
 export const wrong = (label: Sentence, text: string): Sentence =>
   say('“{setting}” cannot be “{value}”.', { setting: label, value: text });
@@ -44,7 +41,6 @@ export const wrong = (label: Sentence, text: string): Sentence =>
 /** A whole number of a unit, kept in a smaller one. */
 const whole = (plain: Plain, [min, max]: readonly [number, number], factor = 1): StoreSetting => ({
   ...plain,
-  of: 'store',
   read(text) {
     const number = /^\d{1,9}$/.test(text) ? Number(text) : -1;
     return number >= min && number <= max ? number * factor : wrong(plain.label, text);
@@ -54,7 +50,6 @@ const whole = (plain: Plain, [min, max]: readonly [number, number], factor = 1):
 
 export const cents = (plain: Plain): StoreSetting => ({
   ...plain,
-  of: 'store',
   value: 'AMOUNT',
   needsFactor: true,
   read(text) {
@@ -67,7 +62,6 @@ export const cents = (plain: Plain): StoreSetting => ({
 
 export const choice = (plain: Plain, choices: readonly string[]): StoreSetting => ({
   ...plain,
-  of: 'store',
   choices,
   read: oneOf(choices),
   write: (state) => String(state[plain.key]),
@@ -212,7 +206,6 @@ const ofPage: readonly StoreSetting[] = [
   {
     name: 'accent',
     key: 'accent',
-    of: 'page',
     label: say('Colour'),
     hint: say('Colour of buttons and bars; empty for the usual one. An illegible colour is made lighter or darker.'),
     help: 'colour of buttons and bars; adjusted until it is readable in light and dark mode',
@@ -224,7 +217,6 @@ const ofPage: readonly StoreSetting[] = [
   {
     name: 'origins',
     key: 'embedOrigins',
-    of: 'page',
     needsFactor: true,
     label: say('Sites that may show the page in a frame'),
     help: `sites that may show the page in a frame, comma-separated, such as ${ORIGIN_EXAMPLE}`,
@@ -238,7 +230,6 @@ export const storeSettings: readonly StoreSetting[] = [
   {
     name: 'name',
     key: 'name',
-    of: 'store',
     label: nameLabel,
     isProse: true,
     help: 'the shop’s name as payers see it',
@@ -249,7 +240,6 @@ export const storeSettings: readonly StoreSetting[] = [
   {
     name: 'zone',
     key: 'zone',
-    of: 'store',
     label: zoneLabel,
     // UTC is not among those that the runtime names.
     suggestions: ['UTC', ...Intl.supportedValuesOf('timeZone')],

@@ -1,8 +1,8 @@
 /** Changes of a store's settings. */
-import type { MerchantStore, PageSettingsChange, StoreValues } from '../database/stores.ts';
+import type { MerchantStore, StoreChanges } from '../database/stores.ts';
 import { type Context, defineAct, type Fact, type Field, isRefusal, type Refusal, refuse, say } from './act.ts';
 import { creditObstacle, operatorSettings } from './operator-settings.ts';
-import { logoHash, type StoreSetting, type StoreState, shownSetting, storeSettings } from './store-settings.ts';
+import { logoHash, type StoreState, shownSetting, storeSettings } from './store-settings.ts';
 
 const allSettings = [...storeSettings, ...operatorSettings];
 
@@ -30,15 +30,6 @@ export async function storeOf(
     : refuse('usage', say('there are several stores: name one (`quayside status` shows them)'));
 }
 
-/** Returns all that is set of a store: a change of nothing, tried. */
-export async function readStoreState(
-  { database, act }: Pick<Context, 'database' | 'act'>,
-  storeId: string,
-): Promise<StoreState | null> {
-  const values = await database.stores.update(storeId, {}, act, true);
-  return values && { ...values.after, ...(await database.stores.findPageSettings(storeId)) };
-}
-
 export const setStore = defineAct({
   name: 'store set',
   summary: 'Change the settings of a store, or show them. Open sessions keep theirs, except for credit.',
@@ -55,8 +46,7 @@ export const setStore = defineAct({
     const store = await storeOf(context, input.store);
     if (isRefusal(store)) return store;
     const { id } = store;
-    const before = await readStoreState(context, id);
-    if (!before) return unknownStore(id);
+    const before = await context.database.stores.values(id);
     const given = allSettings.filter(({ name }) => input[name] !== undefined);
     const others = given.find(({ isOperators }) => isOperators && scope !== null);
     if (others) return refuse('refused', say('“{setting}” is set by the operator.', { setting: others.label }));
@@ -86,11 +76,8 @@ export const setStore = defineAct({
     const json = { before: stateJson(before), after: stateJson(after) };
     const facts = allSettings.map((one): Fact => [one.label, shownSetting(one, after)]);
     if (changed.length === 0) return { said: say('Nothing was changed.'), json, facts };
-    const changesOf = (of: StoreSetting['of']) =>
-      Object.fromEntries(changed.filter((one) => one.of === of).map(({ key }) => [key, after[key]]));
-    const [values, page] = [changesOf('store') as Partial<StoreValues>, changesOf('page') as PageSettingsChange];
-    if (Object.keys(values).length > 0) await database.stores.update(store.id, values, act, false);
-    if (Object.keys(page).length > 0) await database.stores.setPageSettings(store.id, page, act);
+    const changes = Object.fromEntries(changed.map(({ key }) => [key, after[key]])) as StoreChanges;
+    await database.stores.update(store.id, changes, act);
     return { said: say('The settings are saved.'), json };
   },
 });

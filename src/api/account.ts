@@ -79,7 +79,7 @@ export const accountEndpoint = (deps: ApiDeps): Endpoint => ({
     const store = await storeOfCaller(deps, caller);
     const { settlementCurrency } = store.settings;
     const offered = offeredNetworks(await database.networks.list(), clock.nowMs());
-    const policy = await database.stores.refundPolicy(storeId);
+    const policy = await database.stores.values(storeId);
     const body: z.infer<typeof accountSchema> = {
       object: 'account',
       merchant_id: storeId,

@@ -117,7 +117,7 @@ export async function createPayment(
 ): Promise<Readonly<{ id: string }> | Readonly<{ refusal: string }>> {
   const body = { amount: Number(amountMinor), currency, order_id: orderId };
   try {
-    const settings = await deps.database.stores.settings(owner.storeId);
+    const settings = await deps.database.stores.values(owner.storeId);
     const { session } = await createSession(deps, { ...owner, settings }, readSessionInput(body, owner.mode), replay);
     return { id: session.id };
   } catch (error) {

@@ -79,7 +79,7 @@ async function issueCredentials(
   const { key, row } = issueKey(demo.id, 'test', scopes, nowMs);
   await database.stores.create(demo);
   // No sender is an exchange here, so a refund that names no address goes back where the payment came from.
-  await database.stores.setRefundPolicy(demo.id, {
+  await database.stores.update(demo.id, {
     refundCancelWindowS: SANDBOX_CANCEL_WINDOW_S,
     refundToSender: true,
   });

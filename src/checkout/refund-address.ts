@@ -134,7 +134,7 @@ export function serveRefundAddress(
     const verdict = checkDestination(network, typed);
     const known = config.networks.find(({ key }) => key === network);
     if (verdict.kind === 'ok' && known && confirmed !== 'yes') {
-      const { embedOrigins } = await database.stores.findPageSettings(session.storeId);
+      const { embedOrigins } = await database.stores.values(session.storeId);
       allow(response, { connect: [], ancestors: embedOrigins });
       const whole = chains[known.family].address.format(verdict.key);
       response.type('html').send(confirmPage(words, whole, known.title, pageLink(), styleOf(request)));

@@ -179,7 +179,7 @@ async function modelOf(
   const nowMs = clock.nowMs();
   const [merchant, settings, reports, lookups, refundAddresses, refunds] = await Promise.all([
     database.stores.find(session.storeId),
-    database.stores.findPageSettings(session.storeId),
+    database.stores.values(session.storeId),
     database.networks.list(),
     database.lookups.list(session.id),
     database.refunds.addresses(session.id),

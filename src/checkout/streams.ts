@@ -99,7 +99,7 @@ export function createStreams(
 
   async function readVersions(watched: readonly string[]): Promise<ReadonlyMap<string, Seen>> {
     const reports = await database.networks.list();
-    const suspended = new Set(await database.stores.listSuspended());
+    const suspended = new Set((await database.stores.list()).flatMap((one) => (one.suspension ? one.id : [])));
     const versions = new Map<string, Seen>();
     for (const [at, sessionId] of watched.entries()) {
       // Reads are synchronous: too many in a row would delay every request.

@@ -1,23 +1,7 @@
 /** Alarms for operators. Only the newest are kept, and those that are open. */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
-import {
-  and,
-  asc,
-  count,
-  desc,
-  eq,
-  gt,
-  inArray,
-  isNotNull,
-  isNull,
-  lt,
-  lte,
-  or,
-  type SQL,
-  type SQLWrapper,
-  sql,
-} from 'drizzle-orm';
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lt, lte, or, type SQL } from 'drizzle-orm';
 import { heldAlarmCode, heldKinds } from '../core/held-money.ts';
 import type { Told, WatchedAlarm } from '../core/notice.ts';
 import type { Mode } from '../core/transfer.ts';
@@ -86,8 +70,8 @@ const ALARMS_KEPT_MAX = 10_000;
 /** Alarms older than the newest of this many are not looked at: a page must not read them all. */
 const ALARMS_READ_MAX = 500;
 
-/** Alarms that a store's people see in lists of their own. */
-const listedCodes: ReadonlySet<string> = new Set([...heldKinds.map(heldAlarmCode), 'refund_unapproved']);
+/** Alarms that a store's people see in a list of their own. */
+const listedCodes: ReadonlySet<string> = new Set(heldKinds.map(heldAlarmCode));
 
 /** Raises an alarm within the current transaction. With a key it lasts until it is ended. @returns its id */
 export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => Promise<number>;
@@ -110,7 +94,7 @@ export function createAlarmWriter(db: Db): RaiseAlarm {
 }
 
 /** The condition of a lasting alarm that has not ended. */
-export const isOpen = and(isNotNull(alarms.key), isNull(alarms.endedAtMs));
+const isOpen = and(isNotNull(alarms.key), isNull(alarms.endedAtMs));
 const openOne = (key: string) => and(eq(alarms.key, key), isOpen);
 
 /** Ends the open alarm of a key within the current transaction. @returns false when there is none */
@@ -202,7 +186,7 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
     },
     /**
      * Returns the newest alarms about a store's sessions that nobody acknowledged, among the newest of all. Held money
-     * and refunds to approve are left out: they have lists of their own, with their end.
+     * is left out: it has a list of its own, with its end.
      */
     async listOfStore(
       { storeId, mode }: Readonly<{ storeId: string; mode: Mode }>,
@@ -229,46 +213,6 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
     },
   };
 }
-
-// ── Alarms about what waits for a decision ───────────────────────────────────────────────────────────────────────────
-// Alarms about stores and refunds are raised and ended in the transaction that changes them. Only the oldest of one
-// kind have an alarm, so that nobody can pile them up.
-
-/** Open alarms of one kind at a time; the next is raised when one of them is decided about. */
-export const APPROVAL_ALARMS_MAX = 20;
-
-type Waiting = Readonly<{ id: string; about: Omit<NewAlarm, 'atMs'> }>;
-
-/** An alarm's key is the prefix and the id of what waits. */
-export function createApprovalAlarms({ orm }: Db, raiseAlarm: RaiseAlarm, endAlarm: EndAlarm) {
-  /**
-   * Raises the alarms of what waits longest and has none.
-   * @param oldest returns these, oldest first; `isUntold` is the condition that an id has no open alarm
-   */
-  async function raiseNext(
-    prefix: string,
-    atMs: number,
-    oldest: (isUntold: (id: SQLWrapper) => SQL, limit: number) => Promise<readonly Waiting[]>,
-  ): Promise<void> {
-    // A range of the index, to the character after the prefix's last one.
-    const end = prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
-    const isOfKind = and(isOpen, gt(alarms.key, prefix), lt(alarms.key, end));
-    const open = (await orm.select({ of: count() }).from(alarms).where(isOfKind).get())?.of ?? 0;
-    if (open >= APPROVAL_ALARMS_MAX) return;
-    const isUntold = (id: SQLWrapper): SQL =>
-      sql`NOT EXISTS (SELECT 1 FROM ${alarms} WHERE ${alarms.key} = ${prefix} || ${id} AND ${isOpen})`;
-    for (const { id, about } of await oldest(isUntold, APPROVAL_ALARMS_MAX - open))
-      await raiseAlarm({ key: prefix + id, atMs, ...about });
-  }
-  return {
-    raiseNext,
-    end: async (prefix: string, id: string, nowMs: number) => {
-      await endAlarm(prefix + id, nowMs);
-    },
-  };
-}
-
-export type ApprovalAlarms = ReturnType<typeof createApprovalAlarms>;
 
 // ── Targets of notices ───────────────────────────────────────────────────────────────────────────────────────────────
 // When each of them last heard of which alarm.

@@ -4,7 +4,7 @@
 
 import { createIntentMac, type IntentMac } from '../core/intent.ts';
 import { createAddresses, poolCommands } from './addresses.ts';
-import { alarmCommands, createAlarmEnder, createAlarmWriter, createApprovalAlarms, noticeCommands } from './alarms.ts';
+import { alarmCommands, createAlarmEnder, createAlarmWriter, noticeCommands } from './alarms.ts';
 import { auditCommands, createAuditLog } from './audit-log.ts';
 import { blockCommands, comparisonQueries, createBlocks } from './blocks.ts';
 import { createRefreshDue, createWebhookSecrets, endpointCommands } from './endpoints.ts';
@@ -154,13 +154,12 @@ function createSteps(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
   const ledger = createLedger(db, findSession);
   const freezer = createFreezer(db, recordAct, raiseAlarm);
   const payouts = createPayoutSteps(db, { raiseAlarm, doubts: createDoubts(db, { freezer, outgoing }) });
-  const alarms = createApprovalAlarms(db, raiseAlarm, endAlarm);
-  const rows = createRefundRows(db, { ...sealing, ...formats, findSession, alarms });
+  const rows = createRefundRows(db, { ...sealing, ...formats, findSession });
   const asked = { rows, stores, ledger, findSession };
   const replays = createReplays(db);
   return {
     ...{ ...sealing, ...formats, ...facts, ...changed, ...asked, outageWaitS },
-    ...{ endAlarm, recordAct, returned, refreshDue, transitions, freezer, payouts, alarms },
+    ...{ endAlarm, recordAct, returned, refreshDue, transitions, freezer, payouts },
     destinations: createRefundDestinations(db, { addresses, guard, macOf: sealing.macOf }),
     settlement: createRefundSettlement(db, { ...asked, outbox, transitions }),
     secrets: createWebhookSecrets(db, vault),

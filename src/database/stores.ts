@@ -2,15 +2,13 @@
  * Merchants' stores: their settings, payment page, approval and suspension.
  */
 
-import { and, asc, count, eq, getTableColumns, inArray } from 'drizzle-orm';
+import { and, count, eq, getTableColumns, inArray } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import { defaultRefundPolicy, type RefundPolicy } from '../core/refund.ts';
 import type { Mode } from '../core/transfer.ts';
-import { type ApprovalAlarms, alarmKey } from './alarms.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
 import type { AuditedState, PageSettings, StoreSettings } from './column-values.ts';
 import type { WebhookSecrets } from './endpoints.ts';
-import { writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, given, preparedInsert } from './engine/prepared.ts';
 import { personRows, withMembership } from './people.ts';
@@ -44,19 +42,17 @@ export type NewStore = MerchantStore & Readonly<{ webhookSecrets: Readonly<Recor
 /** A decision of an operator against a store. */
 export type Decision = Readonly<{ atMs: number; because: string }>;
 
-/** The outcome of refusing a store. `already`: it had been refused. `approved`: only suspending it is possible. */
-export type RefusedStore = Readonly<{ store: MerchantStore; outcome: 'refused' | 'already' | 'approved' }>;
-
+/** A store after a decision, and whether that changed it. */
 type Decided = Readonly<{ store: MerchantStore; hasChanged: boolean }>;
 
-/** Values of a store that an operator can change. */
-export type StoreValues = Readonly<{ name: string; zone: string }> & StoreSettings & RefundPolicy;
+/** All that is set of a store. */
+export type StoreValues = Readonly<{ name: string; zone: string }> & StoreSettings & RefundPolicy & PageSettings;
 
 /** A store's logo, a PNG; `hash` is the SHA-256 of its bytes, in hex. */
 export type Logo = Readonly<{ hash: string; bytes: Uint8Array }>;
 
 /** Omitted settings stay as they are. */
-export type PageSettingsChange = Partial<Omit<PageSettings, 'logo'>> & Readonly<{ logo?: Logo | null }>;
+export type StoreChanges = Partial<Omit<StoreValues, 'logo'>> & Readonly<{ logo?: Logo | null }>;
 
 const { logo: _logo, liveSecret: _live, testSecret: _test, ...storeColumns } = getTableColumns(stores);
 
@@ -110,22 +106,7 @@ export function createStoreRows(db: Db, guard: RowGuard) {
 
 export type StoreRows = ReturnType<typeof createStoreRows>;
 
-const isWaiting = eq(stores.status, 'pending');
-
-const ALARMS = `${alarmKey('store', '')}:`;
-
-/** Leaves the store's name out: a person who asks for a store must not write to the operator's phone. */
-const waitingMessage = (id: string): string =>
-  `Store ${id} waits for your decision: \`quayside store decide ${id} approve\`, or \`quayside store decide ${id} refuse --reason …\`. ` +
-  'The page Stores of the dashboard shows its name and owner, and every other store that waits.';
-
-type Parts = Readonly<{
-  rows: StoreRows;
-  guard: RowGuard;
-  recordAct: RecordAct;
-  secrets: WebhookSecrets;
-  alarms: ApprovalAlarms;
-}>;
+type Parts = Readonly<{ rows: StoreRows; guard: RowGuard; recordAct: RecordAct; secrets: WebhookSecrets }>;
 
 /** Returns a store as its readers see it. */
 const viewer =
@@ -142,18 +123,19 @@ const viewer =
     };
   };
 
-const valuesOf = ({ name, zone, settings, refundPolicy }: StoreRow): StoreValues => ({
+const valuesOf = ({ name, zone, settings, refundPolicy, page }: StoreRow): StoreValues => ({
   ...{ name, zone },
   ...settings,
   ...refundPolicy,
+  ...page,
 });
 
 /** Returns an object's values under the keys of another one. */
 const like = <T extends object>(shape: T, values: T): T =>
   Object.fromEntries(Object.keys(shape).map((key) => [key, values[key as keyof T]])) as T;
 
-const pick = (values: StoreValues, keys: readonly (keyof StoreValues)[]) =>
-  Object.fromEntries(keys.map((key) => [key, values[key]]));
+const audited = (values: StoreValues, keys: readonly (keyof StoreValues)[]): AuditedState =>
+  Object.fromEntries(keys.map((key) => [key, key === 'embedOrigins' ? values[key].join(',') : values[key]]));
 
 async function createStore(
   db: Db,
@@ -181,10 +163,8 @@ async function createStore(
 export function storeCommands(db: Db, parts: Parts) {
   const { rows, recordAct } = parts;
   const toStore = viewer(rows);
-  const all = db.orm.select(storeColumns).from(stores);
   return {
     ...decisionCommands(db, parts),
-    ...pageCommands(db, parts),
     /** @param act the operator's command that creates it, for the audit log */
     async create(input: NewStore, act?: OperatorAct): Promise<void> {
       await db.write(() => createStore(db, parts, input, act));
@@ -200,122 +180,79 @@ export function storeCommands(db: Db, parts: Parts) {
         (await db.orm.select(storeColumns).from(stores).orderBy(stores.createdAtMs, stores.id).all()).map(toStore),
       );
     },
-    /** Returns the ids of the stores that are suspended. */
-    async listSuspended(): Promise<readonly string[]> {
-      const stored = await db.read(async () => (await all.all()).map(toStore));
-      return stored.flatMap(({ id, suspension }) => (suspension ? id : []));
-    },
-    /** Returns the settings of a store that exists. */
-    async settings(id: string): Promise<StoreSettings> {
-      return db.read(async () => (await rows.of(id)).settings);
-    },
-    /** Returns the refund policy of a store that exists. */
-    async refundPolicy(id: string): Promise<RefundPolicy> {
-      return db.read(async () => (await rows.of(id)).policy);
-    },
-    /** Changes the refund policy of a store that exists. @returns all of it */
-    async setRefundPolicy(id: string, changes: Partial<RefundPolicy>): Promise<RefundPolicy> {
-      return db.write(async () => {
-        const refundPolicy = { ...(await rows.of(id)).policy, ...changes };
-        await db.orm.update(stores).set({ refundPolicy }).where(eq(stores.id, id)).run();
-        return refundPolicy;
+    /** Returns all that is set of a store that exists. */
+    async values(id: string): Promise<StoreValues> {
+      return db.read(async () => {
+        const row = await rows.find(id);
+        invariant(row, `store ${id} exists`);
+        return valuesOf(row);
       });
     },
-    /**
-     * Changes a store; what is left out stays. Open sessions keep what they were created with.
-     * @param isDryRun nothing is saved; the result is what it would be
-     * @returns null when there is no such store
-     */
-    async update(
-      id: string,
-      changes: Partial<StoreValues>,
-      act: OperatorAct,
-      isDryRun: boolean,
-    ): Promise<Readonly<{ before: StoreValues; after: StoreValues }> | null> {
-      return writeOrTry(db, isDryRun, async () => {
+    /** Changes a store; what is left out stays. Open sessions keep what they were created with. */
+    async update(id: string, { logo, ...changes }: StoreChanges, act?: OperatorAct): Promise<void> {
+      await db.write(async () => {
         const row = await rows.find(id);
-        if (!row) return null;
+        invariant(row, `store ${id} exists`);
         const before = valuesOf(row);
-        const after: StoreValues = { ...before, ...changes };
-        const changed = (Object.keys(after) as (keyof StoreValues)[]).filter((key) => before[key] !== after[key]);
-        if (changed.length === 0) return { before, after };
+        const after = { ...before, ...changes, ...(logo !== undefined && { logo: logo?.hash ?? null }) };
+        const changed = (Object.keys(after) as (keyof StoreValues)[]).filter(
+          (key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]),
+        );
+        if (changed.length === 0) return;
         const { name, zone } = after;
-        const own = { settings: like(row.settings, after), refundPolicy: like(row.refundPolicy, after) };
+        const own = {
+          settings: like(row.settings, after),
+          refundPolicy: like(row.refundPolicy, after),
+          page: like(row.page, after),
+          ...(logo !== undefined && { logo: logo && Buffer.from(logo.bytes) }),
+        };
         await db.orm
           .update(stores)
           .set({ name, zone, ...own })
           .where(eq(stores.id, id))
           .run();
-        await recordAct(act, { target: id, before: pick(before, changed), after: pick(after, changed) });
-        return { before, after };
+        await recordAct(act, { target: id, before: audited(before, changed), after: audited(after, changed) });
       });
+    },
+    /** Returns the logo with this hash; null when the store has another one, or none. */
+    async findLogo(storeId: string, hash: string): Promise<Uint8Array | null> {
+      const { page, logo } = stores;
+      const row = await db.read(() => db.orm.select({ page, logo }).from(stores).where(eq(stores.id, storeId)).get());
+      return row?.page.logo === hash ? row.logo : null;
     },
   };
 }
 
-/** The operator's decision about a store. */
+// ── Decisions of the operator ────────────────────────────────────────────────────────────────────────────────────────
+
+export const storeDecisions = ['approve', 'refuse', 'suspend', 'resume'] as const;
+export type StoreDecision = (typeof storeDecisions)[number];
+
+type Status = StoreRow['status'];
+
+/** The states that each decision ends, and the one that it leads to. */
+const steps: Readonly<Record<StoreDecision, Readonly<{ from: readonly Status[]; to: Status }>>> = {
+  approve: { from: ['pending', 'refused'], to: 'approved' },
+  refuse: { from: ['pending'], to: 'refused' },
+  suspend: { from: ['approved'], to: 'suspended' },
+  resume: { from: ['suspended'], to: 'approved' },
+};
+
 function decisionCommands(db: Db, parts: Parts) {
-  const { rows, guard, recordAct, alarms } = parts;
+  const { rows, guard, recordAct } = parts;
   const toStore = viewer(rows);
   const people = personRows(db);
-  const alarmNext = (nowMs: number): Promise<void> =>
-    alarms.raiseNext(ALARMS, nowMs, async (isUntold, limit) => {
-      const untold = db.orm
-        .select({ id: stores.id })
-        .from(stores)
-        .where(and(isWaiting, isUntold(stores.id)));
-      const oldest = await untold.orderBy(asc(stores.createdAtMs), asc(stores.id)).limit(limit).all();
-      return oldest.map(({ id }) => ({
-        id,
-        about: { code: 'store_waiting', message: waitingMessage(id), network: null, sessionId: null },
-      }));
-    });
-
-  /** Saves a decision and records it. @returns the store after it */
-  async function decide(row: StoreRow, status: StoreRow['status'], act: OperatorAct): Promise<MerchantStore> {
-    const isAgainst = status === 'refused' || status === 'suspended';
-    const decision = {
-      decidedAtMs: isAgainst ? act.atMs : null,
-      decidedBecause: isAgainst ? (act.reason ?? '') : null,
-    };
-    const after = { ...row, status, ...decision };
-    const mac = guard.seal(macedDecision(after));
-    await db.orm
-      .update(stores)
-      .set({ status, ...decision, mac })
-      .where(eq(stores.id, row.id))
-      .run();
-    const shown = (one: StoreRow) => ({
-      status: one.status,
-      ...(one.decidedBecause !== null && { because: one.decidedBecause }),
-    });
-    await recordAct(act, { target: row.id, before: shown(row), after: shown(after) });
-    return toStore({ ...after, mac });
-  }
-
-  /** Decides about a store that waits, and ends its alarm. */
-  async function decideWaiting(
-    row: StoreRow,
-    status: 'approved' | 'refused',
-    act: OperatorAct,
-  ): Promise<MerchantStore> {
-    const store = await decide(row, status, act);
-    await alarms.end(ALARMS, row.id, act.atMs);
-    await alarmNext(act.atMs);
-    return store;
-  }
 
   /** Counts the stores of a person that wait. */
   async function countWaiting(personId: string): Promise<number> {
     const own = (await people.byId(personId))?.memberships.flatMap(({ storeId }) => storeId ?? []) ?? [];
-    const waiting = and(inArray(stores.id, own), isWaiting);
+    const waiting = and(inArray(stores.id, own), eq(stores.status, 'pending'));
     return (await db.orm.select({ of: count() }).from(stores).where(waiting).get())?.of ?? 0;
   }
 
   return {
     /**
-     * Creates a store that waits for the operator's approval, with its owner. The alarm `store_waiting` tells the
-     * operator, until it is decided about.
+     * Creates a store that waits for the operator's approval, with its owner.
      * @returns false when too many of the owner's stores wait (`WAITING_STORES_MAX`)
      */
     async request(input: NewStore, ownerId: string, act: OperatorAct): Promise<boolean> {
@@ -327,88 +264,42 @@ function decisionCommands(db: Db, parts: Parts) {
         await people.set(ownerId, {
           memberships: withMembership(owner.memberships, { storeId: input.id, role: 'owner' }),
         });
-        await alarmNext(act.atMs);
         return true;
       });
     },
     /**
-     * Lets the keys of a store that waits, or was refused, be used.
-     * @returns null if there is no such store; `hasChanged` is false for one that was approved
-     */
-    async approve(id: string, act: OperatorAct, isDryRun: boolean): Promise<Decided | null> {
-      return writeOrTry(db, isDryRun, async () => {
-        const row = await rows.find(id);
-        if (!row) return null;
-        if (isApproved(row.status)) return { store: toStore(row), hasChanged: false };
-        return { store: await decideWaiting(row, 'approved', act), hasChanged: true };
-      });
-    },
-    /**
-     * Refuses a store that waits, for the act's reason, which its owners see. Refusing it again keeps the first reason
-     * and is not recorded.
-     * @returns null if there is no such store
-     */
-    async refuse(id: string, act: OperatorAct, isDryRun: boolean): Promise<RefusedStore | null> {
-      return writeOrTry(db, isDryRun, async () => {
-        const row = await rows.find(id);
-        if (!row) return null;
-        if (isApproved(row.status)) return { store: toStore(row), outcome: 'approved' };
-        if (row.status === 'refused') return { store: toStore(row), outcome: 'already' };
-        return { store: await decideWaiting(row, 'refused', act), outcome: 'refused' };
-      });
-    },
-    /**
-     * Suspends an approved store for the act's reason, or resumes it. Its sessions are watched and credited, and its
-     * webhooks are sent; its refunds that are not signed yet are held until it is resumed. Suspending it again keeps
-     * the first reason and is not recorded.
+     * Approves or refuses a store, suspends or resumes one. Owners see the act's reason. The sessions of a suspended
+     * store are watched and credited, and its webhooks are sent; its refunds that are not signed yet wait. A decision
+     * that was taken before, or comes too late, changes nothing and is not recorded.
      * @returns null when there is no such store
      */
-    async suspend(
-      id: string,
-      to: 'suspended' | 'resumed',
-      act: OperatorAct,
-      isDryRun: boolean,
-    ): Promise<Decided | null> {
-      return writeOrTry(db, isDryRun, async () => {
+    async decide(id: string, decision: StoreDecision, act: OperatorAct): Promise<Decided | null> {
+      return db.write(async () => {
         const row = await rows.find(id);
         if (!row) return null;
-        const status = to === 'suspended' ? 'suspended' : 'approved';
-        const isPointless = row.status === status || !isApproved(row.status);
-        if (rows.isIntact(row) && isPointless) return { store: toStore(row), hasChanged: false };
-        return { store: await decide(row, status, act), hasChanged: true };
-      });
-    },
-  };
-}
-
-/** The look of a store's payment page, and who may embed it. */
-function pageCommands({ orm, read, write }: Db, { rows, recordAct }: Parts) {
-  const audited = ({ accent, embedOrigins, logo }: PageSettings): AuditedState => {
-    return { accent, embedOrigins: embedOrigins.join(','), logoHash: logo };
-  };
-  return {
-    async setPageSettings(storeId: string, { logo, ...change }: PageSettingsChange, act?: OperatorAct): Promise<void> {
-      await write(async () => {
-        const before = (await rows.find(storeId))?.page ?? noPage;
-        const page: PageSettings = { ...before, ...change, ...(logo !== undefined && { logo: logo?.hash ?? null }) };
-        const bytes = logo === undefined ? {} : { logo: logo && Buffer.from(logo.bytes) };
-        await orm
+        const { from, to: status } = steps[decision];
+        // Nobody knows what was decided about an altered row: it is decided again.
+        const isAgain = (decision === 'suspend' || decision === 'resume') && !rows.isIntact(row);
+        if (!from.includes(row.status) && !isAgain) return { store: toStore(row), hasChanged: false };
+        const isAgainst = status === 'refused' || status === 'suspended';
+        const decided = {
+          decidedAtMs: isAgainst ? act.atMs : null,
+          decidedBecause: isAgainst ? (act.reason ?? '') : null,
+        };
+        const after = { ...row, status, ...decided };
+        const mac = guard.seal(macedDecision(after));
+        await db.orm
           .update(stores)
-          .set({ page, ...bytes })
-          .where(eq(stores.id, storeId))
+          .set({ status, ...decided, mac })
+          .where(eq(stores.id, id))
           .run();
-        await recordAct(act, { target: storeId, before: audited(before), after: audited(page) });
+        const shown = (one: StoreRow) => ({
+          status: one.status,
+          ...(one.decidedBecause !== null && { because: one.decidedBecause }),
+        });
+        await recordAct(act, { target: id, before: shown(row), after: shown(after) });
+        return { store: toStore({ ...after, mac }), hasChanged: true };
       });
-    },
-    /** Returns a store's page settings; those of a new store if there is none. */
-    async findPageSettings(storeId: string): Promise<PageSettings> {
-      return read(async () => (await rows.find(storeId))?.page ?? noPage);
-    },
-    /** Returns the logo with this hash; null when the store has another one, or none. */
-    async findLogo(storeId: string, hash: string): Promise<Uint8Array | null> {
-      const { page, logo } = stores;
-      const row = await read(() => orm.select({ page, logo }).from(stores).where(eq(stores.id, storeId)).get());
-      return row?.page.logo === hash ? row.logo : null;
     },
   };
 }

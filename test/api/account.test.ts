@@ -50,9 +50,7 @@ test('the account shows the store, the mode of the key, currencies, networks and
 
 test('the account shows what the store and its operator have set', async () => {
   const id = await api.addMerchant('approved', { settlementCurrency: 'USDC' });
-  await api
-    .database()
-    .stores.setRefundPolicy(id, { refundDailyMinor: 500_00, refundAutoMinor: 5_00, refundWindowS: 3600 });
+  await api.database().stores.update(id, { refundDailyMinor: 500_00, refundAutoMinor: 5_00, refundWindowS: 3600 });
   const { json } = await api.client(await api.addKey(id, 'test', ['sessions:read'])).send('GET', ACCOUNT);
   const { scopes, settlement_currency, limits } = json as Record<string, Record<string, unknown>>;
   assert.equal(scopes, ['sessions:read']);

@@ -133,7 +133,7 @@ test('a refund address that was altered is not paid: the refund waits for one th
 
 test('a sender that was altered is not refunded, where refunds go back to senders', () =>
   withApi({}, async (api) => {
-    await api.database().stores.setRefundPolicy(api.merchantId, { refundToSender: true });
+    await api.database().stores.update(api.merchantId, { refundToSender: true });
     const sales = [await paidSale(api), await paidSale(api)] as const;
     await finalizeTip(api);
     const [altered, other] = sales;
@@ -159,7 +159,7 @@ for (const change of [
 ])
   test(`a refund that was altered (${change}) shows no destination, and an alarm says what to do`, () =>
     withApi({}, async (api) => {
-      await api.database().stores.setRefundPolicy(api.merchantId, { refundToSender: true });
+      await api.database().stores.update(api.merchantId, { refundToSender: true });
       const sale = await paidSale(api);
       await openSale(api);
       await finalizeTip(api);

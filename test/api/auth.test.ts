@@ -246,7 +246,7 @@ test('a key can do only what its scopes allow', async () => {
 test('a store without approval gets store_not_approved', async () => {
   const key = await api.addKey(await api.addMerchant('pending'), 'test');
   expectError(await create({}, key), { status: 403, code: 'store_not_approved', param: null });
-  await api.database().stores.approve(key.storeId, operator, false);
+  await api.database().stores.decide(key.storeId, 'approve', operator);
   assert.is((await create({}, key)).status, 200);
 });
 

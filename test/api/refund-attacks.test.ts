@@ -57,7 +57,7 @@ async function bringOut(api: ApiServer, refundId: string) {
 
 test('a key cannot get a refund without an address approved, and then name its own', () =>
   withSale(async (api, sale) => {
-    await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
+    await api.database().stores.update(api.merchantId, { refundAutoMinor: 1_00 });
     await create(api, sale, 'r-1', '4.50');
     const { id } = await findRefund(api, 'r-1');
     assert.is(await approve(api.database(), id, api.clock.nowMs()), 'no_destination', 'there is nothing to approve');
@@ -71,7 +71,7 @@ test('a key cannot get a refund without an address approved, and then name its o
 
 test('a claim link does not turn an approval into one of another address', () =>
   withSale(async (api, sale) => {
-    await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
+    await api.database().stores.update(api.merchantId, { refundAutoMinor: 1_00 });
     const url = fields(await create(api, sale, 'r-1', '4.50')).metadata?.claim_url ?? '';
     assert.is((await enter(url, payer)).status, 303);
     const { id } = await findRefund(api, 'r-1');
@@ -116,7 +116,7 @@ test('a key that only reads sees no link that names where money goes', () =>
 
 test('a key cannot split a refund to stay below the approval: by session, by address and by asker', () =>
   withSale(async (api, sale) => {
-    await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 4_00 });
+    await api.database().stores.update(api.merchantId, { refundAutoMinor: 4_00 });
     const [other, third] = [await paidSale(api), await paidSale(api)];
     const keys = await Promise.all([1, 2, 3].map(async () => api.client(await api.addKey(api.merchantId, 'test'))));
     const [one, two, three] = keys as [SignedClient, SignedClient, SignedClient];
@@ -148,7 +148,7 @@ test('a key cannot split a refund to stay below the approval: by session, by add
 
 test('a sender to which nothing can be sent back is not taken: the payer gets a claim link', () =>
   withApi({ pages: true }, async (api) => {
-    await api.database().stores.setRefundPolicy(api.merchantId, { refundToSender: true });
+    await api.database().stores.update(api.merchantId, { refundToSender: true });
     const sale = await openSale(api);
     const deposit = (await api.database().sessions.find(sale.id))?.addresses.evm ?? '';
     const token = '1'.repeat(40);

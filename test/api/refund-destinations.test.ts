@@ -124,7 +124,7 @@ test('the sending address is used only where the store turned it on', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await finalSale(api);
     assert.equal(shown(await create(api, sale, 'r-off', undefined, '1.00')), [undefined, undefined]);
-    await api.database().stores.setRefundPolicy(api.merchantId, { refundToSender: true });
+    await api.database().stores.update(api.merchantId, { refundToSender: true });
     const sender = chains.evm.address.format('ab'.repeat(20));
     assert.equal(shown(await create(api, sale, 'r-on', undefined, '1.00')), [sender, 'sender']);
     await leave(api, sale, left);
@@ -235,7 +235,7 @@ for (const [isKnown, code] of [
   test(`a refund that waits for approval keeps its address while it may have been paid there: ${code}`, () =>
     withApi({ pages: true }, async (api) => {
       const database = api.database();
-      await database.stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
+      await database.stores.update(api.merchantId, { refundAutoMinor: 1_00 });
       const sale = await finalSale(api);
       await leave(api, sale, left);
       const act = { atMs: api.clock.nowMs(), operator: 'anna', command: 'payout thaw', reason: 'looked' };
@@ -271,7 +271,7 @@ for (const [isKnown, code] of [
 
 test('a refund that waits for approval is given another address where no transfer equals it', () =>
   withApi({ pages: true }, async (api) => {
-    await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
+    await api.database().stores.update(api.merchantId, { refundAutoMinor: 1_00 });
     const sale = await finalSale(api);
     await leave(api, sale, left);
     await create(api, sale, 'r-1');
@@ -318,9 +318,9 @@ test('a refund leaves when its payment is final, or earlier up to what the store
     const first = await allotLater(api, 'r-1');
     assert.equal({ kind: first.kind, waitsFor: first.waitsFor }, { kind: 'moved', waitsFor: 'refund_not_final' });
     assert.equal(await api.database().alarms.list(10), [], 'that is no reason for an alarm');
-    await api.database().stores.setRefundPolicy(api.merchantId, { refundEarlyMaxMinor: 4_49 });
+    await api.database().stores.update(api.merchantId, { refundEarlyMaxMinor: 4_49 });
     assert.is((await allotLater(api, 'r-1')).kind, 'moved');
-    await api.database().stores.setRefundPolicy(api.merchantId, { refundEarlyMaxMinor: 4_50 });
+    await api.database().stores.update(api.merchantId, { refundEarlyMaxMinor: 4_50 });
     assert.is((await allotLater(api, 'r-1')).kind, 'allotted');
     await create(api, sale, 'r-2', { refund_address: named }, '0.01');
     await start(api);

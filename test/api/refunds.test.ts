@@ -256,7 +256,7 @@ test('a paid session shows what was received less the refunds that count, in the
 
 test('the refund window and the daily limit of the store apply', async () => {
   await withApi({}, async (own) => {
-    await own.database().stores.setRefundPolicy(own.merchantId, { refundWindowS: 100, refundDailyMinor: 5_00 });
+    await own.database().stores.update(own.merchantId, { refundWindowS: 100, refundDailyMinor: 5_00 });
     const session = await paidSession(own);
     assert.is((await own.send('POST', CREATE, refundTo(session, 'a', { amount: '5.00' }))).status, 201);
     const over = await own.send('POST', CREATE, refundTo(session, 'b', { amount: '0.01' }));
@@ -364,9 +364,9 @@ async function allotFirst(own: ApiServer, payer: string): Promise<(string | unde
 test('a refund that is not signed is held while its store is suspended, and goes on afterwards', async () => {
   await withApi({}, async (own) => {
     const database = own.database();
-    const suspend = (to: 'suspended' | 'resumed', storeId = own.merchantId) => {
+    const suspend = (to: 'suspend' | 'resume', storeId = own.merchantId) => {
       const act = { atMs: own.clock.nowMs(), operator: 'alice', command: `store ${to}`, reason: 'its key leaked' };
-      return database.stores.suspend(storeId, to, act, false);
+      return database.stores.decide(storeId, to, act);
     };
     const session = await paidSession(own);
     assert.is((await own.send('POST', CREATE, refundTo(session, 'held'))).status, 201);
@@ -376,14 +376,14 @@ test('a refund that is not signed is held while its store is suspended, and goes
     own.clock.advance(61_000);
     const payer = 'ab'.repeat(20);
     await database.payouts.offerNonce('test:ethereum', payer, counted(0), own.clock.nowMs());
-    await suspend('suspended');
+    await suspend('suspend');
     for (let look = 0; look < 2; look++) {
       assert.equal(await allotFirst(own, payer), ['moved', 'refund_store_suspended']);
       own.clock.advance(300_000);
     }
     const alarms = await database.alarms.list(100);
     assert.is(alarms.filter(({ code }) => code === 'refund_store_suspended').length, 1, 'one alarm');
-    await suspend('resumed');
+    await suspend('resume');
     assert.equal(await allotFirst(own, payer), ['allotted', undefined]);
   });
 });

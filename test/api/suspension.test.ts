@@ -17,9 +17,9 @@ let orders = 0;
 const order = () => ({ amount: 100, currency: 'USD', order_id: `suspended-${++orders}` });
 const fields = (answer: HttpAnswer) => answer.json as Readonly<Record<string, unknown>>;
 
-function suspend(api: ApiServer, to: 'suspended' | 'resumed', storeId = api.merchantId) {
+function suspend(api: ApiServer, to: 'suspend' | 'resume', storeId = api.merchantId) {
   const act = { atMs: api.clock.nowMs(), operator: 'alice', command: `store ${to}`, reason: 'its key leaked' };
-  return api.database().stores.suspend(storeId, to, act, false);
+  return api.database().stores.decide(storeId, to, act);
 }
 
 const refundBody = (sessionId: string, refundId: string) => ({
@@ -40,7 +40,7 @@ test('its keys create no session, and repeat, read and cancel those that it has'
     const keyed = { headers: { 'Idempotency-Key': 'once' } };
     const other = order();
     assert.is((await api.send('POST', CREATE, other, keyed)).status, 200);
-    await suspend(api, 'suspended');
+    await suspend(api, 'suspend');
     expectError(await api.send('POST', CREATE, order()), suspended);
     const quick = { ...order(), amount: { value: '10.50', currency: 'USD' } };
     expectError(await api.send('POST', '/v1/payment/sessions', quick), suspended, 'the quick-start call');
@@ -57,7 +57,7 @@ test('its keys create no session, and repeat, read and cancel those that it has'
       200,
       'another store is not concerned',
     );
-    await suspend(api, 'resumed');
+    await suspend(api, 'resume');
     assert.is((await api.send('POST', CREATE, order())).status, 200);
   }));
 
@@ -67,7 +67,7 @@ test('its keys create and redirect no refund, and read and cancel those that it 
     assert.is(await statusOf(api, id), 'paid');
     const first = await api.send('POST', REFUND, refundBody(id, 'r-1'));
     assert.is(first.status, 201, first.text);
-    await suspend(api, 'suspended');
+    await suspend(api, 'suspend');
     const refused = await api.send('POST', REFUND, refundBody(id, 'r-2'));
     expectError(refused, forbidden);
     assert.match(
@@ -81,7 +81,7 @@ test('its keys create and redirect no refund, and read and cancel those that it 
     assert.equal((read.destination as { address: string }).address, address);
     await api.database().refunds.advance(api.clock.nowMs(), 10);
     assert.is(fields(await api.send('POST', '/api/v1/refunds/r-1/cancel')).status, 'canceled');
-    await suspend(api, 'resumed');
+    await suspend(api, 'resume');
     assert.is((await api.send('POST', REFUND, refundBody(id, 'r-2'))).status, 201);
   }));
 
@@ -91,7 +91,7 @@ test('money that comes while it is suspended is credited, shown and reported', (
     const enabled = { extendedEvents: [], perSession: false, disabledAtMs: null, disabledReason: null };
     await api.database().endpoints.add({ ...hook, ...enabled, createdAtMs: api.clock.nowMs() });
     const sale = await openSale(api);
-    await suspend(api, 'suspended');
+    await suspend(api, 'suspend');
     await sale.send('10.50', { network: 'bsc' });
     await confirmTip(api, 'bsc');
     assert.is(await statusOf(api, sale.id), 'paid');
@@ -111,13 +111,13 @@ test('the page tells a payer who can still pay, and another version is announced
     const versionOf = (text: string) => /data-version="([^"]+)"/.exec(text)?.[1];
     const before = await pageOf(open.path);
     assert.not.match(before, notice);
-    await suspend(api, 'suspended');
+    await suspend(api, 'suspend');
     const during = await pageOf(open.path);
     assert.match(during, notice);
     assert.match(during, /How do you want to pay/, 'it can still be paid');
     assert.is.not(versionOf(during), versionOf(before));
     assert.not.match(await pageOf(paid.path), notice, 'who has paid need not ask');
-    await suspend(api, 'resumed');
+    await suspend(api, 'resume');
     assert.is(versionOf(await pageOf(open.path)), versionOf(before));
   }));
 

@@ -25,7 +25,7 @@ for (const [name, accent] of [
 ] as const) {
   test(`an accent of pure ${name} is accessible in light and dark mode, before and after the payment`, async (world) => {
     const { api, browser } = world;
-    await api.database().stores.setPageSettings(api.merchantId, { accent, logo: picture });
+    await api.database().stores.update(api.merchantId, { accent, logo: picture });
     const sale = await openSale(api);
     for (const colorScheme of ['light', 'dark'] as const) {
       const { page, complaints } = await openPage(browser, api.baseUrl, { ...phone, colorScheme });
@@ -52,7 +52,7 @@ for (const [name, accent] of [
 }
 
 test('the logo is served as an inert image, to those who know a session', async ({ api }) => {
-  await api.database().stores.setPageSettings(api.merchantId, { logo: picture });
+  await api.database().stores.update(api.merchantId, { logo: picture });
   const sale = await openSale(api);
   const path = `${api.baseUrl}${sale.path}/logo/${picture.hash}`;
   const { status, headers } = await exchange('GET', path);
@@ -83,7 +83,7 @@ test('a new name shows on the page at once', async ({ api }) => {
   const { headers } = await exchange('GET', url);
   const rename = (name: string) => {
     const act = { atMs: 0, operator: 'ops', command: 'store set', reason: null };
-    return api.database().stores.update(api.merchantId, { name }, act, false);
+    return api.database().stores.update(api.merchantId, { name }, act);
   };
   await rename('Käse & Söhne');
   const { status, text } = await exchange('GET', url, { 'If-None-Match': String(headers.etag) });

@@ -38,7 +38,7 @@ test.before(async (world) => {
     });
   world.shop = await open();
   world.stranger = await open();
-  await world.api.database().stores.setPageSettings(world.api.merchantId, { embedOrigins: [world.shop.origin] });
+  await world.api.database().stores.update(world.api.merchantId, { embedOrigins: [world.shop.origin] });
 });
 test.after(async ({ browser, api, shop, stranger }) => {
   await browser.close();
@@ -178,7 +178,7 @@ test('a page of another origin is refused, says so, and gets no messages', async
 
 test('messages go only to the origin that was named and is allowed', async (world) => {
   const { api, shop, stranger, browser } = world;
-  await api.database().stores.setPageSettings(api.merchantId, { embedOrigins: [shop.origin, stranger.origin] });
+  await api.database().stores.update(api.merchantId, { embedOrigins: [shop.origin, stranger.origin] });
   const sale = await openSale(api);
   const { page } = await openPage(browser, '');
   await page.addInitScript(
@@ -207,7 +207,7 @@ test('messages go only to the origin that was named and is allowed', async (worl
   }
   assert.equal(await page.evaluate('received'), []);
   await page.context().close();
-  await api.database().stores.setPageSettings(api.merchantId, { embedOrigins: [shop.origin] });
+  await api.database().stores.update(api.merchantId, { embedOrigins: [shop.origin] });
 });
 
 test('messages that only look like the payment’s are ignored', async (world) => {
@@ -240,12 +240,12 @@ test('the headers say who may frame the page: nobody unless a store allows it', 
   assert.is(headers['x-frame-options'], undefined);
   const missing = await exchange('GET', `${api.baseUrl}/pay/cs_1`);
   assert.match(String(missing.headers['content-security-policy']), "frame-ancestors 'none'");
-  await api.database().stores.setPageSettings(api.merchantId, { embedOrigins: [] });
+  await api.database().stores.update(api.merchantId, { embedOrigins: [] });
   const closed = await exchange('GET', `${api.baseUrl}${sale.path}?parent=${shop.origin}`);
   assert.match(String(closed.headers['content-security-policy']), "frame-ancestors 'none'");
   assert.is(closed.headers['x-frame-options'], 'DENY');
   assert.match(closed.text, 'data-parent=""');
-  await api.database().stores.setPageSettings(api.merchantId, { embedOrigins: [shop.origin] });
+  await api.database().stores.update(api.merchantId, { embedOrigins: [shop.origin] });
   const script = await exchange('GET', `${api.baseUrl}/embed.js`);
   assert.is(script.headers['cross-origin-resource-policy'], 'cross-origin');
   assert.match(String(script.headers['content-type']), 'javascript');

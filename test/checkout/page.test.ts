@@ -205,7 +205,7 @@ test('a store that asks for more shows it: in the API, and on the page for what 
   withApi({ pages: true }, async (api) => {
     const act = { atMs: 0, operator: 'somebody', command: 'store set', reason: null };
     const change = { credit: 'ethereum=20@10.50,ethereum=finalized@20.00' };
-    await api.database().stores.update(api.merchantId, change, act, false);
+    await api.database().stores.update(api.merchantId, change, act);
     const sale = await openSale(api);
     const { text } = await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`);
     const [option] = JSON.parse(text).payment_options;

@@ -60,7 +60,7 @@ test('nobody is sent away before paying, from a notice that must be read, from a
     assert.equal(isReturned(text), [false, false], 'overpaid');
     assert.equal(isReturned(await pageOf(api, (await paidSale(api, {})).path)), [false, false], 'no success_url');
     const framed = await paidSale(api);
-    await api.database().stores.setPageSettings(api.merchantId, { embedOrigins: ['https://shop.example'] });
+    await api.database().stores.update(api.merchantId, { embedOrigins: ['https://shop.example'] });
     const inFrame = await pageOf(api, `${framed.path}?parent=https%3A%2F%2Fshop.example`);
     assert.equal(isReturned(inFrame), [false, false], 'framed');
   }));

@@ -143,7 +143,7 @@ test('the time in which a refund can be canceled is counted down, and then the b
   const sale = await openSale(api);
   await sale.send('10.50');
   await confirmTip(api);
-  await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_000 });
+  await api.database().stores.update(api.merchantId, { refundAutoMinor: 1_000 });
   const asked = { order_id: sale.id, refund_id: 'counted', amount: '0.50', currency: 'USDT' };
   await api.send('POST', '/api/v1/refunds/create', { ...asked, metadata: { refund_address: PAYEE } });
   await api.database().refunds.advance(api.clock.nowMs(), 10);

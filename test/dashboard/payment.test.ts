@@ -108,23 +108,23 @@ async function orderReturn(ada: Visitor, path: string, page: string) {
 test('the owner of a suspended store sends no held money out, neither ordered before nor after', () =>
   withHeld(async ({ api }, ada, path, sessionId, page) => {
     const database = api.database();
-    const suspend = (what: 'suspended' | 'resumed') =>
-      database.stores.suspend(
-        api.merchantId,
-        what,
-        { atMs: api.clock.nowMs(), operator: 'root', command: 'store suspend', reason: 'fraud' },
-        false,
-      );
-    await suspend('suspended');
+    const suspend = (what: 'suspend' | 'resume') =>
+      database.stores.decide(api.merchantId, what, {
+        atMs: api.clock.nowMs(),
+        operator: 'root',
+        command: 'store suspend',
+        reason: 'fraud',
+      });
+    await suspend('suspend');
     const refused = await orderReturn(ada, path, page);
     assert.equal([refused.status, /The store is suspended/.test(refused.text)], [400, true]);
     assert.equal(await database.refunds.list({ sessionId, limit: 9 }), []);
 
-    await suspend('resumed');
+    await suspend('resume');
     assert.is((await orderReturn(ada, path, page)).status, 303);
     const [made] = await database.refunds.list({ sessionId, limit: 9 });
     assert.is(made?.destination?.from, 'merchant', 'it was the store, not the operator');
-    await suspend('suspended');
+    await suspend('suspend');
     await database.refunds.advance(api.clock.nowMs(), 9);
     api.clock.advance(61_000);
     const payout = await database.payouts.find(made?.id ?? '');
@@ -138,13 +138,13 @@ test('the owner of a suspended store sends no held money out, neither ordered be
 test('what a store’s owner returns counts in the store’s daily limit, and in the amount that needs an approval', () =>
   withHeld(async ({ api, person }, ada, path, sessionId, page) => {
     const database = api.database();
-    await database.stores.setRefundPolicy(api.merchantId, { refundDailyMinor: 1049 });
+    await database.stores.update(api.merchantId, { refundDailyMinor: 1049 });
     const refused = await orderReturn(ada, path, page);
     assert.equal(
       [refused.status, /what the store may still refund today: <bdi>10\.49/.test(refused.text)],
       [400, true],
     );
-    await database.stores.setRefundPolicy(api.merchantId, { refundDailyMinor: 2000, refundAutoMinor: 1500 });
+    await database.stores.update(api.merchantId, { refundDailyMinor: 2000, refundAutoMinor: 1500 });
     assert.is((await orderReturn(ada, path, page)).status, 303);
     assert.is((await database.refunds.room(sessionId, api.clock.nowMs()))?.dayLeftMinor, 950n);
 
@@ -152,7 +152,7 @@ test('what a store’s owner returns counts in the store’s daily limit, and in
     await pass(api, 3700);
     await other.send('10.50');
     await confirmTip(api);
-    await database.stores.setRefundPolicy(api.merchantId, { refundDailyMinor: 9999 });
+    await database.stores.update(api.merchantId, { refundDailyMinor: 9999 });
     const [held] = await database.held.list({ sessionId: other.id, limit: 1 });
     const ben = await person('Ben', { role: 'owner', storeId: api.merchantId });
     const own = `/s/${api.merchantId}/test/payments/${other.id}`;

@@ -53,7 +53,7 @@ async function makeRefund({ refundForm, ada }: Shop, fields: object): Promise<st
 }
 
 const refundsOf = async ({ api, sessionId }: Shop) => api.database().refunds.list({ sessionId, limit: 10 });
-const needApproval = ({ api }: Shop) => api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 0 });
+const needApproval = ({ api }: Shop) => api.database().stores.update(api.merchantId, { refundAutoMinor: 0 });
 
 test('a refund is shown whole before it is made, made once, and recorded with who made it', () =>
   withShop(async (shop) => {
@@ -99,7 +99,7 @@ test('a refund is refused where the API would refuse it, before anybody confirms
       assert.is(answer.status, 400, fault);
       assert.match(answer.text.replaceAll(/<\/?bdi>/g, ''), fault);
     }
-    await api.database().stores.setRefundPolicy(api.merchantId, { refundDailyMinor: 449 });
+    await api.database().stores.update(api.merchantId, { refundDailyMinor: 449 });
     const { text } = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT' });
     assert.match(text.replaceAll(/<\/?bdi>/g, ''), 'above what the store may still refund today: 4.49.');
     assert.equal(await refundsOf(shop), []);
@@ -133,7 +133,7 @@ test('the form says what is left, on which network and until when; the review sa
     const { text } = await ada.submit(refundForm, refundForm, { amount: '6.01', currency: 'USDT' });
     assert.match(text.replaceAll(/<\/?bdi>/g, ''), 'after its earlier refunds: 6.00 USDT.');
     assert.is(amountOf(text), '6.01', 'what was typed stays');
-    await api.database().stores.setRefundPolicy(api.merchantId, { refundCancelWindowS: 0 });
+    await api.database().stores.update(api.merchantId, { refundCancelWindowS: 0 });
     const next = await ada.submit(refundForm, refundForm, { amount: '1', currency: 'USDT', address: address('7') });
     assert.match(next.text, 'It is paid shortly after');
     assert.match(textOf((await ada.get(`${base}/refunds`)).text), '4.50 USDT Ethereum (ERC20)');
@@ -447,7 +447,7 @@ test('a claim link that nobody of the store has seen is the payer’s', () =>
 test('staff cannot take an approved refund by its claim link', () =>
   withRefund(async (scene) => {
     const { api, sale } = scene;
-    await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 0 });
+    await api.database().stores.update(api.merchantId, { refundAutoMinor: 0 });
     const [sam, ada] = [await staff(scene, 'Sam', 'staff'), await staff(scene, 'Ada', 'owner')];
     const form = `/s/${api.merchantId}/test/payments/${sale.id}/refund`;
     const asked = await sam.submit(form, form, { amount: '4.00', currency: 'USDT' });

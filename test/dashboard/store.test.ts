@@ -36,7 +36,7 @@ test('a new store waits for approval with its maker as the owner, is made once, 
     const forced = { form_token: await formTokenOf(ada), name: 'x', 'sessions:read': 'on', confirmed: 'yes' };
     assert.is((await ada.post(`/s/${storeId}/test/developers/keys`, forced)).status, 400);
     assert.equal(await api.database().keys.list(storeId), []);
-    await api.database().stores.approve(storeId, operator, false);
+    await api.database().stores.decide(storeId, 'approve', operator);
     assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'Create the key');
     assert.is(
       (await ada.get(`/s/${api.merchantId}/test/settings`)).status,
@@ -69,7 +69,7 @@ test('the policy is saved after it was shown before and after, and a refund limi
     assert.match(review.text, 'name="code"');
     assert.is((await confirm(ada, path, review)).status, 403);
     assert.is((await confirm(ada, path, review, { code: code(ada.token) })).status, 303);
-    assert.is((await api.database().stores.refundPolicy(api.merchantId)).refundAutoMinor, 2050);
+    assert.is((await api.database().stores.values(api.merchantId)).refundAutoMinor, 2050);
     assert.is((await api.database().stores.find(api.merchantId))?.settings.latePolicy, 'accept');
     const [entry] = await api.database().audit.list(1);
     assert.equal(
@@ -105,7 +105,7 @@ test('colour and origins are checked and saved', () =>
     const origins = 'https://shop.example, https://other.example:8443';
     const review = await ada.submit(page, page, { ...shown, accent: '#FFEE00', origins });
     assert.is((await confirm(ada, page, review)).status, 303);
-    const { accent, embedOrigins } = await api.database().stores.findPageSettings(api.merchantId);
+    const { accent, embedOrigins } = await api.database().stores.values(api.merchantId);
     assert.equal([accent, embedOrigins], ['#ffee00', ['https://shop.example', 'https://other.example:8443']]);
   }));
 
@@ -121,7 +121,7 @@ test('a session alone lowers no price, and lets no other site frame the page', (
     assert.is(await tolerance(), 0);
     const look = await ada.submit(path, path, { ...fields, origins: 'https://evil.example' });
     assert.is((await confirm(ada, path, look)).status, 403);
-    assert.equal((await api.database().stores.findPageSettings(api.merchantId)).embedOrigins, []);
+    assert.equal((await api.database().stores.values(api.merchantId)).embedOrigins, []);
 
     // Where the tolerance is set all the same, 1.00 does not pay for 10.50.
     assert.is((await confirm(ada, path, review, { code: code(ada.token) })).status, 303);

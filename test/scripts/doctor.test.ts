@@ -84,6 +84,7 @@ test('a whole installation has nothing wrong, and every part is named', async ()
     ...['version', 'configuration', 'database', 'server', 'signer', 'node', 'the networks', 'the clock', 'payouts'],
     ...['the address pools', 'the exchange rates', 'API keys', 'webhooks', 'the comparison of blocks', 'backups'],
     'the disk',
+    'what waits for a decision',
     'the standby',
   ];
   assert.equal([...new Set(all.map(({ area }) => area))].sort(), areas.sort());

@@ -73,7 +73,7 @@ export async function openIn(page: BrowserPage, dashboard: Dashboard, shown: Das
 async function fillStore(api: ApiServer, sale: Sale) {
   await sale.send('3.25');
   await confirmTip(api);
-  await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 100 });
+  await api.database().stores.update(api.merchantId, { refundAutoMinor: 100 });
   const refund = async (refund_id: string, amount: string, metadata: object) => {
     const asked = { order_id: sale.id, refund_id, amount, currency: 'USDT', metadata };
     const { status } = await api.send('POST', '/api/v1/refunds/create', asked);
@@ -84,7 +84,7 @@ async function fillStore(api: ApiServer, sale: Sale) {
   api.clock.advance(1);
   const asked = await refund('r-2', '0.50', {});
   api.clock.advance(1);
-  await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 100_00 });
+  await api.database().stores.update(api.merchantId, { refundAutoMinor: 100_00 });
   const processing = await refund('r-3', '0.25', { refund_address: PAYEE });
   await api.database().refunds.advance(api.clock.nowMs(), 10);
   await signOnce(api, processing ?? '');
@@ -97,7 +97,7 @@ async function fillStore(api: ApiServer, sale: Sale) {
   invariant(delivery, 'a delivery is due');
   const went = { startedAtMs: api.clock.nowMs(), durationMs: 87, status: 500, responseExcerpt: 'no' };
   await recordAttempt(api.database(), delivery, went, { kind: 'failed' });
-  await api.database().stores.setPageSettings(api.merchantId, { accent: '#ffcc00' });
+  await api.database().stores.update(api.merchantId, { accent: '#ffcc00' });
   return { approved, asked, processing, endpoint: endpoint.id, delivery: delivery?.id };
 }
 

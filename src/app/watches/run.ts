@@ -10,6 +10,7 @@ import type { Rates } from '../../rates/rates.ts';
 import { watchBackup } from './backup.ts';
 import { watchClock } from './clock.ts';
 import { watchComparison } from './comparison.ts';
+import { watchDecisions } from './decisions.ts';
 import { watchDisk } from './disk.ts';
 import { watchKeys } from './keys.ts';
 import { watchNetworks } from './networks.ts';
@@ -44,6 +45,7 @@ export function watchesOf({ database, config, rates }: Pick<WatchesOptions, 'dat
     watchPayouts(database, config),
     watchKeys(database.keys),
     watchWebhooks(database.deliveries),
+    watchDecisions(database),
     watchComparison(database.blocks, config),
     watchBackup(config),
     watchStandby(config),

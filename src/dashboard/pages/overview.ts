@@ -3,7 +3,6 @@
  * and in live mode before the first real one.
  */
 import { shownMinor } from '../../acts/refund-words.ts';
-import { waitsForApproval } from '../../acts/refunds.ts';
 import { isAllowed, type StorePermission } from '../../core/access.ts';
 import { parToMinorFloor } from '../../core/money.ts';
 import { type Currency, currencies } from '../../core/transfer.ts';
@@ -63,8 +62,8 @@ type Waiting = Readonly<{ held: number; refunds: number }>;
 async function readWaiting({ database }: DashboardDeps, at: StoreAt): Promise<Waiting> {
   const limit = COUNTED_MAX + 1;
   const held = (await database.held.list({ ...at, state: 'open', limit })).length;
-  const pending = await database.refunds.list({ ...at, status: 'pending', limit });
-  return { held, refunds: pending.filter(waitsForApproval).length };
+  const unapproved = await database.refunds.list({ ...at, isUnapproved: true, limit });
+  return { held, refunds: unapproved.length };
 }
 
 const upTo = (count: number): string => (count > COUNTED_MAX ? `${COUNTED_MAX}+` : String(count));

@@ -67,14 +67,11 @@ const refundList = (deps: DashboardDeps): ListingWithFile<Refund> => ({
     const isOwn = last?.storeId === at.storeId && last.mode === at.mode;
     const status = statuses.find((one) => one === chosen.status);
     const found = await deps.database.refunds.list({
-      ...{ ...at, ...(status && { status }), ...daysOf(chosen, zone) },
+      ...{ ...at, ...(status && { status }), isUnapproved: chosen.status === 'approval', ...daysOf(chosen, zone) },
       ...(isOwn && { before: last }),
       limit: limit + 1,
     });
-    const { rows, goOn } = pageOf(found, limit, ({ id }) => id);
-    // Few refunds wait for an approval: among those of a page, the others are left out.
-    const isShown = (one: Refund) => chosen.status !== 'approval' || waitsForApproval(one);
-    return { rows: rows.filter(isShown), goOn };
+    return pageOf(found, limit, ({ id }) => id);
   },
   columns: (visit) => columnsOf(deps, visit),
   empty({ at, words }, why) {
@@ -266,7 +263,7 @@ ${delay ? html`<p class="message attention">${english(delay.message)}</p>` : nul
 }
 
 const cancelEndMs = async (database: DashboardDeps['database'], refund: Refund): Promise<number> =>
-  (refund.processingAtMs ?? 0) + (await database.stores.refundPolicy(refund.storeId)).refundCancelWindowS * 1000;
+  (refund.processingAtMs ?? 0) + (await database.stores.values(refund.storeId)).refundCancelWindowS * 1000;
 
 /** The forms for what this visitor may do about the refund in its state. */
 async function forms({ database, config }: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html> {
@@ -370,7 +367,7 @@ async function newRefundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promis
   const chosen = room.coins.find(({ currency }) => currency === form.currency) ?? room.coins[0];
   const anyCoin = coinNames(room.coins.length > 0 ? room.coins.map(({ currency }) => currency) : currencies);
   const networks = [...new Set(room.coins.map(({ network }) => networkTitle(config, network)))].join(' / ');
-  const { refundDailyMinor, refundWindowS, refundAutoMinor } = await database.stores.refundPolicy(at.storeId);
+  const { refundDailyMinor, refundWindowS, refundAutoMinor } = await database.stores.values(at.storeId);
   const inCoins = (minor: bigint) => `${shownMinor(minor)} ${anyCoin}`;
   const left = chosen && chosen.leftMinor > 0n ? minorText(chosen.leftMinor) : '';
   const limits = { amount: inCoins(BigInt(refundDailyMinor)), left: inCoins(room.dayLeftMinor) };

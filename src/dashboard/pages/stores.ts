@@ -3,9 +3,9 @@
  * suspended and resumed; who may sign in.
  */
 import { say } from '../../acts/act.ts';
-import { decideStore, meanings, type StoreDecision, storeDecisions } from '../../acts/store-decisions.ts';
+import { decideStore, meanings } from '../../acts/store-decisions.ts';
 import type { Person } from '../../database/people.ts';
-import type { MerchantStore } from '../../database/stores.ts';
+import { type MerchantStore, type StoreDecision, storeDecisions } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list, section } from '../../web/list.ts';
 import { badge, data, time } from '../../web/show.ts';

@@ -227,7 +227,7 @@ export function refundAddressCommands(db: Db, parts: Parts) {
     async recordLinkSeen(refundId: string, act: OperatorAct): Promise<void> {
       return db.write(async () => {
         const row = await rows.find(refundId);
-        if (row && row.claimSeenAtMs === null) await rows.change(row, { claimSeenAtMs: act.atMs }, act.atMs);
+        if (row && row.claimSeenAtMs === null) await rows.change(row, { claimSeenAtMs: act.atMs });
         await recordAct(act, { target: refundId, before: null, after: null });
       });
     },
@@ -294,6 +294,6 @@ function createRedirect(
       before: destination === null ? null : { destination, from: destinationFrom },
       after: { destination: key, from, ...(linkSeen && { linkSeen }) },
     });
-    return rows.change(row, { ...columns, ...approval }, act.atMs);
+    return rows.change(row, { ...columns, ...approval });
   };
 }

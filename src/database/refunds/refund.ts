@@ -125,6 +125,8 @@ export type RefundFilter = Readonly<{
   mode?: Mode;
   sessionId?: string;
   status?: RefundStatus;
+  /** Only those that wait for an approval. */
+  isUnapproved?: boolean;
   /** Created from this time on, and before that one; null: without a limit. */
   fromMs?: number | null;
   toMs?: number | null;

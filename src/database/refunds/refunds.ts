@@ -170,7 +170,7 @@ export function refundCommands(db: Db, parts: Parts) {
   }
 
   async function start(row: RefundRow, nowMs: number): Promise<void> {
-    const started = await rows.change(row, { status: 'processing', processingAtMs: nowMs }, nowMs);
+    const started = await rows.change(row, { status: 'processing', processingAtMs: nowMs });
     // The event first: a payout that was made before the database was restored from a backup ends the refund at once.
     await postEvent(started, 'refund.processing', nowMs);
     await plan(started, nowMs + (await stores.of(row.storeId)).policy.refundCancelWindowS * 1000, nowMs);
@@ -323,7 +323,7 @@ export function refundCommands(db: Db, parts: Parts) {
         const others = row.approvals.filter((one) => one.approver !== approval?.approver);
         const approvals = approval ? { approvals: [...others, approval] } : {};
         const named = { approvedAtMs: row.approvedAtMs ?? nowMs, approvedDestination: row.destination };
-        const after = await rows.change(row, { ...named, ...approvals }, nowMs);
+        const after = await rows.change(row, { ...named, ...approvals });
         await recordAct(act, { target: id, before: approvalState(row), after: approvalState(after) });
         await payouts.hasten(id, nowMs);
         return 'done';
@@ -396,7 +396,7 @@ export function createRefundSettlement(db: Db, parts: SettlementParts) {
   /** Ends a refund and frees its amount. @returns the row with its changes */
   async function giveBack(row: RefundRow, values: Partial<RefundRow>, nowMs: number): Promise<RefundRow> {
     invariant(isHeld(row), `refund ${row.id} holds its amount`);
-    const ended = await rows.change(row, values, nowMs);
+    const ended = await rows.change(row, values);
     await ledger.post(refundEntry(ended, 'released'), nowMs);
     if (row.heldKind !== null) await holdAgain(row.sessionId, nowMs);
     return ended;
@@ -420,11 +420,9 @@ export function createRefundSettlement(db: Db, parts: SettlementParts) {
 
   async function complete(row: RefundRow, tx: string, nowMs: number): Promise<void> {
     const receipt = row.heldKind === null ? await nextReceipt(row, nowMs) : row.id;
-    const done = await rows.change(
-      row,
-      { status: 'completed', tx, receiptNumber: receipt, processedAtMs: nowMs },
-      nowMs,
-    );
+    const done = await rows.change(row, {
+      ...{ status: 'completed', tx, receiptNumber: receipt, processedAtMs: nowMs },
+    });
     await postEvent(done, 'refund.succeeded', nowMs);
   }
 

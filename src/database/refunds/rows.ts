@@ -10,13 +10,12 @@ import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
 import { type EarlierRefund, isHeld, RECENT_MS, type RecentRefunds, recentRefunds } from '../../core/refund.ts';
 import type { Mode } from '../../core/transfer.ts';
 import { DAY_MS, dayOf } from '../../lib/clock.ts';
-import { type ApprovalAlarms, alarmKey } from '../alarms.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from '../engine/prepared.ts';
 import type { RowGuard, Tokens } from '../sealing.ts';
 import type { FindSessionRow } from '../sessions.ts';
-import { refunds, sessions, stores } from '../tables.ts';
+import { refunds, sessions } from '../tables.ts';
 import type { FormatAddress } from '../text-formats.ts';
 import { createLostRefunds, type NewRefund, type Refund, type RefundFilter } from './refund.ts';
 
@@ -67,27 +66,22 @@ type Parts = Readonly<{
   guard: Pick<RowGuard, 'refuse'>;
   findSession: FindSessionRow;
   formatAddress: FormatAddress;
-  alarms: ApprovalAlarms;
 }>;
 
 /** Returns functions that are called within a transaction. */
 export function createRefundRows(db: Db, parts: Parts) {
   const insert = preparedInsert(db, refunds);
-  const follow = createApprovalFollower(db, parts.alarms);
   return {
     ...findingRefunds(db, parts.tokens),
     ...listingRefunds(db),
     ...viewingRefunds(parts),
     async insert(row: RefundRow): Promise<void> {
       await insert(row);
-      await follow(null, row, row.createdAtMs);
     },
     /** @returns the row with its changes */
-    async change(row: RefundRow, values: Partial<RefundRow>, nowMs: number): Promise<RefundRow> {
+    async change(row: RefundRow, values: Partial<RefundRow>): Promise<RefundRow> {
       await db.orm.update(refunds).set(values).where(eq(refunds.id, row.id)).run();
-      const changed = { ...row, ...values };
-      await follow(row, changed, nowMs);
-      return changed;
+      return { ...row, ...values };
     },
     /** Returns the hash to store of a new claim token. */
     claimHashOf: (id: string): string => parts.tokens.hashOf(parts.tokens.of('refund claim', id)),
@@ -151,13 +145,6 @@ function listingRefunds(db: Db) {
   const ofStore = async (storeId: string, mode: Mode, sinceMs: number): Promise<RefundRow[]> =>
     (await since.all({ storeId, mode, sinceMs })).filter((row) => isHeld(row) && !isOperators(row));
 
-  /** An order has as many sessions as it was tried. */
-  const idsOfOrder = ({ storeId, mode, orderId }: NonNullable<RefundFilter['order']>) =>
-    db.orm
-      .select({ id: sessions.id })
-      .from(sessions)
-      .where(and(eq(sessions.storeId, storeId), eq(sessions.mode, mode), eq(sessions.orderId, orderId)));
-
   return {
     /**
      * Returns the refunds that count against a session, with those that only the signer's journal knows.
@@ -170,27 +157,7 @@ function listingRefunds(db: Db) {
     /** Returns refunds that can start or whose claim link has expired, longest waiting first. */
     due: async (nowS: number, limit: number): Promise<RefundRow[]> =>
       [...(await ready.all({ limit })), ...(await unclaimed.all({ limit, nowS }))].slice(0, limit),
-    list(filter: RefundFilter): Promise<RefundRow[]> {
-      const { storeId, mode, sessionId, order, status, fromMs = null, toMs = null, before, after, limit } = filter;
-      const { id, createdAtMs } = refunds;
-      const where = and(
-        storeId === undefined ? undefined : eq(refunds.storeId, storeId),
-        mode === undefined ? undefined : eq(refunds.mode, mode),
-        sessionId === undefined ? undefined : eq(refunds.sessionId, sessionId),
-        status === undefined ? undefined : eq(refunds.status, status),
-        fromMs === null ? undefined : gte(createdAtMs, fromMs),
-        toMs === null ? undefined : lt(createdAtMs, toMs),
-        before && sql`(${createdAtMs}, ${id}) < (${before.createdAtMs}, ${before.id})`,
-        after && sql`(${createdAtMs}, ${id}) > (${after.createdAtMs}, ${after.id})`,
-        order && inArray(refunds.sessionId, idsOfOrder(order)),
-      );
-      const direction = after === undefined ? [desc(createdAtMs), desc(id)] : [asc(createdAtMs), asc(id)];
-      const found = db.orm.select().from(refunds).where(where);
-      return found
-        .orderBy(...direction)
-        .limit(limit)
-        .all();
-    },
+    list: (filter: RefundFilter): Promise<RefundRow[]> => listed(db, filter),
     /** Returns what the store's other refunds of the last 24 hours gave that count together with this one. */
     recent: async (row: Parameters<typeof recentRefunds>[0] & Pick<RefundRow, 'storeId' | 'mode'>, nowMs: number) =>
       recentRefunds(row, await ofStore(row.storeId, row.mode, nowMs - RECENT_MS)) satisfies RecentRefunds,
@@ -201,6 +168,44 @@ function listingRefunds(db: Db) {
       return ofDay.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
     },
   };
+}
+
+/** Waits for an approval. Without a destination there is nothing to approve yet. As the partial index has it. */
+const whereUnapproved = and(
+  sql`${refunds.needsApproval} = 1`,
+  isNotNull(refunds.destination),
+  isNull(refunds.approvedAtMs),
+  sql`${refunds.status} IN ('pending', 'processing')`,
+);
+
+/** An order has as many sessions as it was tried. */
+const idsOfOrder = ({ orm }: Db, { storeId, mode, orderId }: NonNullable<RefundFilter['order']>) =>
+  orm
+    .select({ id: sessions.id })
+    .from(sessions)
+    .where(and(eq(sessions.storeId, storeId), eq(sessions.mode, mode), eq(sessions.orderId, orderId)));
+
+function listed(db: Db, filter: RefundFilter): Promise<RefundRow[]> {
+  const { storeId, mode, sessionId, order, status, fromMs = null, toMs = null, before, after, limit } = filter;
+  const { id, createdAtMs } = refunds;
+  const where = and(
+    storeId === undefined ? undefined : eq(refunds.storeId, storeId),
+    mode === undefined ? undefined : eq(refunds.mode, mode),
+    sessionId === undefined ? undefined : eq(refunds.sessionId, sessionId),
+    status === undefined ? undefined : eq(refunds.status, status),
+    filter.isUnapproved ? whereUnapproved : undefined,
+    fromMs === null ? undefined : gte(createdAtMs, fromMs),
+    toMs === null ? undefined : lt(createdAtMs, toMs),
+    before && sql`(${createdAtMs}, ${id}) < (${before.createdAtMs}, ${before.id})`,
+    after && sql`(${createdAtMs}, ${id}) > (${after.createdAtMs}, ${after.id})`,
+    order && inArray(refunds.sessionId, idsOfOrder(db, order)),
+  );
+  const direction = after === undefined ? [desc(createdAtMs), desc(id)] : [asc(createdAtMs), asc(id)];
+  const found = db.orm.select().from(refunds).where(where);
+  return found
+    .orderBy(...direction)
+    .limit(limit)
+    .all();
 }
 
 function viewingRefunds({ macOf, tokens, guard, findSession, formatAddress }: Parts) {
@@ -231,45 +236,5 @@ function viewingRefunds({ macOf, tokens, guard, findSession, formatAddress }: Pa
         claim: isOurs && claimUntilS !== null ? { token, untilS: claimUntilS } : null,
       };
     },
-  };
-}
-
-/** Amount and destination are not in it: whoever asks for a refund writes to the phones of those who decide. */
-const unapprovedMessage = (id: string, store: string): string =>
-  `A refund of ${store} (${id}) waits for an approval: look at it with \`quayside show ${id}\`, then ` +
-  `\`quayside refund approve ${id}\`, or \`quayside refund reject ${id} --reason …\`. The page Refunds of the ` +
-  'dashboard decides, too.';
-
-/** Without a destination there is nothing to approve yet. */
-const isUnapproved = ({ status, destination, needsApproval, approvedAtMs }: RefundRow): boolean =>
-  needsApproval && destination !== null && approvedAtMs === null && (status === 'pending' || status === 'processing');
-
-/** The same as text, so that the partial index fits. */
-const whereUnapproved = and(
-  sql`${refunds.needsApproval} = 1`,
-  isNotNull(refunds.destination),
-  isNull(refunds.approvedAtMs),
-  sql`${refunds.status} IN ('pending', 'processing')`,
-);
-
-/** Returns a function that keeps the alarms about refunds that wait. `before` is null for a new one. */
-function createApprovalFollower({ orm }: Db, alarms: ApprovalAlarms) {
-  return async (before: RefundRow | null, after: RefundRow, nowMs: number): Promise<void> => {
-    const [waited, waitsNow] = [before !== null && isUnapproved(before), isUnapproved(after)];
-    if (waited === waitsNow) return;
-    const prefix = `${alarmKey('approval', after.storeId)}/`;
-    if (waited) await alarms.end(prefix, after.id, nowMs);
-    await alarms.raiseNext(prefix, nowMs, async (isUntold, limit) => {
-      const untold = orm
-        .select({ id: refunds.id, sessionId: refunds.sessionId, network: refunds.network, store: stores.name })
-        .from(refunds)
-        .innerJoin(stores, eq(stores.id, refunds.storeId))
-        .where(and(eq(refunds.storeId, after.storeId), whereUnapproved, isUntold(refunds.id)));
-      const oldest = await untold.orderBy(asc(refunds.createdAtMs), asc(refunds.id)).limit(limit).all();
-      return oldest.map(({ id, store, ...of }) => ({
-        id,
-        about: { ...of, code: 'refund_unapproved', message: unapprovedMessage(id, store) },
-      }));
-    });
   };
 }

@@ -1,5 +1,4 @@
 import * as assert from 'uvu/assert';
-import { APPROVAL_ALARMS_MAX } from '../../../src/database/alarms.ts';
 import type { NewApiKey } from '../../../src/database/keys.ts';
 import { WAITING_STORES_MAX } from '../../../src/database/stores.ts';
 import { act, breaks, inWorlds, merchant, newSession, sessionOf, show, T0_MS, type World } from './place.ts';
@@ -9,21 +8,18 @@ async function refuseStore({ database }: World): Promise<void> {
   const { webhookSecrets, ...plain } = merchant('m2');
   const second = { ...plain, status: 'pending', createdAtMs: T0_MS + 1 } as const;
   await database.stores.create({ ...second, webhookSecrets });
-  const by = (reason: string) => ({ atMs: T0_MS, operator: 'root', command: 'store refuse', reason });
-  assert.is((await database.stores.refuse('m2', by('no shop'), true))?.outcome, 'refused');
-  assert.equal(await database.stores.find('m2'), second, 'that was a dry run');
-  const refusal = { atMs: T0_MS, because: 'no shop' };
-  const refused = { store: { ...second, refusal }, outcome: 'refused' };
-  assert.equal(await database.stores.refuse('m2', by('no shop'), false), refused);
-  assert.equal(await database.stores.refuse('m2', by('another'), false), { ...refused, outcome: 'already' });
+  const refuse = (reason: string, id = 'm2') => database.stores.decide(id, 'refuse', by('store refuse', reason));
+  const refused = { ...second, refusal: { atMs: T0_MS, because: 'no shop' } };
+  assert.equal(await refuse('no shop'), { store: refused, hasChanged: true });
+  assert.equal(await refuse('another'), { store: refused, hasChanged: false });
   assert.equal(
     (await database.audit.list(9)).map(({ command, target, reason }) => [command, target, reason]),
     [['store refuse', 'm2', 'no shop']],
   );
-  assert.is((await database.stores.approve('m2', by('after all'), false))?.hasChanged, true);
+  assert.is((await database.stores.decide('m2', 'approve', by('after all')))?.hasChanged, true);
   assert.equal(await database.stores.find('m2'), { ...second, status: 'approved' });
-  assert.is((await database.stores.refuse('m2', by('late'), false))?.outcome, 'approved');
-  assert.is(await database.stores.refuse('nobody', by('x'), false), null);
+  assert.is((await refuse('late'))?.hasChanged, false);
+  assert.is(await refuse('x', 'nobody'), null);
 }
 
 const by = (command: string, reason: string | null = null) => ({ atMs: T0_MS, operator: 'root', command, reason });
@@ -35,60 +31,19 @@ const addMember = ({ database }: World, id: string) =>
     by('user create'),
   );
 
-/** Opens an alarm for a store that waits, and ends it with the decision. */
-async function reportApproval(world: World): Promise<void> {
-  const { database } = world;
-  await addMember(world, 'ann');
-  assert.ok(await database.stores.request(merchant('m2'), 'ann', by('create store')));
-  assert.is((await database.stores.find('m2'))?.status, 'pending');
-  const open = async () => (await database.alarms.listOpen()).map(({ key, code }) => `${key} ${code}`);
-  assert.equal(await open(), ['store:m2 store_waiting']);
-  const [alarm] = await database.alarms.listOpen();
-  assert.match(
-    alarm?.message ?? '',
-    /`quayside store decide m2 approve`.*`quayside store decide m2 refuse --reason …`.*page Stores/,
-  );
-  assert.not.match(alarm?.message ?? '', merchant('m2').name);
-  await database.stores.refuse('m2', by('store refuse', 'no shop'), true);
-  await database.stores.approve('m2', by('store approve'), true);
-  assert.equal(await open(), ['store:m2 store_waiting'], 'those were dry runs');
-
-  await database.stores.refuse('m2', by('store refuse', 'no shop'), false);
-  await database.stores.refuse('m2', by('store refuse', 'again'), false);
-  assert.equal(await open(), []);
-  assert.is((await database.stores.find('m2'))?.refusal?.because, 'no shop');
-  await database.stores.approve('m2', by('store approve'), false);
-  assert.is((await database.stores.find('m2'))?.status, 'approved');
-}
-
-/** Neither one person nor many can pile up stores that wait, or alarms about them. */
+/** Neither one person nor many can pile up stores that wait. */
 async function boundWaiting(world: World): Promise<void> {
   const { database } = world;
-  const people = Math.ceil((APPROVAL_ALARMS_MAX + 2) / WAITING_STORES_MAX);
-  const ids: string[] = [];
-  for (let at = 0; at < people; at++) {
-    await addMember(world, `p${at}`);
-    const asked = Array.from(
-      { length: WAITING_STORES_MAX + 2 },
-      (_, nth) => `w${String(ids.length + nth).padStart(3, '0')}`,
-    );
-    const request = (id: string) => database.stores.request(merchant(id), `p${at}`, by('create store'));
-    const made = await Promise.all(asked.map(request));
-    assert.is(made.filter((isMade) => isMade).length, WAITING_STORES_MAX, 'at once, too');
-    ids.push(...asked.filter((_, nth) => made[nth]));
-    assert.is(await database.stores.find(asked.at(-1) ?? ''), null);
-  }
-  const open = async () => (await database.alarms.listOpen()).map(({ key }) => key?.slice('store:'.length));
-  assert.equal(await open(), ids.slice(0, APPROVAL_ALARMS_MAX));
-  await database.stores.refuse(ids[1] ?? '', by('store refuse', 'no'), false);
-  assert.equal(await open(), [ids[0], ...ids.slice(2, APPROVAL_ALARMS_MAX + 1)], 'the next one gets its alarm');
-  await database.stores.approve(ids.at(-1) ?? '', by('store approve'), false);
-  assert.is((await open()).length, APPROVAL_ALARMS_MAX);
-  assert.ok(
-    await database.stores.request(merchant('w999'), 'p0', by('create store')),
-    'the refused one no longer waits',
-  );
-  assert.not.ok(await database.stores.request(merchant('w998'), 'p0', by('create store')));
+  await addMember(world, 'ann');
+  const request = (id: string) => database.stores.request(merchant(id), 'ann', by('create store'));
+  const asked = Array.from({ length: WAITING_STORES_MAX + 2 }, (_, nth) => `w${nth}`);
+  const made = await Promise.all(asked.map(request));
+  assert.is(made.filter((isMade) => isMade).length, WAITING_STORES_MAX, 'at once, too');
+  assert.is((await database.stores.find('w0'))?.status, 'pending');
+  assert.is(await database.stores.find(asked.at(-1) ?? ''), null);
+  await database.stores.decide('w1', 'refuse', by('store refuse', 'no'));
+  assert.ok(await request('w9'), 'the refused one no longer waits');
+  assert.not.ok(await request('w8'));
 }
 
 /** Revokes a key, and again, which changes nothing. */
@@ -130,82 +85,74 @@ test('a store is found as it was created, and approved once', async ({ database 
     ['m1', 'm2'],
   );
   const act = { atMs: T0_MS, operator: 'root', command: 'store approve', reason: null };
-  assert.is((await database.stores.approve('m2', act, true))?.hasChanged, true);
-  assert.is((await database.stores.find('m2'))?.status, 'pending', 'that was a dry run');
-  assert.equal(await database.stores.approve('m2', act, false), {
+  assert.equal(await database.stores.decide('m2', 'approve', act), {
     store: { ...second, status: 'approved' },
     hasChanged: true,
   });
   assert.is((await database.stores.find('m2'))?.status, 'approved');
-  assert.is((await database.stores.approve('m2', act, false))?.hasChanged, false);
+  assert.is((await database.stores.decide('m2', 'approve', act))?.hasChanged, false);
   assert.equal(
     (await database.audit.list(9)).filter(({ command }) => command === 'store approve').map(({ target }) => target),
     ['m2'],
   );
-  assert.is(await database.stores.approve('nobody', act, false), null);
+  assert.is(await database.stores.decide('nobody', 'approve', act), null);
   assert.is(await database.stores.find('nobody'), null);
   await breaks(database.stores.create({ ...second, webhookSecrets }));
 });
 
-test('a store that waits has an alarm, and its owners hear what was decided', reportApproval);
-test('stores that wait and their alarms cannot be piled up', boundWaiting);
+test('stores that wait cannot be piled up', boundWaiting);
 test('a store that waits is refused once, and can be approved after that', refuseStore);
 
-test('page settings of a store are set one by one, and can be reset', async ({ database }) => {
+test('the look of a payment page is set one by one, and can be reset', async ({ database }) => {
+  const { stores } = database;
+  const look = async () => {
+    const { accent, embedOrigins, logo } = await stores.values('m1');
+    return { accent, embedOrigins, logo };
+  };
   const unset = { accent: null, embedOrigins: [], logo: null };
-  assert.equal(await database.stores.findPageSettings('m1'), unset);
-  await database.stores.setPageSettings('m1', { accent: '#ff8800' });
-  assert.equal(await database.stores.findPageSettings('m1'), { ...unset, accent: '#ff8800' });
+  assert.equal(await look(), unset);
+  await stores.update('m1', { accent: '#ff8800' });
+  assert.equal(await look(), { ...unset, accent: '#ff8800' });
   const logo = { hash: 'ab'.repeat(32), bytes: new Uint8Array([1, 2, 255]) };
-  await database.stores.setPageSettings('m1', { logo, embedOrigins: ['https://shop.example'] });
-  assert.equal(await database.stores.findPageSettings('m1'), {
-    accent: '#ff8800',
-    embedOrigins: ['https://shop.example'],
-    logo: logo.hash,
-  });
-  const found = await database.stores.findLogo('m1', logo.hash);
+  await stores.update('m1', { logo, embedOrigins: ['https://shop.example'] });
+  assert.equal(await look(), { accent: '#ff8800', embedOrigins: ['https://shop.example'], logo: logo.hash });
+  const found = await stores.findLogo('m1', logo.hash);
   assert.equal([...(found ?? [])], [...logo.bytes]);
-  assert.is(await database.stores.findLogo('m1', 'cd'.repeat(32)), null);
-  assert.is(await database.stores.findLogo('nobody', logo.hash), null);
-  await database.stores.setPageSettings('m1', unset);
-  assert.equal(await database.stores.findPageSettings('m1'), unset);
-  assert.is(await database.stores.findLogo('m1', logo.hash), null);
+  assert.is(await stores.findLogo('m1', 'cd'.repeat(32)), null);
+  assert.is(await stores.findLogo('nobody', logo.hash), null);
+  await stores.update('m1', unset);
+  assert.equal(await look(), unset);
+  assert.is(await stores.findLogo('m1', logo.hash), null);
 });
 
 test('changed settings hold for new sessions, and each change is recorded', async ({ database }) => {
   const open = sessionOf(await database.sessions.create(newSession('o1')));
   const changes = { latePolicy: 'accept', topUpGraceS: 60, refundAutoMinor: 5 } as const;
-  const tried = await database.stores.update('m1', changes, act('store set'), true);
-  assert.equal([tried?.before.latePolicy, tried?.after.latePolicy], ['hold', 'accept']);
-  assert.equal([(await database.stores.find('m1'))?.settings.latePolicy, await database.audit.list(9)], ['hold', []]);
-  assert.equal(await database.stores.update('m1', changes, act('store set'), false), tried);
+  await database.stores.update('m1', changes, act('store set'));
   assert.is((await database.stores.find('m1'))?.settings.topUpGraceS, 60);
-  assert.is((await database.stores.refundPolicy('m1')).refundAutoMinor, 5);
+  assert.is((await database.stores.values('m1')).refundAutoMinor, 5);
   assert.equal((await show(database, 'o1')).terms, open.terms);
   const { terms } = sessionOf(await database.sessions.create(newSession('o2')));
   assert.equal([terms.latePolicy, terms.topUpGraceS, terms.monitoringS], ['accept', 60, open.terms.monitoringS]);
-  await database.stores.update('m1', { latePolicy: 'accept' }, act('store set'), false);
+  await database.stores.update('m1', { latePolicy: 'accept' }, act('store set'));
   const [entry, ...others] = await database.audit.list(9);
   assert.equal(others, [], 'the same again changes nothing');
   assert.equal(entry?.before, { latePolicy: 'hold', topUpGraceS: 1800, refundAutoMinor: 100_000 });
   assert.equal([entry?.target, entry?.after], ['m1', changes]);
-  assert.is(await database.stores.update('nobody', changes, act('store set'), false), null);
 });
 
 test('a store is suspended with a reason and resumed, each recorded once', async ({ database }) => {
-  const suspend = (to: 'suspended' | 'resumed', atMs: number, isDryRun = false, id = 'm1') =>
-    database.stores.suspend(id, to, { ...act(`store ${to}`, atMs), reason: `at ${atMs}` }, isDryRun);
+  const suspend = (to: 'suspend' | 'resume', atMs: number, id = 'm1') =>
+    database.stores.decide(id, to, { ...act(`store ${to}`, atMs), reason: `at ${atMs}` });
   const found = async () => (await database.stores.find('m1'))?.suspension;
-  assert.is(await suspend('suspended', 1, false, 'nobody'), null);
-  assert.is((await suspend('resumed', 1))?.hasChanged, false);
-  assert.equal((await suspend('suspended', 2, true))?.store.suspension, { atMs: 2, because: 'at 2' });
-  assert.equal([await found(), await database.stores.listSuspended()], [undefined, []]);
-  assert.is((await suspend('suspended', 3))?.hasChanged, true);
-  assert.is((await suspend('suspended', 4))?.hasChanged, false);
-  assert.equal([await found(), await database.stores.listSuspended()], [{ atMs: 3, because: 'at 3' }, ['m1']]);
+  assert.is(await suspend('suspend', 1, 'nobody'), null);
+  assert.is((await suspend('resume', 1))?.hasChanged, false);
+  assert.is((await suspend('suspend', 3))?.hasChanged, true);
+  assert.is((await suspend('suspend', 4))?.hasChanged, false);
+  assert.equal(await found(), { atMs: 3, because: 'at 3' });
   assert.equal(await database.sessions.create(newSession('o1')), { kind: 'store_suspended' });
-  assert.is((await suspend('resumed', 5))?.hasChanged, true);
-  assert.equal([await found(), await database.stores.listSuspended()], [undefined, []]);
+  assert.is((await suspend('resume', 5))?.hasChanged, true);
+  assert.is(await found(), undefined);
   assert.is((await database.sessions.create(newSession('o1'))).kind, 'created');
   const none = { status: 'approved' };
   const since = { status: 'suspended', because: 'at 3' };

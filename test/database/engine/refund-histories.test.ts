@@ -198,9 +198,7 @@ async function play(api: ApiServer, steps: readonly Step[], run: number): Promis
 
 test('money leaves only to an address that an approval named, or that needed none', () =>
   withApi({ addresses: 500 }, async (api) => {
-    await api
-      .database()
-      .stores.setRefundPolicy(api.merchantId, { refundAutoMinor: AUTOMATIC, refundDailyMinor: 1_000_000_00 });
+    await api.database().stores.update(api.merchantId, { refundAutoMinor: AUTOMATIC, refundDailyMinor: 1_000_000_00 });
     let runs = 0;
     let left = 0;
     await fc.assert(

@@ -1,0 +1,42 @@
+/**
+ * Watches what waits for a decision: stores that merchants have created, and refunds that need an approval. Each has an
+ * alarm, which names no amount, address or name: whoever asks must not write to the phones of those who decide.
+ */
+import type { Database } from '../../database/database.ts';
+import type { Refund } from '../../database/refunds/refund.ts';
+import type { MerchantStore } from '../../database/stores.ts';
+import type { Finding, Watch } from './watchdog.ts';
+
+/** The oldest of a kind that have an alarm at a time, so that nobody can pile them up. */
+export const DECISIONS_REPORTED_MAX = 20;
+
+export const watchDecisions = ({ stores, refunds }: Database): Watch => ({
+  what: 'what waits for a decision',
+  scopes: ['store', 'approval'],
+  async look() {
+    const all = await stores.list();
+    const waiting = all.filter(({ status, refusal }) => status === 'pending' && !refusal);
+    const findings = waiting.slice(0, DECISIONS_REPORTED_MAX).map(storeFinding);
+    if ((await refunds.list({ isUnapproved: true, limit: 1 })).length === 0) return findings;
+    const beginning = { createdAtMs: 0, id: '' };
+    for (const { id: storeId } of all) {
+      const oldest = { storeId, isUnapproved: true, after: beginning, limit: DECISIONS_REPORTED_MAX };
+      findings.push(...(await refunds.list(oldest)).map(refundFinding));
+    }
+    return findings;
+  },
+});
+
+const storeFinding = ({ id }: MerchantStore): Finding => ({
+  ...{ rule: 'store_waiting', subject: id, network: null },
+  message:
+    `Store ${id} waits for your decision: \`quayside store decide ${id} approve\`, or ` +
+    `\`quayside store decide ${id} refuse --reason …\``,
+});
+
+const refundFinding = ({ id, storeId, network }: Refund): Finding => ({
+  ...{ rule: 'refund_unapproved', subject: `${storeId}/${id}`, network },
+  message:
+    `A refund of store ${storeId} (${id}) waits for an approval: look at it with \`quayside show ${id}\`, then ` +
+    `\`quayside refund approve ${id}\`, or \`quayside refund reject ${id} --reason …\``,
+});
