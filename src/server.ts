@@ -215,7 +215,6 @@ async function listenForPeople(config: Config, database: Database, rates: Rates)
       newNotices: createTargetMaker({ ways: { send: createSend(guard), mail: config.mail }, clock }),
       readPools: () =>
         Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database.addresses, network))),
-      readRates: rates.status,
       readBackups: () => backupsOf(readBackupReport(config.dataDir)),
     });
   return listen(at, clock, (port) => ({ answer: answerAt(dashboardUrlAt(config, port)) }));

@@ -62,7 +62,7 @@ export const createRefund = defineAct({
     amount: { label: say('Amount'), example: '4.50', isRequired: true, read: readAmount },
     currency: { label: say('Coin'), isRequired: true, offers: {}, read: readCurrency },
     address: {
-      label: say('Address on {network}'),
+      label: say('Address'),
       ...{
         hint: say(
           'Empty: the address that the payer left; if there is none, you get a link that asks the payer. Ask for an address at which the payer can receive: the one that a payment came from may belong to an exchange.',

@@ -95,12 +95,10 @@ type Shown = Readonly<{
   given?: Texts;
   /** The first values of its inputs. */
   texts?: Texts;
-  /** Asks why, under this label; `note`: it may be left out. */
+  /** Asks why, under this label. */
   reason?: Sentence;
-  note?: Sentence;
-  /** Only these of its inputs, and what labels say, where that depends on the page. */
+  /** Only these of its inputs. */
   inputs?: readonly string[];
-  labels?: Readonly<Record<string, Sentence>>;
   /** The choices of its selects, by fields, where they depend on the page. */
   offers?: Readonly<Record<string, NonNullable<Field['offers']>>>;
   /** Stand above and below its inputs. */
@@ -133,7 +131,7 @@ export function formOf<I, P extends object>(act: Act<I, P>, how: How): Form {
   return {
     path: how.path,
     needs: act.needs,
-    show: (visit, shown) => (may(visit, act.needs) ? render(visit, act.fields as Fields, how, shown) : null),
+    show: (visit, shown) => (may(visit, act.needs) ? render(visit, act, how, shown) : null),
     answer: (deps, visit, page) => doAct(deps, visit, { act, how, page }),
   };
 }
@@ -141,20 +139,10 @@ export function formOf<I, P extends object>(act: Act<I, P>, how: How): Form {
 /** Whether a form was sent and refused, so that its page is shown again. */
 export const isSent = ({ form }: Pick<AnyVisit, 'form'>): boolean => form.once !== undefined;
 
-function render(visit: AnyVisit, fields: Fields, how: How, shown: Shown): Html {
+function render<I, P extends object>(visit: AnyVisit, act: Act<I, P>, how: How, shown: Shown): Html {
+  const fields = act.fields as Fields;
   const { form, words, params, path } = visit;
-  const {
-    button,
-    given = {},
-    texts = {},
-    reason,
-    note,
-    above = null,
-    below = null,
-    about,
-    look = 'plain',
-    opens,
-  } = shown;
+  const { button, given = {}, texts = {}, reason, above = null, below = null, about, look = 'plain', opens } = shown;
   const action = filled(how.path, { ...params, ...given });
   const isAgain = isSent(visit) && path === action;
   const inputs = (shown.inputs ?? how.inputs ?? []).map((name) => {
@@ -168,7 +156,7 @@ function render(visit: AnyVisit, fields: Fields, how: How, shown: Shown): Html {
     const input = inputOf({
       ...field,
       name,
-      label: sentence(words, shown.labels?.[name] ?? field.label),
+      label: sentence(words, field.label),
       text: (isAgain ? typedIn(form, name, field) : first) ?? '',
       choices: choicesOf(field)?.map((one) => {
         const said = field.offers?.[one];
@@ -180,12 +168,11 @@ function render(visit: AnyVisit, fields: Fields, how: How, shown: Shown): Html {
     });
     return heading === undefined ? input : html`<h3>${heading}</h3>${input}`;
   });
-  const label = reason ?? note;
   const why =
-    label &&
+    reason &&
     inputOf({
-      ...{ name: 'because', label: sentence(words, label), text: isAgain ? (form.because ?? '') : '' },
-      ...{ charsMax: REASON_CHARS_MAX, isProse: true, isRequired: reason !== undefined },
+      ...{ name: 'because', label: sentence(words, reason), text: isAgain ? (form.because ?? '') : '' },
+      ...{ charsMax: REASON_CHARS_MAX, isProse: true, isRequired: act.reason === 'required' },
     });
   const asked = inputs.length > ONE_COLUMN_MAX ? html`<div class="two-columns">${inputs}</div>` : inputs;
   const named =

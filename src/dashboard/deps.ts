@@ -14,7 +14,6 @@ import type { Person } from '../database/people.ts';
 import type { DestinationCheck } from '../database/refunds/refund.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { SourceStatus } from '../rates/rates.ts';
 import type { Notices } from '../web/notice.ts';
 import type { Passkeys } from './passkeys.ts';
 import type { Passwords } from './passwords.ts';
@@ -55,7 +54,6 @@ export type DashboardDeps = Readonly<{
   }>;
   /** Returns how full each pool of deposit addresses is. */
   readPools(): Promise<readonly PoolShown[]>;
-  readRates(): readonly SourceStatus[];
 }>;
 
 /** A pool of deposit addresses. `source`: an xpub's fingerprint, or the signer of imported lists. */

@@ -140,7 +140,7 @@ test('who is informed is added with the second factor, proved by the code that a
 
       api.clock.advance(SUDO_MS);
       const review = await ask({ kind: 'slack', url, severity: 'know' });
-      for (const part of ['page, act, know', 'Send a code to on call?', new URL(url).host])
+      for (const part of ['page, act, know', 'Send a message to on call?', new URL(url).host])
         assert.ok(textOf(review.text).includes(part), part);
       const sent = server.received.length;
       assert.is((await confirm(mary, NOTICES, review)).status, 403);

@@ -47,7 +47,7 @@ test('a new store sees what is missing; then its money by day, held money, and h
     assert.match(after, 'done A test payment came through');
     const today = new Date(api.clock.nowMs()).toISOString().slice(0, 10);
     assert.match(after, `${today} 23.00 USDT 2`);
-    assert.match(after, '1 held amount waits for a decision');
+    assert.match(after, 'Held amounts that wait for a decision: 1');
     assert.ok((await api.database().alarms.list(10)).some(({ code }) => code === 'money_surplus'));
     assert.not.match(after, 'It counts for nothing');
     assert.match(after, /waits https:\/\/shop.example\/ since .*: moved \. Its events wait./);

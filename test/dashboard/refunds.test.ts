@@ -112,7 +112,7 @@ test('the form says what is left, on which network and until when; the review sa
     const orderId = (await api.database().sessions.find(sessionId))?.request.orderId ?? '';
     const amountOf = (text: string) => /name="amount"[^>]* value="([^"]*)"/.exec(text)?.[1];
     assert.is(amountOf((await ada.get(refundForm)).text), '10.50');
-    assert.match(await plain(), 'Address on Ethereum (ERC20)');
+    assert.match(await plain(), 'Network Ethereum (ERC20)');
     assert.match(await plain(), 'USDT on Ethereum (ERC20)');
     assert.match(await plain(), '10,000.00 USDT a day, 10,000.00 USDT of it left today; 180 days after a payment');
     assert.match(await plain(), 'above 1,000.00 USDT');
@@ -212,8 +212,8 @@ test('the overview leads to the refunds that wait for approval, and to no others
     await needApproval(shop);
     await makeRefund(shop, { amount: '2.50', address: address('1') });
     const { text } = await ada.get(`${base}/overview`);
-    assert.match(textOf(text), '1 refund waits for approval');
-    const [, list = ''] = /href="([^"]+)">1 refund waits/.exec(text) ?? [];
+    assert.match(textOf(text), 'Refunds that wait for approval: 1');
+    const [, list = ''] = /href="([^"]+)">Refunds that wait/.exec(text) ?? [];
     const shown = textOf((await ada.get(list)).text);
     assert.match(shown, '2.50 USDT');
     assert.not.match(shown, '1.25 USDT', 'it waits for an address');

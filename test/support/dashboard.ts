@@ -105,7 +105,6 @@ export async function startDashboard({
         newNotices: createTargetMaker({ ways: { send: createSend(guard), mail: options.mail ?? null }, clock }),
         readBackups: () => backupsOf(readBackupReport(dirname(api.file))),
         readPools: () => Promise.all(networkOfEachPool(networks).map((one) => readPool(database.addresses, one))),
-        readRates: () => [],
       };
       const passkeys = createPasskeys(url, clock, database.people);
       const parts = {

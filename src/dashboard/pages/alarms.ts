@@ -148,7 +148,7 @@ function changeOf(visit: Visit<null>, { id, endedAtMs, acknowledgedAtMs }: Alarm
   if (endedAtMs !== null || acknowledgedAtMs !== null) return null;
   return acknowledging.show(visit, {
     ...{ button: 'Acknowledge', about: nameOf(id), look: 'small', opens: 'Acknowledge…' },
-    ...{ given: { alarm: String(id) }, note: say('Note') },
+    ...{ given: { alarm: String(id) }, reason: say('Note') },
   });
 }
 
@@ -225,13 +225,19 @@ const addTarget = browserAct({
     return { kind, name, address: read.address, severity, typed, target: null };
   },
   review: ({ kind, name, severity, typed }) => ({
-    ...(kind === 'dead-man' ? calling(name) : sending(name)),
+    title: say('Send a message to {name}?', { name }),
     facts: [
       [say('By'), kind],
-      ...(kind === 'dead-man' ? [] : [[say('Severities'), toldText({ severity })] as const]),
-      ...(typed.url ? [[say('Host'), new URL(typed.url).host] as const] : []),
-      ...(typed.to ? [[say('To'), typed.to] as const] : []),
+      [say('Severities'), toldText({ severity })],
+      [say('Goes to'), typed.to ?? new URL(typed.url ?? '').host],
     ],
+    notes: [
+      kind === 'dead-man'
+        ? say('The URL is called each minute from now on, while no alarm of the severity page is open.')
+        : say('The message has a code. Once you have typed it here, alarms go there too.'),
+      say('The secret is sealed and never shown again.'),
+    ],
+    button: say('Send it'),
   }),
   async before({ deps }, plan) {
     const { kind, name, address, severity } = plan;
@@ -258,21 +264,6 @@ const addTarget = browserAct({
         : 'A code was sent to {name}. Type it here when it has arrived.';
     return { said: say(said, { name }), json: {} };
   },
-});
-
-const sealed = say('The secret is sealed and never shown again.');
-const calling = (name: string) => ({
-  title: say('Call {name} each minute?', { name }),
-  notes: [
-    say('The URL is called now, and from then on each minute while no alarm of the severity page is open.'),
-    sealed,
-  ],
-  button: say('Call it'),
-});
-const sending = (name: string) => ({
-  title: say('Send a code to {name}?', { name }),
-  notes: [say('A message with a code is sent there now. Once you have typed it here, alarms go there too.'), sealed],
-  button: say('Send the code'),
 });
 
 const targetField = { label: say('Who is informed'), isArgument: true } as const satisfies Field;

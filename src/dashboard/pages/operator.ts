@@ -1,6 +1,6 @@
 /**
- * The installation at a glance, for the operator: what needs somebody, networks, backups, deposit address pools and
- * exchange rates. Settings are in files only: where money comes in is among them.
+ * The installation at a glance, for the operator: what needs somebody, networks, backups and deposit address
+ * pools. Settings are in files only: where money comes in is among them.
  */
 
 import { adviceOn } from '../../acts/networks.ts';
@@ -25,8 +25,7 @@ export const operatorPage = (deps: DashboardDeps): CommonPage => ({
 ${section('needs', 'What needs you', await needs(deps, visit))}
 ${section('networks', 'Networks', await networksList(deps, visit), 'plain')}
 ${section('backups', 'Backups', backups(deps, visit))}
-${section('pools', 'Deposit address pools', await pools(deps), 'plain')}
-${section('rates', 'Exchange rates', rates(deps, visit), 'plain')}`,
+${section('pools', 'Deposit address pools', await pools(deps), 'plain')}`,
   }),
 });
 
@@ -197,20 +196,6 @@ const pools = async ({ readPools }: DashboardDeps): Promise<Html> =>
     rows: await readPools(),
     empty: 'No pool yet: no network is configured.',
   })}<p class="hint">Derived pools fill themselves. An imported one is filled with <code>quayside address-pool import</code>.</p>`;
-
-const rates = ({ readRates }: DashboardDeps, { nowMs, words }: Visit<null>): Html =>
-  list({
-    caption: 'Exchange rates',
-    columns: [
-      ['Source', ({ source }) => data(source)],
-      ['State', ({ fresh }) => (fresh ? badge('fresh', 'good') : badge('stale', 'attention')), 'lead'],
-      ['Pairs', ({ pairs }) => String(pairs), 'number'],
-      ['Answered', ({ answeredAtMs }) => (answeredAtMs === null ? 'never' : ago(words, answeredAtMs, nowMs))],
-      ['Fault', ({ fault }) => english(fault ?? '')],
-    ],
-    rows: readRates(),
-    empty: 'No source is configured: only USD, USDT and USDC can be asked for.',
-  });
 
 /** Returns when a backup was last proved, with what to do if that was never or failed. */
 function lastProved({ readBackups }: DashboardDeps, { nowMs, words }: Pick<Visit<null>, 'nowMs' | 'words'>): Html {

@@ -23,16 +23,15 @@ import { NETWORKS_PATH, unseenNetworks } from './operator.ts';
 import { failingEndpoints, storeEndpoints } from './webhooks.ts';
 
 const DAYS_SHOWN = 30;
-/** Held amounts and refunds are counted up to this many: the count costs the same in every shop. */
+/** What waits is counted up to this many: the count costs the same in every shop. */
 const COUNTED_MAX = 50;
 const ALARMS_SHOWN = 10;
 /** An alarm names its payout for the operator; the store's people know the order. */
 const PAYOUT_ID = / \([a-z]{2}_[0-9a-f]{26,32}\)/;
-/** Deliveries that did not arrive are counted up to this many, and failures this far back. */
-const DELIVERIES_COUNTED_MAX = 100;
+/** Deliveries that failed are counted this far back. */
+const FAILURE_DAYS = 7;
 /** Above what a store may have, except by the tool. */
 const ENDPOINTS_READ_MAX = 100;
-const FAILURE_DAYS = 7;
 
 export const overviewPage = (deps: DashboardDeps): StorePage => ({
   method: 'get',
@@ -84,28 +83,26 @@ function glance({ at, words }: Visit<StoreAt>, totals: Totals, { held, refunds }
   ])}</div>`;
 }
 
-/** Texts about waiting decisions: `many` where the count is not exact. */
-const waitingTexts = {
-  held: { all: 'overview.held_waits', many: 'More than {count} held amounts wait for a decision' },
-  refund: { all: 'overview.refund_waits', many: 'More than {count} refunds wait for approval' },
-} as const;
-
-const counted = (words: Words, what: keyof typeof waitingTexts, count: number): string =>
-  words.say(waitingTexts[what][count > COUNTED_MAX ? 'many' : 'all'], { count: Math.min(count, COUNTED_MAX) });
-
 async function needs(deps: DashboardDeps, visit: Visit<StoreAt>, { held, refunds }: Waiting): Promise<Html> {
   const { at, words } = visit;
-  const base = `/s/${at.storeId}/${at.mode}`;
+  const waits = (path: string, text: TextKey, count: number): readonly Html[] =>
+    count === 0
+      ? []
+      : [html`<a href="${pathIn(at, path)}">${words.say(text, { number: upTo(count), days: FAILURE_DAYS })}</a>`];
   const alarms = await deps.database.alarms.listOfStore(at, ALARMS_SHOWN);
   const stopped = await stoppedNetworks(deps, visit);
   const lines = [
     ...(await failingHooks(deps, visit)),
-    ...(held > 0 ? [html`<a href="${base}/payments?flag=held">${counted(words, 'held', held)}</a>`] : []),
-    ...(refunds > 0 ? [html`<a href="${base}/refunds?status=approval">${counted(words, 'refund', refunds)}</a>`] : []),
-    ...(await undelivered(deps, visit)),
+    ...waits('payments?flag=held', 'Held amounts that wait for a decision: {number}', held),
+    ...waits('refunds?status=approval', 'Refunds that wait for approval: {number}', refunds),
+    ...waits(
+      'webhooks?state=failed',
+      'Deliveries that failed in the last {days} days: {number}',
+      await undelivered(deps, visit),
+    ),
     ...alarms.map(
       ({ atMs, message, sessionId }) =>
-        html`${time(atMs)} ${english(message.replace(PAYOUT_ID, ''))} <a href="${base}/payments/${sessionId}">${words.say('The payment')}</a>`,
+        html`${time(atMs)} ${english(message.replace(PAYOUT_ID, ''))} <a href="${pathIn(at, `payments/${sessionId}`)}">${words.say('The payment')}</a>`,
     ),
   ];
   const content =
@@ -204,16 +201,10 @@ function money({ at, words }: Visit<StoreAt>, totals: Totals, dates: readonly st
   return barChart({ title, bars, text: inCoins, numbers, numbersTitle: words.say('The numbers') });
 }
 
-/** Says how many deliveries did not arrive, to who may look at them. */
-async function undelivered({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<readonly Html[]> {
-  const { at, nowMs, words } = visit;
-  if (!may(visit, 'webhooks:read')) return [];
-  const sinceMs = nowMs - FAILURE_DAYS * DAY_MS;
-  const failed = await database.deliveries.countFailed(at, sinceMs, DELIVERIES_COUNTED_MAX + 1);
-  if (failed === 0) return [];
-  const number = failed > DELIVERIES_COUNTED_MAX ? `${DELIVERIES_COUNTED_MAX}+` : failed;
-  const text = words.say('Deliveries that failed in the last {days} days: {number}', { number, days: FAILURE_DAYS });
-  return [html`<a href="${pathIn(at, 'webhooks')}?state=failed">${text}</a>`];
+/** Returns how many deliveries did not arrive, up to a limit; none for who may not look at them. */
+async function undelivered({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<number> {
+  if (!may(visit, 'webhooks:read')) return 0;
+  return database.deliveries.countFailed(visit.at, visit.nowMs - FAILURE_DAYS * DAY_MS, COUNTED_MAX + 1);
 }
 
 /** Deliveries that are looked at for a webhook that arrived, the newest ones. */

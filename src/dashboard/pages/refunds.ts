@@ -379,7 +379,6 @@ async function newRefundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promis
     ...{ button: words.say('Go on'), look: 'main' },
     texts: { amount: left },
     offers: { currency: Object.fromEntries(coins) },
-    labels: { address: say('Address on {network}', { network: networks || '–' }) },
   });
   return {
     title: words.say('Refund order {order}', { order: session.request.orderId }),
@@ -396,6 +395,7 @@ async function newRefundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promis
             : html`${earlier.map((one) => html`${data(amountText(one))} ${refundBadge(words, one)} `)}`,
         ],
         [words.say('Left to refund'), data(leftText(room) || '–')],
+        [words.say('Network'), data(networks || '–')],
         [
           words.say('The store may refund'),
           words.html('{amount} a day, {left} of it left today; {days} days after a payment', {
