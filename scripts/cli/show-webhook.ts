@@ -19,7 +19,7 @@ const TITLE_CHARACTERS_MAX = 100;
 export function wrongWith(one: Pick<Attempt, 'status' | 'error' | 'responseExcerpt'>): string | null {
   const { status, error, responseExcerpt } = one;
   if (status === null) return `no answer: ${error}`;
-  if (status >= 200 && status < 300) return null;
+  if (status >= 200 && status < 300) return error === null ? null : `it answers ${status}, but acknowledges nothing`;
   const [, title = ''] = /<title[^>]{0,200}>([^<]{1,500})/i.exec(responseExcerpt ?? '') ?? [];
   const text = title.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
   return `it answers ${status}${text === '' ? '' : `, with the page "${text.slice(0, TITLE_CHARACTERS_MAX)}"`}`;

@@ -1,4 +1,5 @@
 /** Sends one signed test event to an endpoint now, without a payment. */
+import { permanent } from '../../src/core/fault.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { attemptLimits, createSender } from '../../src/webhooks/sender.ts';
 import { sendTestEvent, TEST_EVENT_TYPE } from '../../src/webhooks/test-event.ts';
@@ -17,6 +18,8 @@ export const webhooksTest: Command = {
   async run(input, { config, database, clock }) {
     const id = String(input.args[0]);
     const endpoint = (await database.endpoints.list(null)).find((one) => one.id === id);
+    if (endpoint?.dialect)
+      throw permanent('refused', 'a door gets no test event: make a small order in the panel, and pay it');
     const sender = createSender(createUrlGuard(config.webhooks.allowCidrs), attemptLimits, clock);
     const sent = endpoint ? await sendTestEvent({ database, sender, clock }, endpoint) : null;
     sender.abort();

@@ -53,6 +53,7 @@ export const endpointJson = (one: Endpoint) => ({
   url: one.url,
   extended_events: one.extendedEvents,
   per_session: one.perSession,
+  ...(one.dialect !== null && { dialect: one.dialect, pid: one.pid }),
   disabled_reason: one.disabledReason,
   created_at: textOf({ atMs: one.createdAtMs }),
 });
@@ -89,7 +90,9 @@ export const addEndpoint = defineAct({
     if (isRefusal(store)) return store;
     const id = `we_${context.newId}`;
     const plan = { id, url, storeId: store.id, mode, events };
-    const own = (await context.database.endpoints.list(store.id)).filter(({ perSession }) => !perSession);
+    const own = (await context.database.endpoints.list(store.id)).filter(
+      ({ perSession, dialect }) => !perSession && dialect === null,
+    );
     if (own.some((one) => one.id === id)) return plan;
     if (own.length >= STORE_ENDPOINTS_MAX) {
       return refuse(
@@ -364,7 +367,7 @@ export const rotateSecret = defineAct({
       if (isRefusal(own)) return own;
     }
     const secret = await context.database.endpoints.findSecret(owner, mode);
-    if (!secret) return refusalOf(owner, 'unknown');
+    if (!secret) return refusalOf(owner, (await context.database.endpoints.find(owner))?.dialect ? 'door' : 'unknown');
     if (rotate === undefined) return { secret, mode, step: null };
     const step: RotationStep = rotate === 'start' ? { kind: rotate, secret: newWebhookSecret() } : { kind: rotate };
     const tried = await context.database.endpoints.rotateSecret({
@@ -430,6 +433,8 @@ function refusalOf(owner: string, kind: Exclude<RotationOutcome['kind'], 'done'>
           owner,
         }),
       );
+    case 'door':
+      return refuse('refused', say('The key of a door is shown once. Add another door, and remove this one.'));
     case 'under_way':
       return refuse('refused', say('A new secret was made already.'));
     case 'not_under_way':

@@ -182,6 +182,8 @@ export type SessionInput = Readonly<{
   expiresInS: number;
   /** The only network name and currency to offer; null for no restriction. */
   only: Readonly<{ network: string | null; currency: string | null }>;
+  /** The order of a door that it is for, by its id. */
+  doorOrder?: string;
 }>;
 
 /** Leaves the choice of network and stablecoin to the payer. */

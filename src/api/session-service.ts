@@ -86,6 +86,7 @@ export async function createSession(
     request: input.request,
     ...(offer instanceof Refusal ? nothing : offer),
     expiresInS: input.expiresInS,
+    doorOrder: input.doorOrder,
     replay: { idempotencyKey, path, bodyHash: meaningHash(input) },
     nonce: takeNonce?.() ?? null,
     nowMs,

@@ -187,7 +187,8 @@ const deleteEndpoint = (deps: ApiDeps): Endpoint => ({
     const act = actOf(deps, caller, `DELETE ${PATH}/{endpoint_id}`);
     const endpoint = await deps.database.endpoints.find(id);
     const isOwn = endpoint?.storeId === caller.storeId && endpoint.mode === caller.mode && !endpoint.perSession;
-    if (!isOwn || !(await deps.database.endpoints.remove(id, act))) throw refuse('endpoint_not_found');
+    if (!isOwn || endpoint.dialect !== null || !(await deps.database.endpoints.remove(id, act)))
+      throw refuse('endpoint_not_found');
     return { body: { object: 'webhook_endpoint', id, deleted: true } };
   },
 });

@@ -68,7 +68,7 @@ export function issueEndpoint(
   nowMs: number,
 ): Endpoint & Readonly<{ secret: string }> {
   const id = `we_${sortableId(nowMs)}`;
-  const none = { disabledAtMs: null, disabledReason: null };
+  const none = { disabledAtMs: null, disabledReason: null, dialect: null, pid: null };
   return {
     id,
     storeId,

@@ -131,12 +131,20 @@ export type Verdict =
 /** Random part of a delay, so that deliveries that failed together are not retried together. */
 const JITTER = 0.1;
 
+/** Judges an answer. 2xx is delivered. 429, 5xx, redirects and no answer are retried. Any other 4xx ends it. */
+export function judge(outcome: Outcome): Verdict['kind'] {
+  if (outcome.kind === 'unanswered') return 'retry';
+  const { status } = outcome;
+  if (status >= 200 && status < 300) return 'delivered';
+  return status >= 400 && status < 500 && status !== 429 ? 'failed' : 'retry';
+}
+
 /**
- * Decides the next step after an attempt. 2xx is delivered. 429, 5xx, redirects and no answer are retried. Any other
- * 4xx ends the schedule.
+ * Decides the next step after an attempt.
  * @param attempt 1 for the first
  * @param retryDelaysS the wait after each attempt; when all are used up, the delivery has failed
  * @param random a number in [0, 1)
+ * @param judged what the answer means to the kind of endpoint
  */
 export function verdict(
   attempt: number,
@@ -144,13 +152,10 @@ export function verdict(
   retryDelaysS: readonly number[],
   random: number,
   nowMs: number,
+  judged: Verdict['kind'] = judge(outcome),
 ): Verdict {
   invariant(attempt >= 1, 'attempts are counted from one');
-  if (outcome.kind === 'answered') {
-    const { status } = outcome;
-    if (status >= 200 && status < 300) return { kind: 'delivered' };
-    if (status >= 400 && status < 500 && status !== 429) return { kind: 'failed' };
-  }
+  if (judged !== 'retry') return { kind: judged };
   const delayS = retryDelaysS[attempt - 1];
   if (delayS === undefined) return { kind: 'failed' };
   const delayMs = delayS * 1000;

@@ -133,3 +133,12 @@ export type PaymentOption = Readonly<{
   units: bigint;
   confirmationsRequired: number;
 }>;
+
+export const doorAlgorithms = ['md5', 'hmac_sha256', 'dual'] as const;
+
+/** The settings of a door. `algorithm`: how requests may be signed; `dual` is either. `currency`: of all its prices. */
+export type DoorSettings = Readonly<{
+  currency: string;
+  takesRefunds: boolean;
+  algorithm: (typeof doorAlgorithms)[number];
+}>;

@@ -7,6 +7,7 @@ import { createAddresses, poolCommands } from './addresses.ts';
 import { alarmCommands, createAlarmEnder, createAlarmWriter, noticeCommands } from './alarms.ts';
 import { auditCommands, createAuditLog } from './audit-log.ts';
 import { blockCommands, comparisonQueries, createBlocks } from './blocks.ts';
+import { doorCommands } from './doors.ts';
 import { createRefreshDue, createWebhookSecrets, endpointCommands } from './endpoints.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';
 import { fenced, type HeldLease } from './engine/fenced.ts';
@@ -86,6 +87,7 @@ export type Refunds = Database['refunds'];
 export type People = Database['people'];
 export type Alarms = Database['alarms'];
 export type Audit = Database['audit'];
+export type Doors = Database['doors'];
 export type Deliveries = Database['deliveries'];
 export type Sending = Database['sending'];
 export type Payouts = Database['payouts'];
@@ -204,6 +206,7 @@ function repositories(db: Db, steps: Steps) {
     ledger: ledgerCommands(db),
     leases: leaseCommands(db),
     endpoints: { ...endpointCommands(db, steps), ...healthQueries(db) },
+    doors: doorCommands(db, steps),
     events: eventQueries(db),
     deliveries: { ...deliveryCommands(db, steps), ...troubleQueries(db) },
     sending: sendingCommands(db, steps),

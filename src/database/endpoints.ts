@@ -18,17 +18,21 @@ import type { Replay, Replays } from './replays.ts';
 import type { Vault } from './sealing.ts';
 import { deliveries, endpoints, stores } from './tables.ts';
 
-const { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs } = endpoints;
-const shownColumns = { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs };
+const { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs, dialect } =
+  endpoints;
+const shownColumns = {
+  ...{ id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs },
+  ...{ dialect, pid: endpoints.pid },
+};
 
 /**
  * A webhook endpoint. `url`: the origin of the URLs that single sessions named, if `perSession`. `extendedEvents`:
- * events beyond the documented ones that it opted in to.
+ * events beyond the documented ones that it opted in to. `dialect` and `pid`: a door's; null for webhooks.
  */
 export type Endpoint = Pick<typeof endpoints.$inferSelect, keyof typeof shownColumns>;
 
 /** Without a secret of its own, the store's secret of the endpoint's mode signs. */
-export type NewEndpoint = Endpoint & Readonly<{ secret?: string }>;
+export type NewEndpoint = Omit<Endpoint, 'dialect' | 'pid'> & Readonly<{ secret?: string }>;
 
 /** `other_mode`: the URL already receives events of the other mode, at the endpoint `endpointId`. */
 export type EndpointAdded = Readonly<{ kind: 'added' }> | Readonly<{ kind: 'other_mode'; endpointId: string }>;
@@ -50,6 +54,8 @@ export type EndpointPaging = Readonly<{
   beforeId: string;
   first: 'newest' | 'oldest';
   limit: number;
+  /** Doors too; webhooks alone if absent. */
+  withDoors?: boolean;
 }>;
 
 /** Waiting deliveries that one transaction ends. */
@@ -59,6 +65,9 @@ const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 4);
 const fresh = {
   ...{ removed: false, failingSinceMs: null, failures: 0, gones: 0, silences: 0, pausedUntilMs: 0, dueAtMs: null },
 };
+
+const isWebhook = sql`${endpoints.dialect} IS NULL`;
+const noDoor = { dialect: null, pid: null, door: null };
 
 /** SQL for an endpoint that has answered nothing lately. */
 export const IS_UNPROVEN = `CASE WHEN silences >= ${SILENT_COUNT} THEN 1 ELSE 0 END`;
@@ -78,8 +87,9 @@ const prepareFind = (db: Db, where: SQL) =>
       ),
   );
 
-/** Prepares the list of a store's endpoints in one mode, on or off, without those that single sessions named. */
-const prepareOfStore = (db: Db) => prepareFind(db, sql`${eq(endpoints.perSession, sql`0`)} AND ${isPresent}`);
+/** Prepares the list of a store's webhooks in one mode, on or off, without those that single sessions named. */
+const prepareOfStore = (db: Db) =>
+  prepareFind(db, sql`${eq(endpoints.perSession, sql`0`)} AND ${isPresent} AND ${isWebhook}`);
 
 /** A session's store and mode, and the URL that it names for its own events. */
 type Named = Readonly<{ storeId: string; mode: Mode; webhookUrl: string | null; nowMs: number }>;
@@ -104,7 +114,7 @@ export function prepareEndpointsOf(db: Db): (named: Named) => Promise<readonly E
     if (known) return [...found, known];
     const added = { id: `we_${sortableId(nowMs, storeId + mode + url)}`, url, extendedEvents: [], secret: null };
     const on = { perSession: true, disabledAtMs: null, disabledReason: null, createdAtMs: nowMs };
-    await insert({ ...added, storeId, mode, ...on, ...fresh, silences: SILENT_COUNT });
+    await insert({ ...added, storeId, mode, ...on, ...fresh, ...noDoor, silences: SILENT_COUNT });
     return [...found, added];
   };
 }
@@ -133,7 +143,12 @@ export function endpointCommands(db: Db, parts: Parts) {
     const endpointId = await findOfOtherMode(endpoint);
     if (endpointId !== null) return { kind: 'other_mode', endpointId };
     const { id, storeId, mode, url } = endpoint;
-    await insert({ ...endpoint, ...fresh, secret: secret === undefined ? null : secrets.seal(id, mode, secret) });
+    await insert({
+      ...endpoint,
+      ...fresh,
+      ...noDoor,
+      secret: secret === undefined ? null : secrets.seal(id, mode, secret),
+    });
     const extendedEvents = endpoint.extendedEvents.join(',');
     await recordAct(act, { target: id, before: null, after: { storeId, mode, url, extendedEvents } });
     return { kind: 'added' };
@@ -173,15 +188,17 @@ export function endpointCommands(db: Db, parts: Parts) {
         const added = await add(input, act);
         if (added.kind === 'other_mode') return added;
         await replays.remember(scope, input.id);
-        return { kind: 'added', endpoint, secret };
+        return { kind: 'added', endpoint: { ...endpoint, dialect: null, pid: null }, secret };
       });
     },
     /** Returns a page of a store's endpoints, without those that single sessions named. */
-    async page({ storeId, mode, fromId, beforeId, first, limit }: EndpointPaging): Promise<readonly Endpoint[]> {
+    async page(paging: EndpointPaging): Promise<readonly Endpoint[]> {
+      const { storeId, mode, fromId, beforeId, first, limit, withDoors } = paging;
       const where = and(
         eq(endpoints.storeId, storeId),
         eq(endpoints.mode, mode),
         eq(endpoints.perSession, sql`0`),
+        withDoors ? undefined : isWebhook,
         isPresent,
         gte(endpoints.id, fromId),
         lt(endpoints.id, beforeId),
@@ -317,7 +334,7 @@ export type RotationStep = Readonly<{ kind: 'start'; secret: string }> | Readonl
 
 export type RotationOutcome =
   | Readonly<{ kind: 'done'; secret: WebhookSecret }>
-  | Readonly<{ kind: 'unknown' | 'one_off' | 'under_way' | 'not_under_way' }>;
+  | Readonly<{ kind: 'unknown' | 'one_off' | 'door' | 'under_way' | 'not_under_way' }>;
 
 type Signed = Readonly<{ endpointId: string; storeId: string; mode: Mode }>;
 
@@ -365,12 +382,12 @@ function secretCommands(db: Db, { secrets, recordAct }: Parts) {
   async function findOwner(
     id: string,
     mode: Mode,
-  ): Promise<(Signed & { readonly kind: 'endpoint' | 'one_off' | 'store' }) | null> {
+  ): Promise<(Signed & { readonly kind: 'endpoint' | 'one_off' | 'door' | 'store' }) | null> {
     const { storeId, mode: ofEndpoint, perSession, removed } = endpoints;
-    const fields = { storeId, mode: ofEndpoint, perSession, removed };
+    const fields = { storeId, mode: ofEndpoint, perSession, removed, dialect };
     const endpoint = await db.orm.select(fields).from(endpoints).where(eq(endpoints.id, id)).get();
     if (endpoint && !endpoint.removed) {
-      const kind = endpoint.perSession ? 'one_off' : 'endpoint';
+      const kind = endpoint.perSession ? 'one_off' : endpoint.dialect ? 'door' : 'endpoint';
       return { kind, endpointId: id, storeId: endpoint.storeId, mode: endpoint.mode };
     }
     const store = await db.orm.select({ id: stores.id }).from(stores).where(eq(stores.id, id)).get();
@@ -387,17 +404,18 @@ function secretCommands(db: Db, { secrets, recordAct }: Parts) {
     /**
      * Returns what signs for an endpoint, or for a store in one mode.
      * @param mode of a store's secret; not used for an endpoint, which has one mode
-     * @returns null when there is neither an endpoint nor a store with this id
+     * @returns null when there is neither an endpoint of webhooks nor a store with this id
      */
     async findSecret(id: string, mode: Mode): Promise<WebhookSecret | null> {
       return db.read(async () => {
         const owner = await findOwner(id, mode);
-        return owner && (await secrets.signing(owner));
+        return owner && owner.kind !== 'door' ? secrets.signing(owner) : null;
       });
     },
     /**
      * Takes one step of a rotation. An endpoint that the store's secret signs for gets a secret of its own by it.
-     * @returns `one_off` for an endpoint that single sessions named: the store's secret signs for it
+     * @returns `one_off` for an endpoint that single sessions named: the store's secret signs for it; `door`: its key
+     * is shown once
      */
     async rotateSecret({
       id,
@@ -415,7 +433,7 @@ function secretCommands(db: Db, { secrets, recordAct }: Parts) {
       return writeOrTry(db, isDryRun, async (): Promise<RotationOutcome> => {
         const owner = await findOwner(id, mode);
         if (!owner) return { kind: 'unknown' };
-        if (owner.kind === 'one_off') return { kind: 'one_off' };
+        if (owner.kind === 'one_off' || owner.kind === 'door') return { kind: owner.kind };
         const now = await secrets.signing(owner);
         if (step.kind === 'start' && now.owner === id && now.nextSecret !== null) return { kind: 'under_way' };
         if (step.kind !== 'start' && (now.owner !== id || now.nextSecret === null)) return { kind: 'not_under_way' };

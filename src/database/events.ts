@@ -8,6 +8,7 @@ import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { sortableId } from '../lib/id.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
+import { prepareDoorOf } from './doors.ts';
 import {
   type EventEndpoint,
   IS_UNPROVEN,
@@ -60,6 +61,7 @@ export function createOutbox(db: Db, refreshDue: RefreshDue) {
   const nextNumber = createCounters(db);
   const insertDelivery = preparedInsert(db, deliveries);
   const endpointsOf = prepareEndpointsOf(db);
+  const doorOf = prepareDoorOf(db);
 
   /**
    * Saves an event with the store's next id: `evt_` and nanoseconds, 19 digits until 2286. The store's counter has the
@@ -80,20 +82,23 @@ export function createOutbox(db: Db, refreshDue: RefreshDue) {
 
   return {
     /**
-     * Saves an event and one delivery, due at once, for each endpoint that receives its type, on or off.
+     * Saves an event and one delivery, due at once, for each endpoint that receives its type, on or off, and for the
+     * door whose order it pays.
      * @param body makes the exact text to send, given the event's id
      */
     async post(session: EventSession, type: EventType, nowMs: number, body: BodyOf): Promise<void> {
       const { id: sessionId, storeId, mode, terms } = session;
       const eventId = await save({ storeId, sessionId, mode, type }, nowMs, body);
-      for (const endpoint of await endpointsOf({ storeId, mode, webhookUrl: terms.webhookUrl, nowMs })) {
-        if (!receives(endpoint, type)) continue;
+      const all = await endpointsOf({ storeId, mode, webhookUrl: terms.webhookUrl, nowMs });
+      const door = await doorOf(session, type);
+      const ids = all.flatMap((endpoint) => (receives(endpoint, type) ? endpoint.id : []));
+      for (const endpointId of door === null ? ids : [...ids, door]) {
         await insertDelivery({
-          ...{ id: `dlv_${sortableId(nowMs, eventId + endpoint.id)}`, eventId, endpointId: endpoint.id, sessionId },
+          ...{ id: `dlv_${sortableId(nowMs, eventId + endpointId)}`, eventId, endpointId, sessionId },
           ...{ state: 'waiting', attempts: 0, dueAtMs: nowMs, leaseUntilMs: null, leaseHolder: null },
           ...{ lastStatus: null, lastError: null, createdAtMs: nowMs },
         });
-        await refreshDue(endpoint.id);
+        await refreshDue(endpointId);
       }
     },
   };

@@ -286,12 +286,29 @@ CREATE TABLE endpoints (
   gones BIGINT NOT NULL,
   silences BIGINT NOT NULL,
   paused_until_ms BIGINT NOT NULL,
-  due_at_ms BIGINT
+  due_at_ms BIGINT,
+  dialect TEXT COLLATE "C" CHECK (dialect IN ('epay', 'epusdt', 'gmpay', 'bepusdt')),
+  pid BIGINT UNIQUE,
+  door TEXT COLLATE "C",
+  CHECK ((dialect IS NULL) = (pid IS NULL)),
+  CHECK ((dialect IS NULL) = (door IS NULL))
 );
 CREATE INDEX endpoints_of_store ON endpoints (store_id, mode, per_session) WHERE removed = 0;
 CREATE UNIQUE INDEX endpoints_per_session ON endpoints (store_id, mode, url) WHERE per_session = 1 AND removed = 0;
 CREATE INDEX endpoints_due ON endpoints ((CASE WHEN silences >= 5 THEN 1 ELSE 0 END), due_at_ms) WHERE due_at_ms IS NOT NULL;
 CREATE INDEX endpoints_in_trouble ON endpoints (failing_since_ms) WHERE failing_since_ms IS NOT NULL OR disabled_at_ms IS NOT NULL;
+CREATE TABLE door_orders (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  endpoint_id TEXT COLLATE "C" NOT NULL REFERENCES endpoints (id),
+  order_no TEXT COLLATE "C" NOT NULL,
+  trade_no TEXT COLLATE "C" NOT NULL UNIQUE,
+  session_id TEXT COLLATE "C",
+  paid_session_id TEXT COLLATE "C" UNIQUE REFERENCES sessions (id),
+  terms TEXT COLLATE "C" NOT NULL,
+  created_at_ms BIGINT NOT NULL,
+  UNIQUE (endpoint_id, order_no)
+);
+CREATE INDEX door_orders_by_time ON door_orders (endpoint_id, created_at_ms, id);
 CREATE TABLE events (
   id TEXT COLLATE "C" PRIMARY KEY CHECK (substr(id, 1, 4) = 'evt_'),
   store_id TEXT COLLATE "C" NOT NULL REFERENCES stores (id),

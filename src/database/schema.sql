@@ -339,12 +339,32 @@ CREATE TABLE endpoints (
   gones INTEGER NOT NULL, -- events in a row whose first attempt was answered with 410
   silences INTEGER NOT NULL, -- attempts in a row without any answer
   paused_until_ms INTEGER NOT NULL,
-  due_at_ms INTEGER -- when the first of its deliveries may be sent; null for none
+  due_at_ms INTEGER, -- when the first of its deliveries may be sent; null for none
+  -- A door (src/doors) is an endpoint of a dialect: its secret is the panel's key, its URL the one that panels call.
+  dialect TEXT CHECK (dialect IN ('epay', 'epusdt', 'gmpay', 'bepusdt')), --> DoorDialect
+  pid INTEGER UNIQUE, -- the merchant's number at the door
+  door TEXT CHECK (json_valid(door)), --> DoorSettings
+  CHECK ((dialect IS NULL) = (pid IS NULL)),
+  CHECK ((dialect IS NULL) = (door IS NULL))
 ) STRICT;
 CREATE INDEX endpoints_of_store ON endpoints (store_id, mode, per_session) WHERE removed = 0;
 CREATE UNIQUE INDEX endpoints_per_session ON endpoints (store_id, mode, url) WHERE per_session = 1 AND removed = 0;
 CREATE INDEX endpoints_due ON endpoints ((CASE WHEN silences >= 5 THEN 1 ELSE 0 END), due_at_ms) WHERE due_at_ms IS NOT NULL;
 CREATE INDEX endpoints_in_trouble ON endpoints (failing_since_ms) WHERE failing_since_ms IS NOT NULL OR disabled_at_ms IS NOT NULL;
+
+-- An order that a panel made through a door. Its sessions follow each other; one of them, at most, is ever paid for it.
+CREATE TABLE door_orders (
+  id TEXT PRIMARY KEY, -- random; in the return address, which a payer sees before paying
+  endpoint_id TEXT NOT NULL REFERENCES endpoints (id),
+  order_no TEXT NOT NULL, -- the panel's
+  trade_no TEXT NOT NULL UNIQUE, -- random digits, which nobody but the panel knows before the notice
+  session_id TEXT, -- the newest
+  paid_session_id TEXT UNIQUE REFERENCES sessions (id), -- of which a notice is due or sent; set once
+  terms TEXT NOT NULL CHECK (json_valid(terms)), --> DoorTerms
+  created_at_ms INTEGER NOT NULL,
+  UNIQUE (endpoint_id, order_no)
+) STRICT;
+CREATE INDEX door_orders_by_time ON door_orders (endpoint_id, created_at_ms, id);
 
 -- An event with the exact bytes to send. A store's ids rise in the order of commits: its counter is in them.
 CREATE TABLE events (

@@ -3,6 +3,7 @@
  * of them. A lease that runs out makes its delivery due again, so an event arrives at least once.
  */
 import type { Verdict } from '../core/delivery.ts';
+import type { DoorDialect } from '../core/door.ts';
 import {
   type EndpointHealth,
   healthAfter,
@@ -15,6 +16,7 @@ import type { EventType } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { createAlarmWriter, type RaiseAlarm } from './alarms.ts';
+import { preparePaidOrder, type ShownOrder } from './doors.ts';
 import {
   createRefreshDue,
   createWebhookSecrets,
@@ -46,7 +48,12 @@ export type ClaimedDelivery = SecretPair &
     body: string;
     attempt: number;
     leaseUntilMs: number;
+    /** Only of a door's endpoint: `url` is the address that the order names. */
+    door?: ClaimedNotice;
   }>;
+
+/** A door's dialect and pid, and the order that was paid. */
+export type ClaimedNotice = Readonly<{ dialect: DoorDialect; pid: number; order: ShownOrder }>;
 
 type Claim = Readonly<{
   /** The sender: see `lib/holder.ts`. */
@@ -89,7 +96,8 @@ export const isSenderSilent = (report: Pick<SenderReport, 'atMs'> | null, nowMs:
 /** Endpoints that one claim looks at: more than can have no place left. */
 const ENDPOINTS_LOOKED_MAX = 1_024;
 
-type EndpointRow = Readonly<{ id: string; storeId: string; mode: Mode; url: string; perSession: number }>;
+type EndpointRow = Readonly<{ id: string; storeId: string; mode: Mode; url: string; perSession: number }> &
+  Readonly<{ dialect: DoorDialect | null; pid: number | null }>;
 type DueRow = Pick<ClaimedDelivery, 'id' | 'eventId' | 'eventType' | 'sessionId' | 'body'> &
   Readonly<{ attempts: number }>;
 type Found = DueRow & Readonly<{ endpoint: EndpointRow; isUnproven: boolean }>;
@@ -115,7 +123,7 @@ export function sendingCommands(db: Db, parts: Parts) {
 /** Prepares choosing what can be sent now: a share for each endpoint; those that wait the longest come first. */
 function prepareChoosing({ client }: Db) {
   const dueEndpoints = client.prepare(
-    `SELECT id, store_id AS "storeId", mode, url, per_session AS "perSession" FROM endpoints
+    `SELECT id, store_id AS "storeId", mode, url, per_session AS "perSession", dialect, pid FROM endpoints
      WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`,
   );
   const dueOf = client.prepare(
@@ -146,14 +154,25 @@ function prepareChoosing({ client }: Db) {
 }
 
 /** Prepares adding what is needed to send. */
-function prepareOpening({ client }: Db, secrets: WebhookSecrets) {
-  const termsOf = client.prepare('SELECT terms FROM sessions WHERE id = :sessionId').pluck();
+function prepareOpening(db: Db, secrets: WebhookSecrets) {
+  const paidOrderOf = preparePaidOrder(db);
+  const termsOf = db.client.prepare('SELECT terms FROM sessions WHERE id = :sessionId').pluck();
 
   /** Returns the URL that a session named, or the endpoint's own. */
   async function urlOf({ endpoint, sessionId }: Found): Promise<string> {
     if (endpoint.perSession === 0) return endpoint.url;
     const { webhookUrl } = JSON.parse((await termsOf.get({ sessionId })) as string) as { webhookUrl: string };
     return webhookUrl;
+  }
+
+  /** Returns the part of a delivery that is special to a door; nothing for webhooks. */
+  async function doorOf({
+    endpoint: { dialect, pid },
+    sessionId,
+  }: Found): Promise<Pick<ClaimedDelivery, 'door' | 'url'> | null> {
+    if (dialect === null || pid === null) return null;
+    const order = await paidOrderOf(sessionId);
+    return { url: order.terms.notifyUrl, door: { dialect, pid, order } };
   }
 
   return async (leased: readonly Found[], leaseUntilMs: number): Promise<ClaimedDelivery[]> => {
@@ -173,6 +192,7 @@ function prepareOpening({ client }: Db, secrets: WebhookSecrets) {
         mode,
         attempt: attempts + 1,
         leaseUntilMs,
+        ...(await doorOf(one)),
       };
     });
   };
@@ -247,7 +267,7 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
   };
 }
 
-type HealthRow = EndpointHealth & Readonly<{ id: string; url: string; perSession: number }>;
+type HealthRow = EndpointHealth & Readonly<{ id: string; url: string; isReplayed: number }>;
 /** Ids of attempts rise with the time of their start. */
 const ATTEMPTS_PER_MS = 1_000;
 
@@ -267,8 +287,9 @@ function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
      WHERE id = :id AND lease_until_ms = :leaseUntilMs`,
   );
   const findHealth = client.prepare(
-    `SELECT id, url, per_session AS "perSession", failing_since_ms AS "failingSinceMs", failures, gones, silences,
-       paused_until_ms AS "pausedUntilMs", disabled_at_ms AS "disabledAtMs"
+    `SELECT id, url, CASE WHEN per_session = 0 AND dialect IS NULL THEN 1 ELSE 0 END AS "isReplayed",
+       failing_since_ms AS "failingSinceMs", failures, gones, silences, paused_until_ms AS "pausedUntilMs",
+       disabled_at_ms AS "disabledAtMs"
      FROM endpoints WHERE id = :id`,
   );
   const saveHealth = client.prepare(
@@ -280,7 +301,7 @@ function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
 
   /** Saves what attempts say about an endpoint, and brings back what it had refused once it accepts something. */
   async function follow({ before, now, successes, atMs }: Followed): Promise<void> {
-    const { id, url, perSession } = before;
+    const { id, url, isReplayed } = before;
     const isSwitchedOff = now.disabledAtMs !== before.disabledAtMs;
     const why = now.gones > 0 ? GONE : FAILING;
     if (isSwitchedOff) await raiseAlarm(switchedOff(id, url, why, atMs));
@@ -288,14 +309,14 @@ function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
     if (names.some((name) => now[name] !== before[name])) {
       await saveHealth.run({ ...now, id, reason: isSwitchedOff ? why : null });
     }
-    // Of the URLs that sessions name, each answers for itself.
-    if (successes > 0 && perSession === 0) await replay(id, atMs, successes);
+    // Of the URLs that sessions and orders name, each answers for itself.
+    if (successes > 0 && isReplayed === 1) await replay(id, atMs, successes);
   }
 
   async function firstSeen(id: string): Promise<Followed> {
     const before = (await findHealth.get({ id })) as HealthRow | undefined;
     invariant(before, `endpoint ${id} of a delivery exists`);
-    const { id: _id, url: _url, perSession: _perSession, ...now } = before;
+    const { id: _id, url: _url, isReplayed: _isReplayed, ...now } = before;
     return { before, now, successes: 0, atMs: 0 };
   }
 

@@ -57,6 +57,8 @@ export type NewSession = Readonly<{
   nowMs: number;
   /** The act of a person who asks for it. */
   act?: OperatorAct | undefined;
+  /** The order of a door that it is for, by its id. */
+  doorOrder?: string | undefined;
 }>;
 
 export type CreateSessionOutcome =
@@ -327,7 +329,7 @@ const termsFor = (
 });
 
 function toRow(input: NewSession, options: readonly PaymentOption[], terms: Terms): SessionRow {
-  const { id, storeId, mode, request, conversion, replay, nowMs } = input;
+  const { id, storeId, mode, request, conversion, replay, nowMs, doorOrder } = input;
   const { taxMinor, shippingMinor, webhookUrl } = request;
   const { createdAtS: _, beforeNumbers, ...own } = terms;
   return {
@@ -339,7 +341,7 @@ function toRow(input: NewSession, options: readonly PaymentOption[], terms: Term
     createdAtMs: nowMs,
     networks: networksOf(options),
     beforeNumbers,
-    terms: { ...own, taxMinor, shippingMinor, webhookUrl, conversion, options },
+    terms: { ...own, taxMinor, shippingMinor, webhookUrl, conversion, options, ...(doorOrder && { doorOrder }) },
     ...stateOf(terms, newLife, newStanding, []),
     paymentCount: 0,
   };

@@ -1,6 +1,7 @@
 /** The tables for the query builder. Made of `schema.sql` by `npm run tables`; change that, not this. */
 import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { Membership } from '../core/access.ts';
+import type { DoorDialect, DoorTerms } from '../core/door.ts';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { BlockGap } from '../core/gap.ts';
 import type { Account, Asset, EntryKind } from '../core/ledger.ts';
@@ -13,6 +14,7 @@ import type { Currency, NetworkKey } from '../core/transfer.ts';
 import type {
   AuditedState,
   ChannelKind,
+  DoorSettings,
   NoticeProgress,
   OrderDetails,
   PageSettings,
@@ -280,6 +282,20 @@ export const endpoints = sqliteTable('endpoints', {
   silences: integer().notNull(),
   pausedUntilMs: integer().notNull(),
   dueAtMs: integer(),
+  dialect: text().$type<DoorDialect>(),
+  pid: integer(),
+  door: json<DoorSettings>(),
+});
+
+export const doorOrders = sqliteTable('door_orders', {
+  id: text().primaryKey(),
+  endpointId: text().notNull(),
+  orderNo: text().notNull(),
+  tradeNo: text().notNull(),
+  sessionId: text(),
+  paidSessionId: text(),
+  terms: json<DoorTerms>().notNull(),
+  createdAtMs: integer().notNull(),
 });
 
 export const events = sqliteTable('events', {

@@ -5,14 +5,15 @@
  * so an event arrives at least once. What cannot start now stays in the database. Only an endpoint that answers quickly
  * is leased several rounds at once, so that its next POST does not wait for a transaction.
  */
-import { randomUUID } from 'node:crypto';
-import { verdict, webhookHeaders } from '../core/delivery.ts';
+import { type Verdict, verdict } from '../core/delivery.ts';
+import { invariant } from '../core/fault.ts';
 import type { Attempt } from '../database/events.ts';
 import type { ClaimedDelivery, DeliveryDatabase, RecordedAttempt, SenderReport } from '../database/sending.ts';
-import { type Clock, toSeconds } from '../lib/clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import { createUrlGuard, type UrlGuard } from '../lib/guard.ts';
 import type { Log } from '../lib/log.ts';
+import { type DoorFormats, webhookFormat } from './format.ts';
 import { createRecorder } from './recorder.ts';
 import { createSender, type Sent } from './sender.ts';
 
@@ -67,12 +68,14 @@ function take({ waiting, sessions }: Queue): ClaimedDelivery | undefined {
 function attemptOf(
   { id: deliveryId, attempt }: ClaimedDelivery,
   { outcome, excerpt: responseExcerpt }: Sent,
+  judged: Verdict['kind'],
   startedAtMs: number,
   nowMs: number,
 ): Attempt {
   const durationMs = Math.max(0, nowMs - startedAtMs);
   const status = outcome.kind === 'answered' ? outcome.status : null;
-  const error = outcome.kind === 'unanswered' ? outcome.error : null;
+  const isRefused = outcome.kind === 'answered' && judged !== 'delivered' && outcome.status < 300;
+  const error = outcome.kind === 'unanswered' ? outcome.error : isRefused ? 'not_acknowledged' : null;
   return { deliveryId, attempt, startedAtMs, durationMs, status, error, responseExcerpt };
 }
 
@@ -88,6 +91,8 @@ export type WebhookSettings = Readonly<{
 export type DispatcherOptions = Readonly<{
   database: DeliveryDatabase;
   config: WebhookSettings;
+  /** How notices of doors are sent. */
+  doors?: DoorFormats;
   /** The name of this sender: see `lib/holder.ts`. */
   holder: string;
   clock: Clock;
@@ -109,6 +114,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     dice = Math.random,
   } = options;
   const sender = createSender(guard, config, clock);
+  const webhooks = webhookFormat(config.retryDelaysS);
   const attempts = { delivered: 0, retry: 0, failed: 0 };
   const leaseMs = config.timeoutMs + QUEUED_MS_MAX + RECORD_MS_MAX;
   const stopping = new AbortController();
@@ -226,16 +232,17 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function deliver(delivery: ClaimedDelivery): Promise<RecordedAttempt | null> {
-    const { id, url, mode, secret, nextSecret, eventId, eventType, body, attempt } = delivery;
+    const { id, eventId, attempt, door } = delivery;
+    const format = door ? options.doors?.[door.dialect] : webhooks;
+    invariant(format, 'the program that sends webhooks brings the formats of doors');
     const startedAtMs = clock.nowMs();
-    const signed = { secret, nextSecret, mode, eventId, eventType, body };
-    const headers = () => webhookHeaders({ ...signed, timestampS: toSeconds(clock.nowMs()), nonce: randomUUID() });
-    const sent = await sender.send({ url, mode, headers, body });
+    const sent = await sender.send(format.request(delivery, clock));
     if (sent === null) return null;
-    const { outcome, detail } = sent;
+    const { outcome, excerpt, detail } = sent;
     const nowMs = clock.nowMs();
-    const went = attemptOf(delivery, sent, startedAtMs, nowMs);
-    const decided = verdict(attempt, outcome, config.retryDelaysS, dice(), nowMs);
+    const judged = format.judge(outcome, excerpt);
+    const went = attemptOf(delivery, sent, judged, startedAtMs, nowMs);
+    const decided = verdict(attempt, outcome, format.retryDelaysS, dice(), nowMs, judged);
     const { kind } = decided;
     attempts[kind] += 1;
     const { endpointId, leaseUntilMs } = delivery;

@@ -1,6 +1,6 @@
 /**
- * Sends one signed POST to a merchant's server, which may be slow, broken or hostile. Whatever it does stays within the
- * limits and never ends this program.
+ * Sends one signed request to a merchant's server, which may be slow, broken or hostile. Whatever it does stays within
+ * the limits and never ends this program.
  */
 
 import { errors } from 'undici';
@@ -24,8 +24,17 @@ type SendLimits = Readonly<{
 /** The limits of each attempt, in every installation. */
 export const attemptLimits: SendLimits = { timeoutMs: 30_000, responseBytesMax: 65_536 };
 
-/** `headers` makes those of one request: their nonce is used once. */
-export type Post = Readonly<{ url: string; mode: Mode; headers: () => Record<string, string>; body: string }>;
+/**
+ * A POST, or a GET if `body` is null. `headers` makes those of one request: their nonce is used once. `timeoutMs` may
+ * be less than the sender's.
+ */
+export type Post = Readonly<{
+  url: string;
+  mode: Mode;
+  headers: () => Record<string, string>;
+  body: string | null;
+  timeoutMs?: number;
+}>;
 
 /** The result of a POST: `excerpt` is the first part of the response, `detail` the text of the error for the log. */
 export type Sent = Readonly<{ outcome: Outcome; excerpt: string | null; detail: string | null }>;
@@ -52,9 +61,8 @@ export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock):
     if (isStopped) return null;
     const one: UnderWay = { end: () => {}, reason: null };
     underWay.add(one);
-    const forgetDeadline = after(limits.timeoutMs, () =>
-      end(one, transient('timeout', `no answer within ${limits.timeoutMs} ms`)),
-    );
+    const { timeoutMs = limits.timeoutMs } = post;
+    const forgetDeadline = after(timeoutMs, () => end(one, transient('timeout', `no answer within ${timeoutMs} ms`)));
     try {
       const kept = await endable(one, connections.reuse(target));
       const sent = kept && (await exchange(kept, target, post, one));
@@ -140,7 +148,12 @@ function exchangeOn(client: Connection['client'], target: URL, post: Post, bytes
       else reject(error);
     }
     client.dispatch(
-      { method: 'POST', path: pathname + search, headers: post.headers(), body: post.body },
+      {
+        method: post.body === null ? 'GET' : 'POST',
+        path: pathname + search,
+        headers: post.headers(),
+        body: post.body,
+      },
       {
         onRequestStart() {},
         onResponseStart(_, status, headers) {

@@ -187,12 +187,12 @@ type Reads = Pick<DashboardDeps['database'], 'endpoints'>;
 
 /** Returns a store's endpoints in one mode, oldest first, without those that single sessions named. */
 export const storeEndpoints = ({ endpoints }: Reads, at: StoreAt, limit: number): Promise<readonly Endpoint[]> =>
-  endpoints.page({ ...at, fromId: '', beforeId: BEHIND_ALL, first: 'oldest', limit });
+  endpoints.page({ ...at, fromId: '', beforeId: BEHIND_ALL, first: 'oldest', limit, withDoors: true });
 
 /** Returns one of them; null where the store has none by that id in this mode. */
 async function findEndpoint({ endpoints }: Reads, at: StoreAt, id: string): Promise<Endpoint | null> {
   const one = { fromId: id, beforeId: `${id}\u0000`, first: 'oldest', limit: 1 } as const;
-  return (await endpoints.page({ ...at, ...one }))[0] ?? null;
+  return (await endpoints.page({ ...at, ...one, withDoors: true }))[0] ?? null;
 }
 
 /** Returns the URL of each endpoint of deliveries, by id: also of removed ones, and of those that sessions named. */

@@ -38,7 +38,12 @@ export const exactJson = <T>() =>
 /** The terms that a session is created with and keeps. A value that is queried, or changes, has a column of its own. */
 export type SessionTerms = Omit<Terms, keyof Beginning> &
   Pick<SessionRequest, 'taxMinor' | 'shippingMinor' | 'webhookUrl'> &
-  Readonly<{ conversion: Conversion | null; options: readonly PaymentOption[] }>;
+  Readonly<{
+    conversion: Conversion | null;
+    options: readonly PaymentOption[];
+    /** The order of a door that made it, by its id. */
+    doorOrder?: string;
+  }>;
 
 /** Fields of terms, and of what they contain, that are decimal text in the file. */
 const unitsOfTerms = ['duePar', 'tolerancePar', 'taxMinor', 'shippingMinor', 'amountMinor'];

@@ -9,7 +9,7 @@ import type { ChainTransfer, Currency, NetworkKey } from '../../../src/core/tran
 import type { OperatorAct } from '../../../src/database/audit-log.ts';
 import type { PaymentOption, SessionRequest, StoreSettings } from '../../../src/database/column-values.ts';
 import type { Database } from '../../../src/database/database.ts';
-import type { Endpoint } from '../../../src/database/endpoints.ts';
+import type { NewEndpoint } from '../../../src/database/endpoints.ts';
 import type { Ingest, IngestOutcome } from '../../../src/database/ingest.ts';
 import type { NetworkState } from '../../../src/database/networks.ts';
 import type { Session } from '../../../src/database/session.ts';
@@ -59,7 +59,7 @@ export const merchant = (id: string, more: Partial<StoreSettings> = {}): NewStor
   createdAtMs: T0_MS,
 });
 
-export const endpoint = (id: string, more: Partial<Endpoint> = {}): Endpoint => ({
+export const endpoint = (id: string, more: Partial<NewEndpoint> = {}): NewEndpoint => ({
   id,
   storeId: 'm1',
   mode: 'test',

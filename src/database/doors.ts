@@ -1,0 +1,260 @@
+/**
+ * Doors for panels and shops, which are endpoints of a dialect, and the orders that panels make through them. A notice
+ * is a delivery of the event that an order's session is paid.
+ */
+import { and, desc, eq, isNotNull, isNull, type SQL } from 'drizzle-orm';
+import type { DoorDialect, DoorTerms } from '../core/door.ts';
+import type { EventType } from '../core/event.ts';
+import { invariant } from '../core/fault.ts';
+import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import type { OperatorAct, RecordAct } from './audit-log.ts';
+import type { DoorSettings } from './column-values.ts';
+import { isPresent, type WebhookSecrets } from './endpoints.ts';
+import { mapInOrder } from './engine/bodies.ts';
+import { readSessionTerms } from './engine/column-types.ts';
+import type { Db } from './engine/open.ts';
+import { findBy, preparedInsert } from './engine/prepared.ts';
+import { createCounters } from './meta.ts';
+import type { SessionRow } from './session.ts';
+import { doorOrders, endpoints } from './tables.ts';
+
+/** Doors of one dialect in an installation: the key of a request without a pid is found by trying each. */
+export const DOORS_MAX = 20;
+/** The first pid has four digits. */
+const PID_MIN = 1001;
+
+export type OrderRow = typeof doorOrders.$inferSelect;
+
+/** An order as a panel looks it up. `paid`: when its session was paid, and by what; null if none is. */
+export type ShownOrder = OrderRow & Readonly<{ paid: Readonly<{ atS: number; payment: DoorPayment | null }> | null }>;
+
+/** A door with its key, which verifies requests and signs notices. */
+export type Door = Readonly<{
+  id: string;
+  storeId: string;
+  mode: Mode;
+  dialect: DoorDialect;
+  pid: number;
+  settings: DoorSettings;
+  key: string;
+}>;
+
+export type NewDoor = Omit<Door, 'pid'> & Readonly<{ createdAtMs: number; urlOf: (pid: number) => string }>;
+
+export type DoorAdded = Readonly<{ kind: 'added'; pid: number; url: string }> | Readonly<{ kind: 'too_many' }>;
+
+export type NewOrder = Omit<OrderRow, 'sessionId' | 'paidSessionId'>;
+
+/** `changed`: the panel asked for the same order in other words before; `field` says which. */
+export type OrderKept =
+  | Readonly<{ kind: 'kept'; order: OrderRow }>
+  | Readonly<{ kind: 'changed'; field: keyof DoorTerms }>;
+
+/** The transfer that paid an order last. `units`: the amount due in its coin on its network, in base units. */
+export type DoorPayment = Readonly<{
+  network: NetworkKey;
+  currency: Currency;
+  tx: string;
+  family: string;
+  /** The key of the deposit address. */
+  address: string;
+  units: bigint;
+  decimals: number;
+}>;
+
+/** Fields that a repeated request must leave as they were. */
+const BINDING = ['money', 'name', 'notifyUrl', 'param'] as const satisfies readonly (keyof DoorTerms)[];
+
+type Parts = Readonly<{ secrets: WebhookSecrets; recordAct: RecordAct }>;
+
+const doorColumns = {
+  ...{ id: endpoints.id, storeId: endpoints.storeId, mode: endpoints.mode, dialect: endpoints.dialect },
+  ...{ pid: endpoints.pid, settings: endpoints.door },
+};
+
+export function doorCommands(db: Db, { secrets, recordAct }: Parts) {
+  const insert = preparedInsert(db, endpoints);
+  const nextNumber = createCounters(db);
+
+  /** Returns the doors that are on, with their keys. */
+  async function open(where: SQL): Promise<Door[]> {
+    const isOpen = and(where, isPresent, isNotNull(endpoints.dialect), isNull(endpoints.disabledAtMs));
+    const rows = await db.orm.select(doorColumns).from(endpoints).where(isOpen).orderBy(endpoints.pid).all();
+    return mapInOrder(rows, async ({ dialect, pid, settings, ...own }) => {
+      invariant(dialect && pid !== null && settings, `the door ${own.id} is whole`);
+      const { secret } = await secrets.signing({ endpointId: own.id, storeId: own.storeId, mode: own.mode });
+      return { ...own, dialect, pid, settings, key: secret };
+    });
+  }
+
+  async function add({ urlOf, key, settings, ...door }: NewDoor, act: OperatorAct): Promise<DoorAdded> {
+    const { id, storeId, mode, dialect } = door;
+    const others = await db.orm
+      .select({ id: endpoints.id })
+      .from(endpoints)
+      .where(and(eq(endpoints.dialect, dialect), isPresent))
+      .all();
+    if (others.length >= DOORS_MAX) return { kind: 'too_many' };
+    const pid = await nextNumber('doors', PID_MIN);
+    const url = urlOf(pid);
+    await insert({
+      ...{ ...door, url, pid, door: settings, secret: secrets.seal(id, mode, key), extendedEvents: [] },
+      ...{ perSession: false, disabledAtMs: null, disabledReason: null, removed: false, failingSinceMs: null },
+      ...{ failures: 0, gones: 0, silences: 0, pausedUntilMs: 0, dueAtMs: null },
+    });
+    await recordAct(act, { target: id, before: null, after: { storeId, mode, dialect, pid, ...settings } });
+    return { kind: 'added', pid, url };
+  }
+
+  return {
+    ...orderCommands(db),
+    /** Adds a door with the next pid. */
+    async add(door: NewDoor, act: OperatorAct): Promise<DoorAdded> {
+      return db.write(() => add(door, act));
+    },
+    /** Returns the door with this pid, unless it is off or removed. */
+    async byPid(pid: number): Promise<Door | null> {
+      return db.read(async () => (await open(eq(endpoints.pid, pid)))[0] ?? null);
+    },
+    /** Returns all doors of a dialect that are on. */
+    async ofDialect(dialect: DoorDialect): Promise<readonly Door[]> {
+      return db.read(() => open(eq(endpoints.dialect, dialect)));
+    },
+  };
+}
+
+function orderCommands(db: Db) {
+  const insert = db.client.prepare(
+    `INSERT INTO door_orders (id, endpoint_id, order_no, trade_no, terms, created_at_ms)
+     VALUES (:id, :endpointId, :orderNo, :tradeNo, :terms, :createdAtMs) ON CONFLICT (endpoint_id, order_no) DO NOTHING`,
+  );
+  const ofPanel = findBy(db, doorOrders, 'endpointId', 'orderNo');
+  const update = (id: string, values: Partial<Pick<OrderRow, 'terms' | 'sessionId'>>) =>
+    db.orm.update(doorOrders).set(values).where(eq(doorOrders.id, id)).run();
+  const shownOf = prepareShowing(db);
+  const find = async (where: SQL | undefined, limit: number, offset = 0): Promise<readonly ShownOrder[]> =>
+    db.read(async () => {
+      const newest = [desc(doorOrders.createdAtMs), desc(doorOrders.id)];
+      const rows = await db.orm
+        .select()
+        .from(doorOrders)
+        .where(where)
+        .orderBy(...newest)
+        .limit(limit)
+        .offset(offset)
+        .all();
+      return mapInOrder(rows, shownOf);
+    });
+  const findOne = async (where: SQL | undefined): Promise<ShownOrder | null> => (await find(where, 1))[0] ?? null;
+
+  async function keep(asked: NewOrder): Promise<OrderKept> {
+    await insert.run({ ...asked, terms: JSON.stringify(asked.terms) });
+    const order = await ofPanel.get(asked);
+    invariant(order, `the order ${asked.id}, or an earlier one with its number, exists`);
+    const field = BINDING.find((name) => order.terms[name] !== asked.terms[name]);
+    if (field !== undefined) return { kind: 'changed', field };
+    const { returnUrl } = asked.terms;
+    if (order.paidSessionId !== null || order.terms.returnUrl === returnUrl) return { kind: 'kept', order };
+    const terms = { ...order.terms, returnUrl };
+    await update(order.id, { terms });
+    return { kind: 'kept', order: { ...order, terms } };
+  }
+
+  return {
+    /**
+     * Saves an order, or returns the one that the panel made before with this number. The page to return to is the
+     * newest; all else of a repeat that may differ is ignored.
+     */
+    async keepOrder(asked: NewOrder): Promise<OrderKept> {
+      return db.write(() => keep(asked));
+    },
+    /** Remembers the newest session of an order. */
+    async rememberSession(id: string, sessionId: string): Promise<void> {
+      await db.write(() => update(id, { sessionId }));
+    },
+    /** Returns an order of a door by the panel's number or by ours. */
+    async findOrder(
+      endpointId: string,
+      by: Readonly<{ orderNo: string }> | Readonly<{ tradeNo: string }>,
+    ): Promise<ShownOrder | null> {
+      const isIt = 'orderNo' in by ? eq(doorOrders.orderNo, by.orderNo) : eq(doorOrders.tradeNo, by.tradeNo);
+      return findOne(and(eq(doorOrders.endpointId, endpointId), isIt));
+    },
+    /** Returns an order by the id in its return address. */
+    async returnOf(endpointId: string, id: string): Promise<ShownOrder | null> {
+      return findOne(and(eq(doorOrders.endpointId, endpointId), eq(doorOrders.id, id)));
+    },
+    /** Lists a door's orders, newest first. `isPaid` null: all. */
+    async orders(
+      endpointId: string,
+      { isPaid, limit, offset }: Readonly<{ isPaid: boolean | null; limit: number; offset: number }>,
+    ): Promise<readonly ShownOrder[]> {
+      const { paidSessionId } = doorOrders;
+      const paid = isPaid === null ? undefined : isPaid ? isNotNull(paidSessionId) : isNull(paidSessionId);
+      return find(and(eq(doorOrders.endpointId, endpointId), paid), limit, offset);
+    },
+  };
+}
+
+/**
+ * Prepares finding the door that gets an event: of the first session of an order that is paid, and of no other. To be
+ * called within a transaction.
+ * @returns the id of an endpoint; null if the event is for no door
+ */
+export function prepareDoorOf({
+  client,
+}: Db): (session: Pick<SessionRow, 'id' | 'terms'>, type: EventType) => Promise<string | null> {
+  const take = client
+    .prepare(
+      `UPDATE door_orders SET paid_session_id = :sessionId WHERE id = :id AND paid_session_id IS NULL
+       RETURNING endpoint_id`,
+    )
+    .pluck();
+  const present = client.prepare('SELECT id FROM endpoints WHERE id = :id AND removed = 0').pluck();
+  return async ({ id: sessionId, terms: { doorOrder: id } }, type) => {
+    if (id === undefined || type !== 'payment.completed') return null;
+    const endpointId = (await take.get({ id, sessionId })) as string | undefined;
+    if (endpointId === undefined) return null;
+    return ((await present.get({ id: endpointId })) as string | undefined) ?? null;
+  };
+}
+
+/** Prepares finding the payment of a session. To be called within a transaction. */
+function preparePayment(db: Db): (sessionId: string) => Promise<DoorPayment | null> {
+  const termsOf = db.client.prepare('SELECT terms FROM sessions WHERE id = :sessionId').pluck();
+  const newest = db.client.prepare(
+    `SELECT t.network, t.currency, t.tx, a.family, a.key AS address, t.units, t.decimals
+     FROM addresses AS a JOIN transfers AS t ON t.address_id = a.id
+     WHERE a.session_id = :sessionId AND t.dust = 0 AND t.first_confirmed_at_ms IS NOT NULL
+     ORDER BY t.first_confirmed_at_ms DESC, t.id DESC LIMIT 1`,
+  );
+  return async (sessionId) => {
+    const paid = (await newest.get({ sessionId })) as (Omit<DoorPayment, 'units'> & { units: string }) | undefined;
+    if (!paid) return null;
+    const { options } = readSessionTerms((await termsOf.get({ sessionId })) as string);
+    const due = options.find(({ networkKey, currency }) => networkKey === paid.network && currency === paid.currency);
+    return { ...paid, units: due?.units ?? BigInt(paid.units) };
+  };
+}
+
+/** Prepares adding to an order how it was paid. To be called within a transaction. */
+function prepareShowing(db: Db): (order: OrderRow) => Promise<ShownOrder> {
+  const paidAtOf = db.client.prepare('SELECT paid_at_s FROM sessions WHERE id = :id').pluck();
+  const paymentOf = preparePayment(db);
+  return async (order) => {
+    const { paidSessionId: id } = order;
+    if (id === null) return { ...order, paid: null };
+    return { ...order, paid: { atS: (await paidAtOf.get({ id })) as number, payment: await paymentOf(id) } };
+  };
+}
+
+/** Prepares reading the order that a session paid. To be called within a transaction. */
+export function preparePaidOrder(db: Db): (sessionId: string) => Promise<ShownOrder> {
+  const orderOf = findBy(db, doorOrders, 'paidSessionId');
+  const shownOf = prepareShowing(db);
+  return async (sessionId) => {
+    const order = await orderOf.get({ paidSessionId: sessionId });
+    invariant(order, `session ${sessionId}, whose door has a delivery, paid an order`);
+    return shownOf(order);
+  };
+}

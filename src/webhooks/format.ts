@@ -1,0 +1,30 @@
+/**
+ * Kinds of endpoint: the request that each gets, and the answers that it accepts. Doors bring formats of their own.
+ */
+import { randomUUID } from 'node:crypto';
+import { judge, type Outcome, type Verdict, webhookHeaders } from '../core/delivery.ts';
+import type { DoorDialect } from '../core/door.ts';
+import type { ClaimedDelivery } from '../database/sending.ts';
+import { type Clock, toSeconds } from '../lib/clock.ts';
+import type { Post } from './sender.ts';
+
+export type Format = Readonly<{
+  request(delivery: ClaimedDelivery, clock: Clock): Post;
+  /** Says what an answer means, whatever is left of the schedule. */
+  judge(outcome: Outcome, excerpt: string | null): Verdict['kind'];
+  /** The wait after each attempt but the last. */
+  retryDelaysS: readonly number[];
+}>;
+
+export type DoorFormats = Readonly<Record<DoorDialect, Format>>;
+
+/** Quayside's own webhooks: a signed POST, accepted by 2xx. */
+export const webhookFormat = (retryDelaysS: readonly number[]): Format => ({
+  request({ url, mode, secret, nextSecret, eventId, eventType, body }, clock) {
+    const signed = { secret, nextSecret, mode, eventId, eventType, body };
+    const headers = () => webhookHeaders({ ...signed, timestampS: toSeconds(clock.nowMs()), nonce: randomUUID() });
+    return { url, mode, headers, body };
+  },
+  judge,
+  retryDelaysS,
+});
