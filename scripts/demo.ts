@@ -2,16 +2,17 @@
  * `npm run demo [-- --network NAME] [--refund] [--json]`: one payment from end to end in the sandbox that `npm start`
  * runs, and with `--refund` a refund of part of it.
  *
- * It does what a merchant's server would do, with nothing but Node's standard library: it signs API calls, creates a
- * session, listens for the webhook and verifies its signatures. Only the payer and the registration of the endpoint are
+ * It does what a merchant's server would do, with the client in `sdk/typescript`: it creates a session by a signed
+ * call, listens for the webhook and verifies its signature. Only the payer and the registration of the endpoint are
  * shortcuts of the sandbox.
  * Exit codes: 0 payment confirmed and webhook received; 1 otherwise.
  */
 import '../src/lib/runtime.ts';
-import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
+import { type Client, createClient, type PaymentOption, QuaysideError } from '../sdk/typescript/quayside.ts';
 import { issueEndpoint } from '../src/app/new-credentials.ts';
 import { openDatabase } from '../src/app/open-database.ts';
 import { type Credentials, readCredentials } from '../src/app/sandbox-credentials.ts';
@@ -34,86 +35,7 @@ const CANCEL_WINDOW_S = 0;
 /** The time that the chain takes until the refund is final. */
 const REFUND_MS_MAX = 180_000;
 const POLL_MS = 150;
-/** A message that was signed longer ago may be a replay. */
-const SIGNATURE_AGE_S_MAX = 300;
-
-/** The fields of a session that the demo reads; the API reference at /docs shows all of them. */
-type SessionAnswer = Readonly<{
-  id: string;
-  payer_url: string;
-  payment_status: string;
-  payment_options: readonly Readonly<{
-    network: string;
-    currency: 'USDT' | 'USDC';
-    address: string;
-    amount: string;
-    confirmations_required: number;
-  }>[];
-  payments: readonly Readonly<{ confirmations: number; transaction_hash: string }>[];
-}>;
-
-type RefundAnswer = Readonly<{
-  refund_id: string;
-  status: string;
-  failure_reason?: string;
-  transaction_hash?: string;
-  receipt_number?: string;
-}>;
-
 type Webhook = Readonly<{ headers: IncomingHttpHeaders; body: string }>;
-
-// ── What a merchant's server does ────────────────────────────────────────────────────────────────────────────────────
-
-/** Signs and sends one API request: HMAC-SHA256 over `timestamp.nonce.body` with the secret of the API key. */
-async function callApi<T = SessionAnswer>(
-  credentials: Credentials,
-  method: 'GET' | 'POST',
-  path: string,
-  payload?: object,
-): Promise<T> {
-  const body = payload ? JSON.stringify(payload) : '';
-  const timestamp = String(Math.floor(systemClock.nowMs() / 1000));
-  const nonce = randomUUID();
-  const signature = createHmac('sha256', credentials.api_secret).update(`${timestamp}.${nonce}.${body}`).digest('hex');
-  const response = await fetch(`${credentials.base_url}${path}`, {
-    method,
-    headers: {
-      Authorization: `Bearer ${credentials.api_key}`,
-      'X-Service-Timestamp': timestamp,
-      'X-Service-Nonce': nonce,
-      'X-Service-Signature': signature,
-      ...(payload && { 'Content-Type': 'application/json' }),
-    },
-    ...(payload && { body }),
-  });
-  const answer = (await response.json()) as T & { error?: { code: string; message: string } };
-  if (!response.ok) throw permanent('api_refused', `${method} ${path}: ${response.status} ${answer.error?.message}`);
-  return answer;
-}
-
-/** Verifies `X-Service-Signature`. It signs the raw body: parse that afterwards, never before. */
-function verifyServiceSignature({ headers, body }: Webhook, secret: string): boolean {
-  const timestamp = String(headers['x-service-timestamp']);
-  const nonce = String(headers['x-service-nonce']);
-  const expected = createHmac('sha256', secret).update(`${timestamp}.${nonce}.${body}`).digest('hex');
-  return isRecent(timestamp) && isSame(expected, String(headers['x-service-signature']));
-}
-
-/** Verifies `webhook-signature`, as Standard Webhooks specifies it; there are libraries for many languages. */
-function verifyStandardSignature({ headers, body }: Webhook, secret: string): boolean {
-  const timestamp = String(headers['webhook-timestamp']);
-  const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
-  const mac = createHmac('sha256', key).update(`${headers['webhook-id']}.${timestamp}.${body}`).digest('base64');
-  const given = String(headers['webhook-signature']).split(' ');
-  return isRecent(timestamp) && given.some((signature) => isSame(`v1,${mac}`, signature));
-}
-
-const isRecent = (timestamp: string): boolean =>
-  Math.abs(systemClock.nowMs() / 1000 - Number(timestamp)) <= SIGNATURE_AGE_S_MAX;
-
-/** Compares in constant time, which does not reveal how much of a guess was right. */
-const isSame = (expected: string, given: string): boolean =>
-  expected.length === given.length && timingSafeEqual(Buffer.from(expected), Buffer.from(given));
 
 /** Listens on loopback and answers every webhook with 200 at once, as a receiver should before any slow work. */
 async function listenForWebhooks() {
@@ -132,8 +54,6 @@ async function listenForWebhooks() {
   };
   return { url: `http://127.0.0.1:${port}/webhook`, received, close };
 }
-
-// ── The demo ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Polls until `look` finds something. @throws Fault permanent `demo_timeout` */
 async function waitFor<T>(what: string, msMax: number, look: () => Promise<T | undefined>): Promise<T> {
@@ -203,110 +123,109 @@ async function readReadiness(baseUrl: string): Promise<Readiness | null> {
   }
 }
 
+/** One run: a signed client, and where its steps are printed. */
+type Run = Readonly<{ config: Config; client: Client; say(text: string): void }>;
+
 async function demo(wanted: string | undefined, isRefunded: boolean, say: (text: string) => void) {
   refuseStaleBuild();
   const config = loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: true });
-  const credentials = await findSandbox(config, wanted);
-  say(`Quayside answers at ${credentials.base_url}`);
+  const { api_key, api_secret, base_url, merchant_id } = await findSandbox(config, wanted);
+  const client = createClient({ apiKey: api_key, apiSecret: api_secret, baseUrl: base_url });
+  const run = { config, client, say };
+  say(`Quayside answers at ${base_url}`);
   const listener = await listenForWebhooks();
   try {
-    return await withEndpoint(config, credentials.merchant_id, listener.url, async (secret) => {
+    return await withEndpoint(config, merchant_id, listener.url, async (secret) => {
       say(`listening for webhooks at ${listener.url}`);
-      const session = await callApi(credentials, 'POST', '/api/v1/checkout/sessions/create', {
-        amount: 1050,
-        currency: 'USD',
-        order_id: `demo-${randomUUID()}`,
-        description: 'Two coffees',
-      });
-      say(`created session ${session.id} for 10.50 USD: ${session.payment_status}`);
-      say(`payment page: ${session.payer_url}`);
-
-      const option = session.payment_options.find(({ network }) => !wanted || network === wanted);
-      const offered = session.payment_options.map((one) => one.network);
-      if (!option) throw permanent('demo_network', `"${wanted}" is not offered; choose one of ${offered.join(', ')}`);
-      const { network, currency, address, amount, confirmations_required: required } = option;
-      const hash = await pay(config, option);
-      say(`the payer sends ${amount} ${currency} on ${network} to ${address}`);
-      say(`transaction ${hash}`);
-
-      let seen = '';
-      await waitFor('full confirmation', PAYMENT_MS_MAX, async () => {
-        const now = await callApi(credentials, 'GET', `/api/v1/checkout/sessions/${session.id}`);
-        const count = now.payments[0]?.confirmations ?? 0;
-        const progress = count > required ? `${required} of ${required}, becoming final` : `${count} of ${required}`;
-        const counted = `confirmations ${progress}: ${now.payment_status}`;
-        if (counted !== seen && now.payments.length > 0) say(counted);
-        seen = counted;
-        return now.payment_status === 'paid' || undefined;
-      });
-      const hear = (type: string, id: string) => hearWebhook(listener, { type, id, secret, say });
-      const signatures = await hear('payment.completed', session.id);
-      const refund = isRefunded ? await refundTo(config, credentials, { session: session.id, option, say }) : null;
-      if (refund) await hear('refund.succeeded', refund.refund_id);
-      return {
-        session: session.id,
-        network,
-        currency,
-        amount,
-        transaction_hash: hash,
-        signatures,
-        ...(refund && { refund }),
-      };
+      const { id, option, hash } = await payFor(run, wanted);
+      await confirmed(run, id, option.confirmations_required);
+      await hearWebhook(run, listener, { type: 'payment.completed', id, secret });
+      const refund = isRefunded ? await refundTo(run, id, option) : null;
+      if (refund) await hearWebhook(run, listener, { type: 'refund.succeeded', id: refund.refund_id, secret });
+      const { network, currency, amount } = option;
+      return { session: id, network, currency, amount, transaction_hash: hash, ...(refund && { refund }) };
     });
   } finally {
     listener.close();
   }
 }
 
+/** Creates a session, and pays it on the wanted network, as a payer's wallet would. */
+async function payFor({ config, client, say }: Run, wanted: string | undefined) {
+  const session = await client.sessions.create({
+    amount: 1050,
+    currency: 'USD',
+    order_id: `demo-${randomUUID()}`,
+    description: 'Two coffees',
+  });
+  say(`created session ${session.id} for 10.50 USD: ${session.payment_status}`);
+  say(`payment page: ${session.payer_url}`);
+  const offered = session.payment_options ?? [];
+  const option = offered.find(({ network }) => !wanted || network === wanted);
+  const names = offered.map((one) => one.network).join(', ');
+  if (!option) throw permanent('demo_network', `"${wanted}" is not offered; choose one of ${names}`);
+  const { network, currency, address, amount } = option;
+  const token = config.networks
+    .find(({ name, sandbox }) => sandbox && name === network)
+    ?.tokens.find(({ symbol }) => symbol === currency);
+  const units = token && parseUnits(amount, token.decimals);
+  if (!units) throw permanent('demo_network', `${network} is not a sandbox network`);
+  const hash = await payInSandbox(config.dataDir, network, { to: address, symbol: token.symbol, units });
+  say(`the payer sends ${amount} ${currency} on ${network} to ${address}`);
+  say(`transaction ${hash}`);
+  return { id: session.id, option, hash };
+}
+
+/** Waits until a session is paid, and prints how its confirmations grow. */
+async function confirmed({ client, say }: Run, id: string, required: number): Promise<void> {
+  let seen = '';
+  await waitFor('full confirmation', PAYMENT_MS_MAX, async () => {
+    const { payment_status, payments = [] } = await client.sessions.get(id);
+    const count = payments[0]?.confirmations ?? 0;
+    const progress = count > required ? `${required} of ${required}, becoming final` : `${count} of ${required}`;
+    const counted = `confirmations ${progress}: ${payment_status}`;
+    if (counted !== seen && payments.length > 0) say(counted);
+    seen = counted;
+    return payment_status === 'paid' || undefined;
+  });
+}
+
 /**
- * Waits for the webhook of an event and verifies both of its signatures.
- * @param id of the session or the refund that the event is about
- * @throws Fault permanent `demo_signature`, `demo_timeout`
+ * Waits for the webhook of an event and verifies its signature.
+ * @param event `id` of the session or the refund that it is about, and the endpoint's secret
+ * @throws Fault permanent `demo_timeout`; QuaysideError
  */
 async function hearWebhook(
+  { client, say }: Run,
   { received }: Readonly<{ received: readonly Webhook[] }>,
-  { type, id, secret, say }: Readonly<{ type: string; id: string; secret: string; say(text: string): void }>,
-) {
-  const webhook = await waitFor('webhook', PAYMENT_MS_MAX, async () =>
-    received.find(({ headers, body }) => headers['x-service-event-type'] === type && body.includes(id)),
+  { type, id, secret }: Readonly<{ type: string; id: string; secret: string }>,
+): Promise<void> {
+  const { headers, body } = await waitFor('webhook', PAYMENT_MS_MAX, async () =>
+    received.find((one) => one.headers['x-service-event-type'] === type && one.body.includes(id)),
   );
-  say(`webhook ${type}: ${webhook.body}`);
-  const signatures = {
-    service: verifyServiceSignature(webhook, secret),
-    standard: verifyStandardSignature(webhook, secret),
-  };
-  say(`X-Service-Signature ${signatures.service ? 'verified' : 'WRONG'}`);
-  say(`webhook-signature (Standard Webhooks) ${signatures.standard ? 'verified' : 'WRONG'}`);
-  if (!signatures.service || !signatures.standard) throw permanent('demo_signature', 'a webhook signature is wrong');
-  return signatures;
+  say(`webhook ${type}: ${body}`);
+  client.webhooks.verify(body, headers, secret);
+  say('its signature is verified');
 }
 
 /** Refunds 4.50 to a payer's address, and waits until that is final on the chain. */
-async function refundTo(
-  config: Config,
-  credentials: Credentials,
-  {
-    session,
-    option,
-    say,
-  }: { session: string; option: SessionAnswer['payment_options'][number]; say(text: string): void },
-) {
-  const family = config.networks.find(({ name }) => name === option.network)?.family;
-  if (!family) throw permanent('demo_network', `${option.network} is not configured`);
+async function refundTo({ config, client, say }: Run, session: string, { network, currency }: PaymentOption) {
+  const family = config.networks.find(({ name }) => name === network)?.family;
+  if (!family) throw permanent('demo_network', `${network} is not configured`);
   const refund_address = await strangersAddress(family);
   const refundId = `refund-${randomUUID()}`;
-  await callApi(credentials, 'POST', '/api/v1/refunds/create', {
+  await client.refunds.create({
     order_id: session,
     refund_id: refundId,
     amount: '4.50',
-    currency: option.currency,
+    currency,
     reason: 'requested_by_customer',
     metadata: { refund_address },
   });
-  say(`refund of 4.50 ${option.currency} to ${refund_address}`);
+  say(`refund of 4.50 ${currency} to ${refund_address}`);
   let seen = '';
   const done = await waitFor('refund', REFUND_MS_MAX, async () => {
-    const now: RefundAnswer = await callApi(credentials, 'GET', `/api/v1/refunds/${refundId}`);
+    const now = await client.refunds.get(refundId);
     if (now.status !== seen) say(`refund ${now.status}`);
     seen = now.status;
     if (now.status === 'failed') throw permanent('demo_refund', `the refund failed: ${now.failure_reason}`);
@@ -314,16 +233,6 @@ async function refundTo(
   });
   say(`transaction ${done.transaction_hash}, receipt ${done.receipt_number}`);
   return done;
-}
-
-/** Pays, as a payer's wallet would. @returns the transaction's hash */
-function pay(config: Config, option: SessionAnswer['payment_options'][number]): Promise<string> {
-  const token = config.networks
-    .find(({ name, sandbox }) => sandbox && name === option.network)
-    ?.tokens.find(({ symbol }) => symbol === option.currency);
-  const units = token && parseUnits(option.amount, token.decimals);
-  if (!units) throw permanent('demo_network', `${option.network} is not a sandbox network`);
-  return payInSandbox(config.dataDir, option.network, { to: option.address, symbol: option.currency, units });
 }
 
 const { values } = parseArgs({
@@ -339,7 +248,7 @@ try {
   say(`done: the session is paid${values.refund ? ', the refund is final' : ''} and the webhook is authentic`);
   if (values.json) process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
 } catch (error) {
-  if (!(error instanceof Fault)) throw error;
+  if (!(error instanceof Fault || error instanceof QuaysideError)) throw error;
   process.stderr.write(`demo: ${error.message}\n`);
   process.exitCode = 1;
 }

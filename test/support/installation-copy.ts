@@ -9,7 +9,7 @@ import './built.ts';
 
 const packages = join(installationFolder, 'node_modules');
 const manifest = JSON.parse(readFileSync(join(installationFolder, 'package.json'), 'utf8'));
-const sources = ['src', 'indexers', 'scripts', 'tsconfig.json', 'tsconfig.build.json'];
+const sources = ['src', 'indexers', 'scripts', 'sdk/typescript', 'tsconfig.json', 'tsconfig.build.json'];
 
 /**
  * Copies what a package contains, and links the packages that it depends on.
