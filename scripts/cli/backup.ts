@@ -7,7 +7,6 @@ import { makeProvedBackup } from '../../src/app/backup/make.ts';
 import { type Restored, restoreBackup } from '../../src/app/backup/restore.ts';
 import { runScheduledBackup } from '../../src/app/backup/scheduled.ts';
 import { proveBackup } from '../../src/app/backup/unpacked.ts';
-import { sandboxFiles } from '../../src/app/sandbox-credentials.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import {
@@ -148,11 +147,8 @@ function nextSteps(restored: Restored, folder: string): string[] {
 }
 
 /** Returns the steps of a person after a restore. */
-const beforeThaw = ({ files, manifest, networks }: Restored, folder: string): readonly string[] => [
+const beforeThaw = ({ files, networks }: Restored, folder: string): readonly string[] => [
   'Make sure that the old installation does not run any more.',
-  ...(manifest.sandbox
-    ? [`Copy ${sandboxFiles.join(', ')} from the old data folder to ${folder}: no backup has the simulated chains.`]
-    : []),
   ...(files.includes('settings.json')
     ? [`Compare ${folder}/settings.json with your settings; \`data_dir\` is ${folder}.`]
     : []),

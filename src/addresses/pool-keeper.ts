@@ -26,7 +26,7 @@ const USE_MS = 60_000;
 const TARGET_TIMES_MAX = 10;
 const POLL_MS = 500;
 /** The thread ends some time after a refill: it costs tens of megabytes and is needed only every few minutes. */
-const THREAD_IDLE_MS_MAX = 10_000;
+const THREAD_IDLE_MS_MAX = 3_000;
 
 /** The effect of an empty pool, for messages. */
 export const WHILE_EMPTY = 'new sessions do not offer its networks, and are refused where no other is left';

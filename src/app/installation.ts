@@ -18,8 +18,7 @@ import { removeAbandoned } from './backup/scratch.ts';
 import { everyDay, runOnce } from './nightly.ts';
 import { prepareEitherDatabase } from './prepare-database.ts';
 import { RETENTION_TIME } from './retention.ts';
-import { readCredentials, refuseLostChains } from './sandbox-credentials.ts';
-import { openServiceManager, type ServiceManager } from './service-manager.ts';
+import { readCredentials } from './sandbox-credentials.ts';
 import { STANDBY_CHECK_MS } from './standby.ts';
 import { operatorBanner, safetyWarnings, sandboxBanner } from './startup-banner.ts';
 import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
@@ -67,15 +66,12 @@ let log = openLog('supervisor', 'info');
 export async function runInstallation(server: ChildProcess): Promise<void> {
   const config = loadConfig({ env, cwd: process.cwd(), beforeSandbox: true });
   log = openLog('supervisor', config.logLevel);
-  const manager = openServiceManager(env, { clock, log });
-  stopping.signal.addEventListener('abort', () => background.push(manager.stopping()), { once: true });
   const release = takeInstanceLock(config.dataDir);
   try {
-    refuseLostChains(config);
     const isNew = config.databaseUrl === null && !existsSync(databaseFile(config.dataDir));
     const { signal } = stopping;
     await refuseTakenPorts(config, { clock, signal, mayWait: !isNew, onWait: (text) => say([text]) });
-    if (!signal.aborted) await run(config, server, { manager, isNew });
+    if (!signal.aborted) await run(config, server, isNew);
   } finally {
     // Awaits everything that this signal ends, also when something else ended the run.
     stopping.abort();
@@ -91,11 +87,7 @@ function closeToOthers(dataDir: string): void {
 }
 
 /** @throws Fault permanent when the sandbox or the server cannot start, now or later */
-async function run(
-  config: Config,
-  server: ChildProcess,
-  { manager, isNew }: Readonly<{ manager: ServiceManager; isNew: boolean }>,
-): Promise<void> {
+async function run(config: Config, server: ChildProcess, isNew: boolean): Promise<void> {
   const { signer } = config;
   const simulated = config.networks.filter((network) => network.sandbox).map(({ name }) => name);
   const hasSandbox = simulated.length > 0;
@@ -134,7 +126,6 @@ async function run(
   const { port, metricsPort, dashboardPort } = listening;
   ports = { port, metricsPort, dashboardPort };
   printBanner(config, listening);
-  background.push(manager.ready(`ready at ${listening.baseUrl}`, stopping.signal));
   for (const { code, message } of safetyWarnings(config)) log.warn({ code }, message);
   startWebhooks();
   // Unlocking the keystore costs half a second of a core, on purpose, and payments do not wait for it.

@@ -61,8 +61,10 @@ needs('systemd-analyze')('systemd accepts the units, and finds what is wrong in 
     const unit = placedUnit(`deploy/standby/${name}`, (own) => own.replace(/^(Exec\w+)=.*/gm, '$1=/bin/true'));
     assert.equal(run('systemd-analyze', 'verify', '--man=no', unit).text, '', unit);
   }
-  const wrong = placedUnit('deploy/systemd/quayside.service', (text) => text.replace('WatchdogSec=', 'WatchdogSecs='));
-  assert.match(run('systemd-analyze', 'verify', '--man=no', wrong).text, /WatchdogSecs/);
+  const wrong = placedUnit('deploy/systemd/quayside.service', (text) =>
+    text.replace('TimeoutStopSec=', 'TimeoutStopSecs='),
+  );
+  assert.match(run('systemd-analyze', 'verify', '--man=no', wrong).text, /TimeoutStopSecs/);
 });
 
 needs('systemd-analyze')('the units expose little (needs systemd-analyze)', () => {

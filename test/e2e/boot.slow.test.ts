@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
-import { canNotify, openNotifySocket } from '../app/notify-socket.ts';
 import {
   endAll,
   find,
@@ -191,22 +190,13 @@ test('status shows networks, pools and rates, also when called from another fold
 });
 
 test('a second installation can run beside it, but not in the same folder', async () => {
-  const systemd = canNotify ? await openNotifySocket() : null;
-  const unit = systemd ? { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '2000000' } : {};
-  const other = sandboxInstallation(join(folder, 'other'), unit, ['bsc']);
+  const other = sandboxInstallation(join(folder, 'other'), {}, ['bsc']);
   const second = await other.start();
   const third = spawnSupervisor(other.variables);
   assert.is(await third.ended, 2);
   assert.match(third.stderr(), new RegExp(`already running on .*other \\(process ${second.pid}\\)`));
   assert.is(await second.end('SIGTERM'), 0);
   assert.not.ok(existsSync(join(folder, 'other', 'server.json')));
-  if (!systemd) return;
-  // As a unit of Type=notify has it, while it ran.
-  await find('systemd knows that it stops', async () => systemd.told().includes('STOPPING=1\nSTATUS=stopping'));
-  const [ready = '', ...later] = systemd.told();
-  systemd.close();
-  assert.match(ready, /^READY=1\nSTATUS=ready at http:\/\/127\.0\.0\.1:\d+$/);
-  for (const text of later) assert.match(text, /^(WATCHDOG=1|STOPPING=1\nSTATUS=stopping)$/);
 });
 
 test.run();

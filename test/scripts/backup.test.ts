@@ -168,10 +168,9 @@ test('addresses given after the backup are not given twice, stay watched, and pa
   assert.is(existsSync(join(data, 'quayside.db-wal')), false);
 });
 
-test('a person is told the commands of each network, and nothing of simulated chains', async () => {
+test('a person sees the commands of each network', async () => {
   const { out } = await run('restore', made.file, join(folder, 'told'), ...secret);
   assert.match(out, 'quayside payout reconcile test:ethereum --reason …\n');
-  assert.not.match(out, 'sandbox');
 });
 
 test.run();

@@ -31,8 +31,6 @@ const manifestSchema = z.strictObject({
   /** When the database was copied. */
   made_at_ms: z.int().nonnegative(),
   schema_version: z.int().nonnegative(),
-  /** It follows simulated chains, which are not in the backup. */
-  sandbox: z.boolean().default(false),
   files: z.array(z.strictObject({ name: z.enum(names), bytes: z.int().nonnegative() })),
   /** Rows of each table. */
   counts: z.record(z.string(), z.int().nonnegative()),

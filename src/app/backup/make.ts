@@ -126,7 +126,6 @@ async function makeBackup(folder: string, parts: BackupParts, passphrase: Uint8A
       program_version: readShipped<{ version: string }>('package.json').version,
       made_at_ms: nowMs,
       schema_version: content.schemaVersion,
-      sandbox: config.networks.some(({ sandbox }) => sandbox),
       files,
       counts: content.counts,
     };
