@@ -115,18 +115,6 @@ export function checkIntegrity(file: string, entries: number): Integrity {
 const hasColumn = (client: Sqlite.Database, table: string, column: string): boolean =>
   client.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?').get(table, column) !== undefined;
 
-/**
- * Returns the keys of the networks of which a block was read into this file; none if there is no file yet.
- * @throws Fault transient `storage_unavailable`
- */
-export function followedNetworks(file: string): string[] {
-  if (!existsSync(file)) return [];
-  const select = 'SELECT key FROM networks WHERE tip_number IS NOT NULL';
-  const look = (client: Sqlite.Database) =>
-    hasColumn(client, 'networks', 'tip_number') ? (client.prepare(select).pluck().all() as string[]) : [];
-  return lookInto(file, look, openAny);
-}
-
 /** Columns that are filled on live networks only, by table, in the database or the signer's journal. */
 const signs = [
   ['networks', 'key', "key GLOB 'live:*'"],
