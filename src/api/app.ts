@@ -6,7 +6,7 @@ import { writeExactly } from '../core/exact-json.ts';
 import { isLoopback } from '../lib/address-range.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { type AddressLimiter, createAddressLimiter, createLimiter, type Limiter } from '../lib/rate-limit.ts';
-import { staticDocument } from '../lib/static-document.ts';
+import { staticDocument } from '../web/static-document.ts';
 import { accountEndpoint } from './account.ts';
 import { runCall } from './call.ts';
 import type { Answer, ApiDeps, Endpoint } from './endpoint.ts';

@@ -12,7 +12,7 @@ import { AWAIT_START } from '../lib/start-signal.ts';
  * that take a millisecond here. Node 20, 22 and 24 all know these options; an option that Node does not know ends it.
  */
 const nodeArguments: readonly string[] = ['--single-threaded-gc', '--v8-pool-size=1'];
-/** The GNU C library gives each thread an arena of its own, and keeps what was freed there. Other libraries ignore it. */
+/** The GNU C library gives each thread an arena of its own, and keeps what was freed there. Others ignore it. */
 const fewArenas = { MALLOC_ARENA_MAX: '2' };
 /** Under load the server's objects die young: it would spend a fifth of its time on collections. */
 const newSpaceMb = ({ pathname }: URL): number => (pathname.endsWith('/server.ts') ? 16 : 1);

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { RequestHandler, Response } from 'express';
-import { staticDocument } from '../lib/static-document.ts';
+import { staticDocument } from '../web/static-document.ts';
 import { baseStyle } from '../web/document.ts';
 
 /** URLs of the style sheet and the script, relative to the page. */

@@ -4,7 +4,7 @@
 import type { Router } from 'express';
 import type { Config } from '../config/config.ts';
 import { invariant } from '../core/fault.ts';
-import { staticDocument } from '../lib/static-document.ts';
+import { staticDocument } from '../web/static-document.ts';
 import { EMBED, readAsset } from './assets.ts';
 import { allWords } from './texts.ts';
 

@@ -9,7 +9,7 @@ import { html } from '../lib/html.ts';
 import { writeParts } from '../lib/parts.ts';
 import { createAddressLimiter } from '../lib/rate-limit.ts';
 import { BodyError } from '../lib/request-body.ts';
-import { staticDocument } from '../lib/static-document.ts';
+import { staticDocument } from '../web/static-document.ts';
 import { UTC } from '../lib/zone.ts';
 import { createNotices } from '../web/notice.ts';
 import { UNASKED } from '../web/show.ts';

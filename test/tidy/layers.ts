@@ -98,7 +98,7 @@ const rooms: readonly Room[] = [
     files: /^src\/doors\//,
     may: [repositories, rates, payments, codecs, config, web, /^node:(crypto|http)$/, /^express$/],
   },
-  { name: 'src/web', files: web, may: [files, /^(express|helmet)$/] },
+  { name: 'src/web', files: web, may: [files, /^(node:zlib|express|helmet)$/] },
   { name: 'src/acts', files: acts, may: [repositories, config, payments, codecs, /^zod$/] },
   {
     name: 'src/dashboard',
