@@ -4,8 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { type Html, html, prose } from '../lib/html.ts';
-import type { StaticType } from '../web/static-document.ts';
 import { baseStyle, documentOf } from '../web/document.ts';
+import type { StaticType } from '../web/static-document.ts';
 import { type ErrorCode, errorTable } from './errors.ts';
 import { examples } from './examples.ts';
 import {

@@ -4,8 +4,8 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { RequestHandler, Response } from 'express';
-import { staticDocument } from '../web/static-document.ts';
 import { baseStyle } from '../web/document.ts';
+import { staticDocument } from '../web/static-document.ts';
 
 /** URLs of the style sheet and the script, relative to the page. */
 export type Assets = Readonly<{ style: string; script: string }>;
