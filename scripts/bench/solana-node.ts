@@ -6,9 +6,9 @@
 import { solanaAddress } from '../../src/chains/solana/address.ts';
 import { TOKEN_PROGRAM } from '../../src/chains/solana/wire.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
+import { answerMessage, methodNotFound } from '../../src/sandbox/json-rpc.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import { createRandom, digest, type Random } from '../../src/sandbox/random.ts';
-import { agaveDialect, notFound } from '../../src/sandbox/solana-json-rpc.ts';
 import { solanaMethods } from '../../src/sandbox/solana-methods.ts';
 import { formatBlockHash, isSkippedSlot, renderBlock, renderVote } from '../../src/sandbox/solana-render.ts';
 import type { WorldTransaction } from '../../src/sandbox/transaction.ts';
@@ -93,14 +93,14 @@ export async function serveSolana(wish: Serving): Promise<Served> {
 
   function call(name: string, params: unknown): unknown {
     const method = methods.get(name);
-    if (!method) throw notFound();
+    if (!method) throw methodNotFound(name);
     return method({ params, view: world });
   }
 
   function answer(_path: string, text: string): Parts {
     const { method, params, id } = JSON.parse(text);
     if (method !== 'getBlock' || params[1].transactionDetails !== 'accounts')
-      return [Buffer.from(agaveDialect.answerMessage(text, call))];
+      return [Buffer.from(answerMessage(text, call))];
     const [head, tail] = openAtEnd(JSON.stringify(call(method, params)), ']}');
     // Agave writes the id last.
     return [

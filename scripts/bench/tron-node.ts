@@ -4,10 +4,11 @@
  */
 import { tronAddress } from '../../src/chains/tron/address.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
+import { toJson } from '../../src/sandbox/json-rpc.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import { digest } from '../../src/sandbox/random.ts';
 import { tronMethods } from '../../src/sandbox/tron-methods.ts';
-import { jsonText, renderBlock, renderInfo, tronBlockId } from '../../src/sandbox/tron-render.ts';
+import { renderBlock, renderInfo, tronBlockId } from '../../src/sandbox/tron-render.ts';
 import { createWorld } from '../../src/sandbox/world.ts';
 import { growWorld, type Served, type Serving } from './growing-world.ts';
 import { createTemplate, listText, openAtEnd, type Parts, servePrepared } from './prepared-http.ts';
@@ -79,7 +80,7 @@ export async function serveTron(wish: Serving & Readonly<{ transactions: number 
     const tip = folder === 'walletsolidity' ? world.finalized : world.tip;
     const pool = { find: () => undefined, accounts: world.accounts };
     const value = methods.get(method)?.({ body, view: { ...world, tip }, pool });
-    const shown = jsonText(value);
+    const shown = toJson(value);
     const isBlock = method === 'getblock' && body.detail === true;
     const block =
       isBlock || method === 'gettransactioninfobyblocknum' ? world.at(Number(body.id_or_num ?? body.num)) : null;

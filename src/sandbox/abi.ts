@@ -17,16 +17,14 @@ export const selector = (signature: string): string => signatureHash(signature).
 const topicOf = {
   transfer: signatureHash('Transfer(address,address,uint256)'),
   approval: signatureHash('Approval(address,address,uint256)'),
-  deposit: signatureHash('validatorDeposit(address,uint256)'),
 };
 const transferSelector = selector('transfer(address,uint256)');
 const TRANSFER_CALL = new RegExp(`^${transferSelector}0{24}([0-9a-f]{40})([0-9a-f]{64})$`);
 const transferFromSelector = selector('transferFrom(address,address,uint256)');
 const routeSelector = selector('route(address[],address[],uint256[])');
 
-/** The event's hash and its indexed addresses: two, of a deposit one. The amount is the log's data. */
-export const topicsOf = ({ kind, from, to }: Entry): string[] =>
-  kind === 'deposit' ? [topicOf[kind], word(from)] : [topicOf[kind], word(from), word(to)];
+/** The event's hash and its two indexed addresses. The amount is the log's data. */
+export const topicsOf = ({ kind, from, to }: Entry): string[] => [topicOf[kind], word(from), word(to)];
 
 /** Returns recipient and units of a call of a token's `transfer`; null for any other data. */
 export function readTransferCall(data: string): Readonly<{ to: string; units: bigint }> | null {

@@ -1,78 +1,55 @@
 /**
- * Reads the arguments of Ethereum's JSON-RPC methods; errors have go-ethereum's texts (`rpc/types.go`,
- * `common/hexutil`, `eth/filters/api.go`).
+ * Reads the arguments of Ethereum's JSON-RPC methods. Refusals of what no client of ours sends have one text.
  */
 import type { WorldBlock } from './block-tree.ts';
 import type { RenderedLog } from './evm-render.ts';
 import { invalidParams, RpcError, serverError } from './json-rpc.ts';
 import type { View } from './world.ts';
 
-const ADDRESSES_MAX = 1000;
-const TOPIC_POSITIONS_MAX = 4;
-const TOPICS_PER_POSITION_MAX = 1000;
 const RANGE_BLOCKS_MAX = 10_000;
+const HEX = /^0x[0-9a-f]*$/i;
+const QUANTITY = /^0x(0|[1-9a-f][0-9a-f]*)$/i;
+/** Characters of a hash, with its prefix. */
+const HASH_CHARACTERS = 66;
 
 /** The blocks that a node shows; `startsFinal` as in `EvmDialect`. */
 export type EvmView = View & Readonly<{ startsFinal: boolean }>;
 
-/**
- * Returns positional arguments.
- * @throws RpcError −32602 if they are not a list, or too many
- */
-export function positional(params: unknown, countMax: number): unknown[] {
+/** Returns positional arguments. @throws RpcError −32602 if they are not a list */
+export function positional(params: unknown): readonly unknown[] {
   const list = params ?? [];
   if (!Array.isArray(list)) throw invalidParams('non-array args');
-  if (list.length > countMax) throw invalidParams(`too many arguments, want at most ${countMax}`);
   return list;
 }
+
+const bad = (at: number) => invalidParams(`invalid argument ${at}`);
 
 function required(args: readonly unknown[], at: number): unknown {
   if (args[at] === undefined || args[at] === null) throw invalidParams(`missing value for required argument ${at}`);
   return args[at];
 }
 
-const bad = (at: number, why: string) => invalidParams(`invalid argument ${at}: ${why}`);
-
-/** Returns a 32-byte value as hex digits, lower case. */
-export function hashArgument(args: readonly unknown[], at: number): string {
-  return digitsOf(required(args, at), 64, (why) => bad(at, why));
-}
-
-function digitsOf(value: unknown, length: 40 | 64, refuse: (why: string) => RpcError): string {
-  if (typeof value !== 'string') throw refuse('json: cannot unmarshal non-string into Go value');
-  if (!/^0x/i.test(value)) throw refuse('hex string without 0x prefix');
+/** Returns bytes as hex digits, lower case. @param count how many; any number if absent */
+function digitsOf(value: unknown, at: number, count?: number): string {
+  if (typeof value !== 'string' || !HEX.test(value) || value.length % 2 !== 0) throw bad(at);
   const digits = value.slice(2).toLowerCase();
-  if (!/^[0-9a-f]*$/.test(digits)) throw refuse('invalid hex string');
-  if (digits.length !== length) {
-    throw refuse(
-      `hex string has length ${digits.length}, want ${length} for common.${length === 40 ? 'Address' : 'Hash'}`,
-    );
-  }
+  if (count !== undefined && digits.length !== 2 * count) throw bad(at);
   return digits;
 }
 
-export function booleanArgument(args: readonly unknown[], at: number): boolean {
-  const value = required(args, at);
-  if (typeof value !== 'boolean') throw bad(at, 'json: cannot unmarshal into Go value of type bool');
-  return value;
-}
+/** Returns bytes of any length as hex digits, lower case. */
+export const bytesArgument = (args: readonly unknown[], at: number): string => digitsOf(required(args, at), at);
+
+/** Returns a 32-byte value as hex digits, lower case. */
+export const hashArgument = (args: readonly unknown[], at: number): string => digitsOf(required(args, at), at, 32);
 
 /** Returns an address as a key. */
-export function addressOf(value: unknown, at: number): string {
-  return digitsOf(value, 40, (why) => bad(at, why));
-}
-
-/** Returns bytes of any length as hex digits, lower case. */
-export function bytesArgument(args: readonly unknown[], at: number): string {
-  const value = required(args, at);
-  if (typeof value !== 'string' || !/^0x([0-9a-f]{2})*$/i.test(value)) throw bad(at, 'invalid hex string');
-  return value.slice(2).toLowerCase();
-}
+export const addressOf = (value: unknown, at: number): string => digitsOf(value, at, 20);
 
 /** Returns a count, given as a quantity or a plain number. */
 export function countArgument(args: readonly unknown[], at: number): number {
   const count = Number(required(args, at));
-  if (!Number.isSafeInteger(count) || count < 1) throw bad(at, 'invalid hex string');
+  if (!Number.isSafeInteger(count) || count < 1) throw bad(at);
   return count;
 }
 
@@ -84,7 +61,7 @@ function finalNumber(tag: string, view: EvmView): number {
 }
 
 /** Returns a height; tags are resolved in the view. */
-function heightOf(value: unknown, view: EvmView, refuse: (why: string) => RpcError): number {
+function heightOf(value: unknown, at: number, view: EvmView): number {
   switch (value) {
     // Pending transactions are not in any state that is shown.
     case 'pending':
@@ -96,13 +73,8 @@ function heightOf(value: unknown, view: EvmView, refuse: (why: string) => RpcErr
     case 'earliest':
       return 0;
   }
-  if (typeof value !== 'string' || !value.startsWith('0x')) throw refuse('hex string without 0x prefix');
-  if (value === '0x') throw refuse('hex string "0x"');
-  if (!/^0x[0-9a-f]+$/i.test(value)) throw refuse('invalid hex string');
-  if (/^0x0./.test(value)) throw refuse('hex number with leading zero digits');
-  const height = Number(value);
-  if (!Number.isSafeInteger(height)) throw refuse('block number larger than int64');
-  return height;
+  if (typeof value !== 'string' || !QUANTITY.test(value)) throw bad(at);
+  return Number(value);
 }
 
 /**
@@ -115,79 +87,47 @@ function blockAt(height: number, view: View): WorldBlock | undefined {
   return block;
 }
 
-/** Returns a block by number or tag. */
-export function blockByNumber(args: readonly unknown[], at: number, view: EvmView): WorldBlock | undefined {
-  return blockAt(
-    heightOf(required(args, at), view, (why) => bad(at, why)),
-    view,
-  );
-}
-
-/**
- * Returns a block by number, tag or hash, also in the object form of EIP-1898; the latest one if the argument is
- * absent.
- */
+/** Returns a block by number, tag or hash; the latest one if the argument is absent. */
 export function blockByAny(args: readonly unknown[], at: number, view: EvmView): WorldBlock | undefined {
   const value = args[at] ?? 'latest';
-  const refuse = (why: string) => bad(at, why);
-  if (typeof value === 'object') {
-    const { blockHash, blockNumber } = value as Record<string, unknown>;
-    if (blockHash !== undefined) return view.byHash(digitsOf(blockHash, 64, refuse));
-    return blockAt(heightOf(blockNumber, view, refuse), view);
-  }
-  if (typeof value === 'string' && value.length === 66) return view.byHash(digitsOf(value, 64, refuse));
-  return blockAt(heightOf(value, view, refuse), view);
+  if (typeof value === 'string' && value.length === HASH_CHARACTERS) return view.byHash(digitsOf(value, at, 32));
+  return blockAt(heightOf(value, at, view), view);
 }
 
 /** Which logs to return. Empty sets match everything. */
 export type LogFilter = Readonly<{ addresses: ReadonlySet<string>; topics: readonly ReadonlySet<string>[] }>;
 
-const asList = (value: unknown): unknown[] => (Array.isArray(value) ? value : value == null ? [] : [value]);
+/** Returns one value, a list of values, or nothing as a set of bytes in hex. */
+function choices(value: unknown, at: number, bytes: number): ReadonlySet<string> {
+  const list: unknown[] = Array.isArray(value) ? value : value == null ? [] : [value];
+  return new Set(list.map((one) => `0x${digitsOf(one, at, bytes)}`));
+}
 
 export function filterArgument(args: readonly unknown[], at: number): LogFilter {
-  const value = required(args, at);
-  const refuse = (why: string) => bad(at, why);
-  if (typeof value !== 'object' || Array.isArray(value)) throw refuse('json: cannot unmarshal into Go value');
-  const { address, topics } = value as Record<string, unknown>;
-  const addresses = asList(address);
-  const positions = topics == null ? [] : topics;
-  if (!Array.isArray(positions)) throw refuse('json: cannot unmarshal topics into Go value');
-  const tooMany = 'exceed max addresses or topics per search position';
-  if (addresses.length > ADDRESSES_MAX) throw serverError(tooMany);
-  if (positions.length > TOPIC_POSITIONS_MAX) throw serverError('exceed max topics');
-  return {
-    addresses: new Set(addresses.map((one) => `0x${digitsOf(one, 40, refuse)}`)),
-    topics: positions.map((position) => {
-      const choices = asList(position);
-      if (choices.length > TOPICS_PER_POSITION_MAX) throw serverError(tooMany);
-      return new Set(choices.map((topic) => `0x${digitsOf(topic, 64, refuse)}`));
-    }),
-  };
+  const { address, topics = [] } = required(args, at) as Record<string, unknown>;
+  if (!Array.isArray(topics)) throw bad(at);
+  return { addresses: choices(address, at, 20), topics: topics.map((position) => choices(position, at, 32)) };
 }
 
 export function passes(filter: LogFilter, log: RenderedLog): boolean {
   if (filter.addresses.size > 0 && !filter.addresses.has(log.address)) return false;
-  return filter.topics.every((choices, position) => {
+  return filter.topics.every((wanted, position) => {
     const topic = log.topics[position];
-    return topic !== undefined && (choices.size === 0 || choices.has(topic));
+    return topic !== undefined && (wanted.size === 0 || wanted.has(topic));
   });
 }
 
 /** Returns the blocks that a log query covers, oldest first. */
 export function blocksArgument(args: readonly unknown[], at: number, view: EvmView): WorldBlock[] {
   const { blockHash, fromBlock, toBlock } = required(args, at) as Record<string, unknown>;
-  const refuse = (why: string) => bad(at, why);
   if (blockHash != null) {
-    if (fromBlock != null || toBlock != null) {
-      throw refuse('cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other');
-    }
-    const block = view.byHash(digitsOf(blockHash, 64, refuse));
+    const block = view.byHash(digitsOf(blockHash, at, 32));
     if (!block) throw serverError('unknown block');
     return [block];
   }
-  const from = heightOf(fromBlock ?? 'latest', view, refuse);
+  const from = heightOf(fromBlock ?? 'latest', at, view);
   const head = view.tip().number;
-  const to = heightOf(toBlock ?? 'latest', view, refuse);
+  const to = heightOf(toBlock ?? 'latest', at, view);
   if (from > to || from > head) throw serverError('invalid block range params');
   if (to - from >= RANGE_BLOCKS_MAX) throw invalidParams(`block range is larger than ${RANGE_BLOCKS_MAX}`);
   const blocks: WorldBlock[] = [];
@@ -196,4 +136,14 @@ export function blocksArgument(args: readonly unknown[], at: number, view: EvmVi
     if (block) blocks.push(block);
   }
   return blocks;
+}
+
+/**
+ * Returns the block whose state an argument names.
+ * @throws RpcError if the node does not have the block
+ */
+export function stateArgument(args: readonly unknown[], at: number, view: EvmView): WorldBlock {
+  const block = blockByAny(args, at, view);
+  if (!block) throw serverError('header not found');
+  return block;
 }

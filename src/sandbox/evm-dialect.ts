@@ -4,7 +4,6 @@
  */
 import type { WorldBlock } from './block-tree.ts';
 import { digest } from './random.ts';
-import type { WorldTransaction } from './transaction.ts';
 
 export const dialectNames = ['ethereum', 'bsc'] as const;
 export type DialectName = (typeof dialectNames)[number];
@@ -14,16 +13,12 @@ export type EvmDialect = Readonly<{
   gasLimit: number;
   /** How far below the head the final block is. */
   finalityDistance: number;
-  /** The base fee, in wei, of a chain without demand; null if it never moves from 0. */
-  baseFeeMin: bigint | null;
-  /** The tip, in wei, that strangers offer, and that is suggested where nobody pays another. */
+  /** The base fee, in wei. */
+  baseFee: bigint;
+  /** The tip, in wei, that strangers offer, and that is suggested. */
   tip: bigint;
-  /** The lowest tip, in wei, that the pool takes. */
-  tipMin: bigint;
   /** Whether the first block counts as final and safe until there is a later one; otherwise there is none. */
   startsFinal: boolean;
-  /** Whether the pending block is the head without its hash, instead of what would be made next. */
-  pendingIsHead: boolean;
   /** Whether the text of a reverted call ends with its data. */
   showsRevertData: boolean;
   /** Address key of the account that makes the blocks. */
@@ -32,8 +27,6 @@ export type EvmDialect = Readonly<{
   headerFields(block: WorldBlock): Readonly<Record<string, string>>;
   /** Fields of a block that its header has not. */
   blockFields(block: WorldBlock): Readonly<Record<string, string>>;
-  /** Transactions that the producer adds at the end of a block. */
-  seal?(transactions: readonly WorldTransaction[], id: string): WorldTransaction[];
 }>;
 
 /** Two epochs. */
@@ -43,11 +36,9 @@ const ethereum: EvmDialect = {
   clientVersion: 'Geth/v1.16.9-quayside-sandbox/linux-amd64/go1.26.8',
   gasLimit: 45_000_000,
   finalityDistance: ETHEREUM_FINALITY,
-  baseFeeMin: 1_000_000_000n,
+  baseFee: 1_000_000_000n,
   tip: 1_000_000n,
-  tipMin: 0n,
   startsFinal: false,
-  pendingIsHead: false,
   showsRevertData: false,
   miner: digest('miner').slice(0, 40),
   headerFields: () => ({}),
@@ -55,7 +46,6 @@ const ethereum: EvmDialect = {
 };
 
 const BSC_VALIDATOR = digest('validator').slice(0, 40);
-const BSC_VALIDATOR_CONTRACT = '1000'.padStart(40, '0');
 const BLOCK_MS = 450;
 /** Bytes of a header's extra data with the attestation of votes. */
 const ATTESTED_BYTES = 269;
@@ -71,11 +61,9 @@ const bsc: EvmDialect = {
   gasLimit: 55_000_000,
   // The votes on a block are in the next one, and it is final with those on that one.
   finalityDistance: 2,
-  baseFeeMin: null,
+  baseFee: 0n,
   tip: 1_000_000_000n,
-  tipMin: 1_000_000_000n,
   startsFinal: true,
-  pendingIsHead: true,
   showsRevertData: true,
   miner: BSC_VALIDATOR,
   headerFields: (block) => ({
@@ -88,20 +76,6 @@ const bsc: EvmDialect = {
     milliTimestamp: hex(block.timeS * 1000 + millisecondsOf(block)),
     totalDifficulty: hex(1 + 2 * block.number),
   }),
-  // The producer deposits the block's fees in the validator contract; a block without fees has no such transaction.
-  seal(transactions, id) {
-    const units = BigInt(transactions.length) * 100_000_000_000_000n;
-    if (units === 0n) return [];
-    const deposit = {
-      kind: 'deposit',
-      token: BSC_VALIDATOR_CONTRACT,
-      from: BSC_VALIDATOR,
-      to: BSC_VALIDATOR_CONTRACT,
-      units,
-    } as const;
-    const target = BSC_VALIDATOR_CONTRACT;
-    return [{ id, sender: BSC_VALIDATOR, target, succeeded: true, entries: [deposit], isSystem: true }];
-  },
 };
 
 export const dialects: Readonly<Record<DialectName, EvmDialect>> = { ethereum, bsc };

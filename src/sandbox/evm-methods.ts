@@ -7,14 +7,14 @@ import { loggedEntries, type WorldBlock } from './block-tree.ts';
 import {
   addressOf,
   blockByAny,
-  blockByNumber,
   blocksArgument,
-  booleanArgument,
+  bytesArgument,
   filterArgument,
   hashArgument,
   type LogFilter,
   passes,
   positional,
+  stateArgument,
 } from './evm-arguments.ts';
 import {
   hex,
@@ -22,14 +22,12 @@ import {
   type RenderedLog,
   renderBlock,
   renderLog,
-  renderPending,
   renderReceipt,
   renderReceipts,
   renderTransaction,
 } from './evm-render.ts';
-import { pendingBlock, reverted, stateArgument } from './evm-state.ts';
-import { type EvmChain, evmWalletMethods, type Method, type Question } from './evm-wallet-methods.ts';
-import { invalidParams, RpcError } from './json-rpc.ts';
+import { type EvmChain, evmWalletMethods, type Method, type Question, reverted } from './evm-wallet-methods.ts';
+import { RpcError } from './json-rpc.ts';
 import { createTokenCalls } from './token-calls.ts';
 import { routerKey } from './transaction.ts';
 import type { View } from './world.ts';
@@ -40,11 +38,10 @@ const CODE = '0x6080604052600080fd';
 const LOGS_MAX = 20_000;
 
 /** Returns the logs of a block that pass the filter, in order. */
-export function logsOf(block: WorldBlock, filter: LogFilter, removed = false): RenderedLog[] {
-  return loggedEntries(block)
-    .map((logged) => renderLog(logged, block, removed))
+const logsOf = (block: WorldBlock, filter: LogFilter): RenderedLog[] =>
+  loggedEntries(block)
+    .map((logged) => renderLog(logged, block))
     .filter((log) => passes(filter, log));
-}
 
 /** Returns the methods by name; each throws `RpcError`. */
 export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
@@ -59,17 +56,12 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
   }
 
   function ethCall({ params, view }: Question): string {
-    const args = positional(params, 4);
+    const args = positional(params);
     const { to, input, data } = (args[0] ?? {}) as Record<string, unknown>;
     const block = stateArgument(args, 1, view);
     const key = addressOf(to, 0);
     if (!calls.isToken(key)) return '0x';
-    const text = input ?? data ?? '0x';
-    if (typeof text !== 'string' || !/^0x([0-9a-f]{2})*$/i.test(text)) {
-      throw invalidParams('invalid argument 0: invalid hex string');
-    }
-    const digits = text.slice(2).toLowerCase();
-    const answer = calls.answer(accountsAt(block), key, digits);
+    const answer = calls.answer(accountsAt(block), key, bytesArgument([input ?? data ?? '0x'], 0));
     if (answer === null) throw reverted(dialect);
     return hex(answer);
   }
@@ -92,22 +84,19 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
     eth_blockNumber: ({ view }) => quantity(view.tip().number),
 
     eth_getBlockByNumber({ params, view }) {
-      const args = positional(params, 2);
-      const block = blockByNumber(args, 0, view);
-      const full = booleanArgument(args, 1);
-      if (args[0] === 'pending') return renderPending(pendingBlock(world, dialect), chain, full);
-      return block ? renderBlock(block, chain, full) : null;
+      const args = positional(params);
+      const block = blockByAny(args, 0, view);
+      return block ? renderBlock(block, chain, args[1] === true) : null;
     },
 
     eth_getBlockByHash({ params, view }) {
-      const args = positional(params, 2);
+      const args = positional(params);
       const block = view.byHash(hashArgument(args, 0));
-      const full = booleanArgument(args, 1);
-      return block ? renderBlock(block, chain, full) : null;
+      return block ? renderBlock(block, chain, args[1] === true) : null;
     },
 
     eth_getLogs({ params, view }) {
-      const args = positional(params, 1);
+      const args = positional(params);
       const filter = filterArgument(args, 0);
       const logs: RenderedLog[] = [];
       for (const block of blocksArgument(args, 0, view)) {
@@ -118,24 +107,24 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
     },
 
     eth_getBlockReceipts({ params, view }) {
-      const block = blockByAny(positional(params, 1), 0, view);
+      const block = blockByAny(positional(params), 0, view);
       return block ? renderReceipts(block, dialect) : null;
     },
 
     eth_getTransactionReceipt({ params, view }) {
-      const place = find(hashArgument(positional(params, 1), 0), view)?.place;
+      const place = find(hashArgument(positional(params), 0), view)?.place;
       return place ? renderReceipt(place.block, place.index, dialect) : null;
     },
 
     eth_getTransactionByHash({ params, view }) {
-      const found = find(hashArgument(positional(params, 1), 0), view);
+      const found = find(hashArgument(positional(params), 0), view);
       return found && renderTransaction(found.transaction, chain, found.place);
     },
 
     eth_call: ethCall,
 
     eth_getCode({ params, view }) {
-      const args = positional(params, 2);
+      const args = positional(params);
       const key = addressOf(args[0], 0);
       stateArgument(args, 1, view);
       return calls.isToken(key) || key === routerKey(KEY_BYTES) ? CODE : '0x';

@@ -4,7 +4,7 @@
  */
 import { readTransferCall } from './abi.ts';
 import type { EvmDialect } from './evm-dialect.ts';
-import { GAS_BASE, gasOf, nextBaseFee, priceOf, smaller, TRANSACTION_GAS_MAX } from './evm-gas.ts';
+import { baseFeeOf, gasOf, priceOf, smaller } from './evm-gas.ts';
 import { type RawTransaction, readRaw } from './evm-raw.ts';
 import { serverError } from './json-rpc.ts';
 import { type Admit, isSigned } from './mempool.ts';
@@ -13,8 +13,6 @@ import type { World } from './world.ts';
 
 /** By how much a replacement must raise both fees. */
 const PRICE_BUMP_PER_100 = 10n;
-/** The most that a transaction sent to the node may pay for its gas (`--rpc.txfeecap`). */
-const FEE_WEI_MAX = 10n ** 18n;
 
 const costMax = ({ valueWei, gas, maxFeeWei }: RawTransaction): bigint => valueWei + gas * maxFeeWei;
 
@@ -40,33 +38,6 @@ type EvmPool = Readonly<{
   nextSequence(account: string): number;
 }>;
 
-/** Writes an amount of wei as ether with two decimals. */
-const inEther = (wei: bigint): string => `${(Number(wei / 10n ** 14n) / 10_000).toFixed(2)} ether`;
-
-/**
- * Checks what needs no state.
- * @throws RpcError
- */
-function checkShape(raw: RawTransaction, chainId: number, { tipMin }: EvmDialect): void {
-  const fee = raw.gas * raw.maxFeeWei;
-  if (fee > FEE_WEI_MAX) {
-    throw serverError(`tx fee (${inEther(fee)}) exceeds the configured cap (${inEther(FEE_WEI_MAX)})`);
-  }
-  if (raw.gas > TRANSACTION_GAS_MAX) {
-    throw serverError(`transaction gas limit too high (cap: ${TRANSACTION_GAS_MAX}, tx: ${raw.gas})`);
-  }
-  if (raw.tipWei > raw.maxFeeWei) throw serverError('max priority fee per gas higher than max fee per gas');
-  if (raw.chainId !== BigInt(chainId)) {
-    throw serverError(`invalid sender: invalid chain id for signer: have ${raw.chainId} want ${chainId}`);
-  }
-  if (raw.gas < BigInt(GAS_BASE)) {
-    throw serverError(`intrinsic gas too low: gas ${raw.gas}, minimum needed ${GAS_BASE}`);
-  }
-  if (raw.tipWei < tipMin) {
-    throw serverError(`transaction gas price below minimum: gas tip cap ${raw.tipWei}, minimum needed ${tipMin}`);
-  }
-}
-
 export function openEvmPool(
   world: World,
   { chainId, dialect, tokens }: Readonly<{ chainId: number; dialect: EvmDialect; tokens: readonly string[] }>,
@@ -81,7 +52,9 @@ export function openEvmPool(
     const raw = readRaw(bytes);
     const { id, sender } = raw;
     const nonce = Number(raw.nonce);
-    checkShape(raw, chainId, dialect);
+    if (raw.chainId !== BigInt(chainId)) {
+      throw serverError(`invalid sender: invalid chain id for signer: have ${raw.chainId} want ${chainId}`);
+    }
     const waiting = waitingOf(sender);
     if (waiting.some((other) => other.id === id)) throw serverError('already known');
     const accounts = world.accounts();
@@ -102,7 +75,7 @@ export function openEvmPool(
       signed: {
         bytes,
         sequence: nonce,
-        feeUnits: gasUsed * priceOf(raw, nextBaseFee(world.tip(), dialect)),
+        feeUnits: gasUsed * priceOf(raw, baseFeeOf(world.tip(), dialect)),
       },
     };
     return rival ? { transaction, replaces: rival.id } : { transaction };

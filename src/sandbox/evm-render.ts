@@ -94,14 +94,6 @@ export function renderBlock(block: WorldBlock, shown: Shown, full: boolean) {
   };
 }
 
-/** Renders the pending block, which has no hash, miner or nonce. */
-export function renderPending(block: WorldBlock, shown: Shown, full: boolean) {
-  const pending = { ...renderBlock(block, shown, full), hash: null, miner: null, nonce: null };
-  if (shown.dialect.pendingIsHead) return pending;
-  const { parentBeaconBlockRoot, ...rest } = pending;
-  return { ...rest, mixHash: hex('0'.repeat(64)) };
-}
-
 type Place = Readonly<{ block: WorldBlock; index: number }>;
 
 /**
@@ -118,27 +110,9 @@ export function renderTransaction(transaction: WorldTransaction, { chainId, dial
     to: hex(transaction.target),
     chainId: quantity(chainId),
   };
-  if (transaction.isSystem) return { ...common, ...systemFields(transaction, chainId) };
   const fields = transaction.signed ? signedFields(transaction.signed.bytes) : madeUpFields(transaction, dialect);
   const price = place ? quantity(gasBill(transaction, place.block, dialect).price) : fields.maxFeePerGas;
   return { ...common, gasPrice: price, type: '0x2', accessList: [], ...fields };
-}
-
-/** The fields of what a block's producer added: a legacy transaction without a price. */
-function systemFields(transaction: WorldTransaction, chainId: number) {
-  const made = (what: string) => quantity(BigInt(hex(digest(what, transaction.id))));
-  return {
-    input: hex(`f340fa01${word(transaction.sender)}`),
-    value: quantity(transaction.entries[0]?.units ?? 0n),
-    nonce: quantity(Number.parseInt(transaction.id.slice(0, 4), 16)),
-    gas: '0x7fffffffffffffff',
-    gasPrice: '0x0',
-    type: '0x0',
-    // EIP-155.
-    v: quantity(35 + 2 * chainId),
-    r: made('r'),
-    s: made('s'),
-  };
 }
 
 /** The fields that the sender signed. */
@@ -169,7 +143,7 @@ function madeUpFields(transaction: WorldTransaction, dialect: EvmDialect) {
     value: quantity(coin?.units ?? 0n),
     nonce: quantity(Number.parseInt(transaction.id.slice(0, 4), 16)),
     gas: quantity(2 * gasOf(transaction)),
-    maxFeePerGas: quantity(2n * ((dialect.baseFeeMin ?? 0n) + dialect.tip)),
+    maxFeePerGas: quantity(2n * (dialect.baseFee + dialect.tip)),
     maxPriorityFeePerGas: quantity(dialect.tip),
     v: parity,
     yParity: parity,
@@ -178,15 +152,7 @@ function madeUpFields(transaction: WorldTransaction, dialect: EvmDialect) {
   };
 }
 
-/**
- * Renders a log.
- * @param removed true when a reorg removes the log (only `eth_subscribe` reports it)
- */
-export function renderLog(
-  { transaction, transactionIndex, entry, index }: LoggedEntry,
-  block: WorldBlock,
-  removed = false,
-) {
+export function renderLog({ transaction, transactionIndex, entry, index }: LoggedEntry, block: WorldBlock) {
   return {
     address: hex(entry.token),
     topics: topicsOf(entry).map(hex),
@@ -197,7 +163,7 @@ export function renderLog(
     blockHash: hex(block.hash),
     blockTimestamp: quantity(block.timeS),
     logIndex: quantity(index),
-    removed,
+    removed: false,
   };
 }
 
@@ -242,7 +208,7 @@ function renderReceiptPart(part: ReceiptPart, block: WorldBlock, dialect: EvmDia
     to: hex(transaction.target),
     transactionHash: hex(transaction.id),
     transactionIndex: quantity(index),
-    type: transaction.isSystem ? '0x0' : '0x2',
+    type: '0x2',
   };
 }
 

@@ -1,21 +1,19 @@
 /**
  * A simulated EVM node on loopback: JSON-RPC over HTTP and WebSocket as go-ethereum serves it, and the sandbox's
- * control methods. `newHeads` is only a wake-up, as with go-ethereum: after a reorg it announces the last header of the
- * new chain and nothing else.
+ * control methods. `newHeads` is the only subscription, and only a wake-up, as with go-ethereum: after a reorg it
+ * announces the last header of the new chain and nothing else.
  */
 import { evmAddress } from '../chains/evm/address.ts';
 import { openControl } from './control.ts';
-import { filterArgument, type LogFilter, positional } from './evm-arguments.ts';
+import { positional } from './evm-arguments.ts';
 import { dialects } from './evm-dialect.ts';
-import { evmMethods, logsOf } from './evm-methods.ts';
+import { evmMethods } from './evm-methods.ts';
 import { hex, renderHeader } from './evm-render.ts';
 import { methodNotFound, RpcError, serverError } from './json-rpc.ts';
 import { type Peer, serveJsonRpc } from './json-rpc-server.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
 import { digest } from './random.ts';
 import type { Change } from './world.ts';
-
-type Subscription = Readonly<{ id: string; peer: Peer; filter: LogFilter | null }>;
 
 const SUBSCRIPTIONS_MAX = 10_000;
 
@@ -30,41 +28,33 @@ export async function startEvmServer(options: NodeServerOptions): Promise<NodeSe
   const dialect = dialects[options.dialect ?? 'ethereum'];
   const reads = evmMethods({ world, chainId, tokens, dialect });
   const control = openControl({ world, tokens, codec: evmAddress, formatHash: hex }, controlToken);
-  const subscriptions = new Map<string, Subscription>();
+  const subscribers = new Map<string, Peer>();
   let subscribed = 0;
 
   function subscribe(params: unknown, peer: Peer): string {
-    const args = positional(params, 2);
+    const [kind] = positional(params);
     // −32001: go-ethereum's code for a connection that cannot receive notifications.
     if (!peer.notify) throw new RpcError(-32001, 'notifications not supported');
-    if (args[0] !== 'newHeads' && args[0] !== 'logs') {
-      throw new RpcError(-32601, `no "${args[0]}" subscription in eth namespace`);
-    }
-    if (subscriptions.size >= SUBSCRIPTIONS_MAX) throw serverError('too many subscriptions');
+    if (kind !== 'newHeads') throw new RpcError(-32601, `no "${kind}" subscription in eth namespace`);
+    if (subscribers.size >= SUBSCRIPTIONS_MAX) throw serverError('too many subscriptions');
     const id = hex(digest('subscription', subscribed++).slice(0, 32).replace(/^0+/, ''));
-    const filter = args[0] === 'logs' ? filterArgument([args[1] ?? {}], 0) : null;
-    subscriptions.set(id, { id, peer, filter });
+    subscribers.set(id, peer);
     return id;
   }
 
   function unsubscribe(params: unknown, peer: Peer): boolean {
-    const [id] = positional(params, 1);
-    const subscription = subscriptions.get(String(id));
-    if (subscription?.peer !== peer) throw serverError('subscription not found');
-    return subscriptions.delete(subscription.id);
+    const id = String(positional(params)[0]);
+    if (subscribers.get(id) !== peer) throw serverError('subscription not found');
+    return subscribers.delete(id);
   }
 
-  function announce({ removed, added }: Change): void {
+  function announce({ added }: Change): void {
     const head = added.at(-1);
     if (!head) return;
-    for (const { id, peer, filter } of subscriptions.values()) {
-      const notify = (result: unknown) => peer.notify?.('eth_subscription', { subscription: id, result });
-      if (filter) {
-        for (const block of removed) logsOf(block, filter, true).forEach(notify);
-        for (const block of added) logsOf(block, filter).forEach(notify);
-        continue;
-      }
-      interceptor.announce({ method: 'newHeads', params: [id, head.hash] }, () => notify(renderHeader(head, dialect)));
+    for (const [id, peer] of subscribers) {
+      interceptor.announce({ method: 'newHeads', params: [id, head.hash] }, () =>
+        peer.notify?.('eth_subscription', { subscription: id, result: renderHeader(head, dialect) }),
+      );
     }
   }
 
@@ -81,7 +71,7 @@ export async function startEvmServer(options: NodeServerOptions): Promise<NodeSe
       return read({ params, view });
     },
     leave(peer) {
-      for (const { id, peer: owner } of subscriptions.values()) if (owner === peer) subscriptions.delete(id);
+      for (const [id, owner] of subscribers) if (owner === peer) subscribers.delete(id);
     },
   });
 

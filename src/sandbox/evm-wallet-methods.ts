@@ -1,23 +1,13 @@
 /**
  * The methods that wallets need of an Ethereum node: balances, fees, and sending a transaction.
  */
-import { readTransferCall } from './abi.ts';
-import type { WorldBlock } from './block-tree.ts';
-import { addressOf, blockByAny, bytesArgument, countArgument, type EvmView, positional } from './evm-arguments.ts';
+import { abiString, readTransferCall, selector } from './abi.ts';
+import { addressOf, bytesArgument, countArgument, type EvmView, positional, stateArgument } from './evm-arguments.ts';
 import type { EvmDialect } from './evm-dialect.ts';
-import {
-  baseFeeOf,
-  fullnessOf,
-  gasOf,
-  nextBaseFee,
-  suggestedTip,
-  TRANSACTION_GAS_MAX,
-  tipPercentiles,
-} from './evm-gas.ts';
+import { baseFeeOf, fullnessOf, gasOf } from './evm-gas.ts';
 import { openEvmPool } from './evm-pool.ts';
 import { hex, quantity } from './evm-render.ts';
-import { reverted, stateArgument } from './evm-state.ts';
-import { serverError } from './json-rpc.ts';
+import { RpcError, serverError } from './json-rpc.ts';
 import type { KeyedToken } from './token-calls.ts';
 import type { World } from './world.ts';
 
@@ -34,19 +24,14 @@ export type EvmChain = Readonly<{
 export type Method = (question: Question) => unknown;
 
 const HISTORY_BLOCKS_MAX = 1024;
-/** Newest blocks whose tips are looked at for a suggestion. */
-const TIP_BLOCKS = 20;
+/** Selector of Solidity's `Error(string)`. */
+const ERROR_SELECTOR = selector('Error(string)');
 
-/**
- * Checks that a wallet has the coin that an estimated call moves.
- * @param hasPrice whether the call names what it pays for gas
- */
-function checkCoin(from: unknown, balance: bigint, value: bigint, hasPrice: boolean): void {
-  // With a price, the gas must be paid for too, and go-ethereum then has another text.
-  if (hasPrice && balance <= value) throw serverError('insufficient funds for transfer');
-  if (balance >= value) return;
-  const wants = `address ${from} have ${balance} want ${value}`;
-  throw serverError(`failed with ${TRANSACTION_GAS_MAX} gas: insufficient funds for gas * price + value: ${wants}`);
+/** The answer to a call that reverts. 3 is go-ethereum's code for it. */
+export function reverted({ showsRevertData }: EvmDialect, reason?: string): RpcError {
+  if (reason === undefined) return new RpcError(3, 'execution reverted', '0x');
+  const data = `0x${ERROR_SELECTOR}${abiString(reason)}`;
+  return new RpcError(3, `execution reverted: ${reason}${showsRevertData ? `: ${data}` : ''}`, data);
 }
 
 /** Returns the methods by name; each throws `RpcError`. */
@@ -58,30 +43,24 @@ export function evmWalletMethods({ world, chainId, tokens, dialect }: EvmChain):
   const accountsAt = (args: readonly unknown[], { view }: Question) =>
     world.accounts(stateArgument(args, 1, view).number);
 
-  function suggestion({ view }: Question): bigint {
-    const newest: WorldBlock[] = [];
-    for (let block: WorldBlock | undefined = view.tip(); block && newest.length < TIP_BLOCKS; ) {
-      newest.unshift(block);
-      block = view.byHash(block.parent);
-    }
-    return suggestedTip(newest, dialect);
-  }
-
   function send({ params }: Question): string {
-    const { transaction, replaces } = pool.check(bytesArgument(positional(params, 1), 0));
+    const { transaction, replaces } = pool.check(bytesArgument(positional(params), 0));
     world.submit(transaction, replaces);
     return hex(transaction.id);
   }
 
   function estimate(question: Question): string {
-    const args = positional(question.params, 4);
+    const args = positional(question.params);
     const call = (args[0] ?? {}) as Record<string, unknown>;
     const { from = `0x${'0'.repeat(40)}`, to, value = '0x0' } = call;
     const data = call.input ?? call.data ?? '0x';
     const accounts = accountsAt(args, question);
     const [sender, target] = [addressOf(from, 0), addressOf(to, 0)];
     if (!tokenKeys.includes(target)) {
-      checkCoin(from, accounts.native(sender), BigInt(String(value)), call.maxFeePerGas !== undefined);
+      const balance = accounts.native(sender);
+      if (balance < BigInt(String(value))) {
+        throw serverError(`insufficient funds for gas * price + value: address ${from} have ${balance} want ${value}`);
+      }
       return quantity(gasOf({ entries: [] }));
     }
     const transfer = readTransferCall(String(data).slice(2).toLowerCase());
@@ -91,13 +70,12 @@ export function evmWalletMethods({ world, chainId, tokens, dialect }: EvmChain):
   }
 
   function history({ params, view }: Question) {
-    const args = positional(params, 3);
-    const newest = blockByAny(args, 1, view);
-    if (!newest) throw serverError('header not found');
+    const args = positional(params);
+    const newest = stateArgument(args, 1, view);
     const count = Math.min(countArgument(args, 0), HISTORY_BLOCKS_MAX, newest.number + 1);
     const percentiles = Array.isArray(args[2]) ? args[2] : [];
     const blocks = Array.from({ length: count }, (_, at) => view.at(newest.number - count + 1 + at) ?? newest);
-    const baseFees = [...blocks.map((block) => baseFeeOf(block, dialect)), nextBaseFee(newest, dialect)];
+    const baseFees = [...blocks.map((block) => baseFeeOf(block, dialect)), baseFeeOf(newest, dialect)];
     return {
       oldestBlock: quantity(newest.number - count + 1),
       baseFeePerGas: baseFees.map(quantity),
@@ -105,7 +83,7 @@ export function evmWalletMethods({ world, chainId, tokens, dialect }: EvmChain):
       baseFeePerBlobGas: Array.from({ length: count + 1 }, () => '0x1'),
       blobGasUsedRatio: blocks.map(() => 0),
       ...(percentiles.length > 0 && {
-        reward: blocks.map((block) => tipPercentiles(block, dialect, percentiles).map(quantity)),
+        reward: blocks.map(() => percentiles.map(() => quantity(dialect.tip))),
       }),
     };
   }
@@ -114,18 +92,18 @@ export function evmWalletMethods({ world, chainId, tokens, dialect }: EvmChain):
     eth_sendRawTransaction: send,
     eth_estimateGas: estimate,
     eth_feeHistory: history,
-    eth_gasPrice: (question) => quantity(baseFeeOf(question.view.tip(), dialect) + suggestion(question)),
-    eth_maxPriorityFeePerGas: (question) => quantity(suggestion(question)),
+    eth_gasPrice: ({ view }) => quantity(baseFeeOf(view.tip(), dialect) + dialect.tip),
+    eth_maxPriorityFeePerGas: () => quantity(dialect.tip),
 
     eth_getTransactionCount(question) {
-      const args = positional(question.params, 2);
+      const args = positional(question.params);
       const account = addressOf(args[0], 0);
       if (args[1] === 'pending') return quantity(pool.nextSequence(account));
       return quantity(accountsAt(args, question).sequence(account));
     },
 
     eth_getBalance(question) {
-      const args = positional(question.params, 2);
+      const args = positional(question.params);
       return quantity(accountsAt(args, question).native(addressOf(args[0], 0)));
     },
   };

@@ -6,8 +6,7 @@ import { evmAddress } from '../chains/evm/address.ts';
 import { solanaAddress } from '../chains/solana/address.ts';
 import { tronAddress } from '../chains/tron/address.ts';
 import type { Token } from '../core/transfer.ts';
-import { type DialectName, dialects, ETHEREUM_FINALITY } from './evm-dialect.ts';
-import { nextBaseFee } from './evm-gas.ts';
+import { type DialectName, dialects } from './evm-dialect.ts';
 import { evmAdmit } from './evm-pool.ts';
 import { startEvmServer } from './evm-server.ts';
 import type { Admit } from './mempool.ts';
@@ -20,30 +19,20 @@ import { tronBlockId } from './tron-render.ts';
 import { startTronServer } from './tron-server.ts';
 import type { WorldOptions } from './world.ts';
 
-type BlockRules = Pick<WorldOptions, 'price' | 'seal'> & Partial<Pick<WorldOptions, 'finalityDistance'>>;
-
-/** The rules of an EVM chain's blocks. */
-function evmBlockRules(name: DialectName): BlockRules {
-  const dialect = dialects[name];
-  const { finalityDistance, seal } = dialect;
-  const price: WorldOptions['price'] = (parent) => nextBaseFee(parent, dialect);
-  return { finalityDistance, price, ...(seal && { seal }) };
-}
-
 type SandboxFamily = Readonly<{
   codec: AddressCodec;
   /** The derivation path of the family's xpub in a wallet (BIP-44, external chain); null if addresses are imported. */
   xpubPath: string | null;
-  /** How far below the tip the chain's own finality is, unless the chain's dialect says otherwise. */
-  finalityDistance: number;
+  /** How far below the tip the chain's own finality is. */
+  finalityDistance(dialect: DialectName): number;
   /** Returns a block's hash from its height and 64 hex digits; the digits themselves if absent. */
   blockHash?: (chainId: string, number: number, digits: string) => string;
   /** Whether no block has this number; every number has one if absent. */
   isSkipped?: (chainId: string, number: number) => boolean;
   /** Which signed transactions its blocks include. */
   admit?: Admit;
-  /** Fees of a chain of the family, additions of its producers to their blocks, and their finality. */
-  blockRules?: (dialect: DialectName) => BlockRules;
+  /** The price of gas in each block, in wei. */
+  baseFee?: (dialect: DialectName) => bigint;
   startServer(options: NodeServerOptions): Promise<NodeServer>;
 }>;
 
@@ -51,16 +40,16 @@ export const families: Readonly<Record<Family, SandboxFamily>> = {
   evm: {
     codec: evmAddress,
     xpubPath: "m/44'/60'/0'/0",
-    finalityDistance: ETHEREUM_FINALITY,
+    finalityDistance: (dialect) => dialects[dialect].finalityDistance,
     admit: evmAdmit,
-    blockRules: evmBlockRules,
+    baseFee: (dialect) => dialects[dialect].baseFee,
     startServer: startEvmServer,
   },
   // 18 blocks by other producers; the interface of the solidified chain shows them two blocks later.
   tron: {
     codec: tronAddress,
     xpubPath: "m/44'/195'/0'/0",
-    finalityDistance: 20,
+    finalityDistance: () => 20,
     blockHash: tronBlockId,
     admit: tronAdmit,
     startServer: startTronServer,
@@ -69,7 +58,7 @@ export const families: Readonly<Record<Family, SandboxFamily>> = {
   solana: {
     codec: solanaAddress,
     xpubPath: null,
-    finalityDistance: 31,
+    finalityDistance: () => 31,
     isSkipped: isSkippedSlot,
     admit: solanaAdmit,
     startServer: startSolanaServer,
@@ -91,15 +80,15 @@ export function worldShape({
   tokens,
 }: SimulatedChain): Pick<
   WorldOptions,
-  'tokens' | 'keyBytes' | 'finalityDistance' | 'isSkipped' | 'blockHash' | 'admit' | 'price' | 'seal'
+  'tokens' | 'keyBytes' | 'finalityDistance' | 'isSkipped' | 'blockHash' | 'admit' | 'price'
 > {
-  const { codec, finalityDistance, blockHash, isSkipped, admit, blockRules } = families[family];
+  const { codec, finalityDistance, blockHash, isSkipped, admit, baseFee } = families[family];
   return {
     tokens: tokens.map((token) => tokenKey(codec, token)),
     keyBytes: codec.keyBytes,
-    finalityDistance,
+    finalityDistance: finalityDistance(dialect),
     ...(admit && { admit }),
-    ...blockRules?.(dialect),
+    ...(baseFee && { price: () => baseFee(dialect) }),
     ...(isSkipped && { isSkipped: (number) => isSkipped(chainId, number) }),
     ...(blockHash && { blockHash: (number, digits) => blockHash(chainId, number, digits) }),
   };

@@ -13,7 +13,7 @@ import {
   sendJson,
 } from './http-listener.ts';
 import type { Interceptor } from './interceptor.ts';
-import { gethDialect, type JsonRpcDialect } from './json-rpc.ts';
+import { answerMessage } from './json-rpc.ts';
 
 /** The caller: one WebSocket connection, or one HTTP request. */
 export type Peer = Readonly<{
@@ -31,8 +31,6 @@ export type RpcService = Readonly<{
   call(method: string, params: unknown, peer: Peer): unknown;
   /** Called when the connection has closed. */
   leave(peer: Peer): void;
-  /** go-ethereum's if absent. */
-  dialect?: JsonRpcDialect;
   /** The only kind of connection that is served; both if absent. */
   only?: 'http' | 'websocket';
   interceptor: Interceptor;
@@ -71,26 +69,19 @@ export async function serveJsonRpc(
 }
 
 /** Returns what the node says to a message of this caller. */
-function answering(peer: Peer, { interceptor, call, dialect = gethDialect }: RpcService): (message: string) => string {
+function answering(peer: Peer, { interceptor, call }: RpcService): (message: string) => string {
   const over = peer.notify ? 'websocket' : 'http';
   return (message) =>
-    dialect.answerMessage(message, (method, params) =>
+    answerMessage(message, (method, params) =>
       interceptor.call({ method, params, over }, (asked) => call(method, asked, peer)),
     );
 }
 
 async function answerHttp(request: IncomingMessage, response: ServerResponse, service: RpcService): Promise<void> {
   if (service.only === 'websocket') return void request.socket.destroy();
-  const { refusals, bodyBytesMax, pages } = service.dialect ?? gethDialect;
-  const page = request.method === 'GET' ? pages[request.url ?? ''] : undefined;
-  if (page !== undefined) return void response.end(page);
-  if (request.method !== 'POST') return refuse(response, 405, refusals.method);
-  if (!/^application\/json(-rpc)?\b/i.test(request.headers['content-type'] ?? '')) {
-    return refuse(response, 415, refusals.contentType);
-  }
-  const body = await readBody(request, bodyBytesMax);
-  const bytes = request.headers['content-length'] ?? 'unknown';
-  if (body === null) return refuse(response, 413, refusals.tooLarge(bytes));
+  if (request.method !== 'POST') return refuse(response, 405, 'method not allowed');
+  const body = await readBody(request);
+  if (body === null) return refuse(response, 413, 'content length too large');
   service.interceptor.exchange(body, answering({ bearer: bearerOf(request), notify: null }, service), {
     connection: response,
     send: (text) => sendJson(response, text),

@@ -1,5 +1,5 @@
 /**
- * JSON-RPC 2.0 with go-ethereum's texts (`rpc/handler.go`, `rpc/errors.go`): one message or a batch in, text out.
+ * JSON-RPC 2.0: one message or a batch in, text out. Framing and its refusals are the same for every family.
  */
 
 /** An error answer. Codes from https://www.jsonrpc.org/specification#error_object; −32000 is go-ethereum's default. */
@@ -23,20 +23,6 @@ export const methodNotFound = (method: string) =>
 /** Answers one call, or throws `RpcError`. */
 export type Call = (method: string, params: unknown) => unknown;
 
-/** How one kind of node speaks JSON-RPC: the answers around calls, and what its HTTP listener refuses. */
-export type JsonRpcDialect = Readonly<{
-  /** Answers a request body or WebSocket message; the text is empty if there is nothing to answer. */
-  answerMessage(text: string, call: Call): string;
-  bodyBytesMax: number;
-  /** Texts of the HTTP statuses 405, 415 and 413; the last one for a length as the request's header has it. */
-  refusals: Readonly<{ method: string; contentType: string; tooLarge(length: string): string }>;
-  /** Answers to GET, by path. */
-  pages: Readonly<Record<string, string>>;
-}>;
-
-/** The default of go-ethereum (`--rpc.batch-request-limit`). */
-const BATCH_CALLS_MAX = 1000;
-
 type Id = string | number;
 
 const failure = (id: Id | null, { code, message, data }: RpcError) => ({
@@ -45,8 +31,15 @@ const failure = (id: Id | null, { code, message, data }: RpcError) => ({
   error: { code, message, data },
 });
 
+/** Marks an integer that is written as text first, because `JSON.stringify` takes no bigint. */
+const INTEGER = /"int64 (-?\d+)"/g;
+
+/** Returns a value as JSON; a bigint is written with all its digits. */
+export const toJson = (value: unknown): string =>
+  JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `int64 ${part}` : part)).replace(INTEGER, '$1');
+
 /**
- * Answers a message as go-ethereum does.
+ * Answers a message.
  * @param text a request body or WebSocket message
  * @returns the answer's text; empty if there is none (notifications)
  */
@@ -55,22 +48,13 @@ export function answerMessage(text: string, call: Call): string {
   try {
     message = JSON.parse(text);
   } catch {
-    return JSON.stringify(failure(null, new RpcError(-32700, 'parse error')));
+    return toJson(failure(null, new RpcError(-32700, 'parse error')));
   }
-  if (!Array.isArray(message)) return JSON.stringify(answerItem(message, call)) ?? '';
-  if (message.length === 0) return JSON.stringify(failure(null, new RpcError(-32600, 'empty batch')));
-  const answers =
-    message.length > BATCH_CALLS_MAX ? refuseBatch(message) : message.map((item) => answerItem(item, call));
-  const given = answers.filter((answer) => answer !== undefined);
-  return given.length === 0 ? '' : JSON.stringify(given);
+  const items = Array.isArray(message) ? message : [message];
+  const answers = items.map((item) => answerItem(item, call)).filter((answer) => answer !== undefined);
+  if (answers.length === 0) return '';
+  return toJson(Array.isArray(message) ? answers : answers[0]);
 }
-
-/** Answers a batch that has too many calls: with one error, for the first of them. */
-const refuseBatch = (items: readonly unknown[]): unknown[] =>
-  items
-    .flatMap((item) => idOf(item) ?? [])
-    .slice(0, 1)
-    .map((id) => failure(id, new RpcError(-32600, 'batch too large')));
 
 /** The id of a call; null for a notification. */
 function idOf(item: unknown): Id | null {
@@ -92,17 +76,3 @@ function answerItem(item: unknown, call: Call): unknown {
     return id === null ? undefined : failure(id, error);
   }
 }
-
-const BODY_BYTES_MAX = 5 * 1024 * 1024;
-
-/** Statuses and texts of go-ethereum's `rpc/http.go`. */
-export const gethDialect: JsonRpcDialect = {
-  answerMessage,
-  bodyBytesMax: BODY_BYTES_MAX,
-  refusals: {
-    method: 'method not allowed',
-    contentType: 'invalid content type, only application/json is supported',
-    tooLarge: (length) => `content length too large (${length}>${BODY_BYTES_MAX})`,
-  },
-  pages: {},
-};

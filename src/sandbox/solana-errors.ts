@@ -66,33 +66,7 @@ export function preflightFailure(err: TransactionError): RpcError {
  */
 export function readBase58(value: unknown, bytes: number): string {
   const text = String(value);
-  if (!/^[1-9A-HJ-NP-Za-km-z]*$/.test(text)) throw invalidParams('Invalid param: Invalid');
-  const decoded = base58.decode(text);
-  if (decoded.length !== bytes) throw invalidParams('Invalid param: WrongSize');
+  const decoded = /^[1-9A-HJ-NP-Za-km-z]*$/.test(text) ? base58.decode(text) : null;
+  if (decoded?.length !== bytes) throw invalidParams('Invalid param');
   return Buffer.from(decoded).toString('hex');
 }
-
-const TRANSACTION = 'solana_transaction::versioned::VersionedTransaction';
-const TRANSACTION_BYTES_MAX = 1232;
-const CHARACTERS_MAX = { base58: 1683, base64: 1644 } as const;
-
-/**
- * Returns the bytes of a transaction as text.
- * @throws RpcError −32602
- */
-export function decodeTransaction(value: unknown, encoding: 'base58' | 'base64'): Uint8Array {
-  const text = String(value);
-  const max = CHARACTERS_MAX[encoding];
-  if (text.length > max) {
-    throw invalidParams(
-      `${encoding} encoded ${TRANSACTION} too large: ${text.length} bytes (max: encoded/raw ${max}/${TRANSACTION_BYTES_MAX})`,
-    );
-  }
-  const alphabet = encoding === 'base64' ? /[^A-Za-z0-9+/=]/ : /[^1-9A-HJ-NP-Za-km-z]/;
-  const at = text.search(alphabet);
-  if (at >= 0) throw invalidParams(`invalid ${encoding} encoding: InvalidByte(${at}, ${text.charCodeAt(at)})`);
-  return encoding === 'base64' ? Buffer.from(text, 'base64') : base58.decode(text);
-}
-
-export const truncated = (): RpcError =>
-  invalidParams(`failed to deserialize ${TRANSACTION}: io error: failed to fill whole buffer`);

@@ -9,8 +9,9 @@ import { type CalledInstruction, readTransactionBytes, type SignedMessage } from
 import { COMPUTE_BUDGET, SYSTEM, TOKEN_ACCOUNTS, TOKENS } from '../chains/solana/programs.ts';
 import { tokenAccountOf } from '../chains/solana/token-account.ts';
 import type { Accounts } from './accounts.ts';
+import { invalidParams } from './json-rpc.ts';
 import type { Admit } from './mempool.ts';
-import { preflightFailure, type TransactionError, truncated } from './solana-errors.ts';
+import { preflightFailure, type TransactionError } from './solana-errors.ts';
 import type { Entry, NativeTransfer, SignedTransaction } from './transaction.ts';
 import type { World } from './world.ts';
 
@@ -207,15 +208,12 @@ function errorOf(failure: Failure | null, { accounts, instructions }: SignedMess
   }
 }
 
-type Preflight = Readonly<{ isSkipped: boolean }>;
-
 type SolanaPool = Readonly<{
   /**
-   * Returns the transaction as it would be pending; null if it was accepted before, or is accepted without preflight
-   * although no block can include it.
+   * Returns the transaction as it would be pending.
    * @throws RpcError with Agave's text
    */
-  check(bytes: Uint8Array, preflight: Preflight): SignedTransaction | null;
+  check(bytes: Uint8Array): SignedTransaction;
 }>;
 
 /**
@@ -231,36 +229,31 @@ export function openSolanaPool(
   idOf: (signature: string) => string,
 ): SolanaPool {
   return {
-    check(bytes, { isSkipped }) {
+    check(bytes) {
       const read = readTransactionBytes(bytes);
-      if (!read) throw truncated();
+      if (!read) throw invalidParams('failed to deserialize: io error: failed to fill whole buffer');
       const { signed, length, isSigned } = read;
-      const refuse = (error: TransactionError): null => {
-        if (isSkipped) return null;
-        throw preflightFailure(error);
-      };
-      if (!isSigned) return refuse('SignatureFailure');
+      if (!isSigned) throw preflightFailure('SignatureFailure');
       // Before the look at what is on the chain: there too, an old transaction is only one with an old block hash.
       const lastNumber = lastSlotFor(signed.blockhash);
-      if (lastNumber === null || world.tip().number >= lastNumber) return refuse('BlockhashNotFound');
+      if (lastNumber === null || world.tip().number >= lastNumber) throw preflightFailure('BlockhashNotFound');
       const id = idOf(signed.id);
       const isKnown = world.find(id) !== undefined || world.pending().some((other) => other.id === id);
-      if (isKnown) return refuse('AlreadyProcessed');
+      if (isKnown) throw preflightFailure('AlreadyProcessed');
       const [sender = ''] = signed.accounts;
       const accounts = world.accounts();
       const feeUnits = feeOf(signed.signers.length, signed.instructions);
-      if (accounts.native(sender) === 0n) return refuse('AccountNotFound');
-      if (accounts.native(sender) < feeUnits) return refuse('InsufficientFundsForFee');
+      if (accounts.native(sender) === 0n) throw preflightFailure('AccountNotFound');
+      if (accounts.native(sender) < feeUnits) throw preflightFailure('InsufficientFundsForFee');
       const effect = effectOf(signed, owners, accounts);
       const failure = effect && whyNot(effect, sender, feeUnits, accounts);
-      if ((!effect || failure) && !isSkipped) throw preflightFailure(errorOf(failure, signed));
+      if (!effect || failure) throw preflightFailure(errorOf(failure, signed));
       return {
         id,
         sender,
         target: TOKENS,
-        succeeded: effect !== null,
-        entries: effect?.entries ?? [],
-        native: effect?.native ?? [],
+        succeeded: true,
+        ...effect,
         signed: { bytes: Buffer.from(bytes.subarray(0, length)).toString('hex'), sequence: null, feeUnits, lastNumber },
       };
     },

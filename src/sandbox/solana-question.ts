@@ -2,7 +2,6 @@
  * Requests to a simulated Solana node, and the envelope of its answers.
  */
 import type { WorldBlock } from './block-tree.ts';
-import { invalidParams } from './json-rpc.ts';
 import type { View } from './world.ts';
 
 /** One request: its arguments, and the node's view of the world. */
@@ -23,8 +22,3 @@ export const inContext = ({ number }: Pick<WorldBlock, 'number'>, value: unknown
   context: { apiVersion: '4.2.0', slot: number },
   value,
 });
-
-/** @throws RpcError −32602 for a commitment at which blocks are not shown */
-export function refuseProcessed({ commitment }: Settings): void {
-  if (commitment === 'processed') throw invalidParams('Method does not support commitment below `confirmed`');
-}

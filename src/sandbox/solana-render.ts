@@ -9,7 +9,7 @@ import { tokenAccountOf } from '../chains/solana/token-account.ts';
 import { formatUnits } from '../core/money.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { digest } from './random.ts';
-import type { SignedTransaction, WorldTransaction } from './transaction.ts';
+import type { WorldTransaction } from './transaction.ts';
 
 export const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
 const VOTE_PROGRAM = 'Vote111111111111111111111111111111111111111';
@@ -166,13 +166,11 @@ function renderTransaction(
 }
 
 /**
- * Shows a transaction of a block with its message, as encoding `json` does, instead of the accounts' roles.
- * @param rewards null in a block without them
+ * Shows a transaction with its message, as encoding `json` does, instead of the accounts' roles.
  */
 function withMessage(
-  { meta, transaction, version }: ReturnType<typeof renderTransaction | typeof renderVote>,
+  { meta, transaction, version }: ReturnType<typeof renderTransaction>,
   { parent }: Pick<WorldBlock, 'parent'>,
-  rewards: readonly [] | null,
 ) {
   const { accountKeys, signatures } = transaction;
   const { err, fee, status, ...balances } = meta;
@@ -189,7 +187,7 @@ function withMessage(
       loadedAddresses: { readonly: [], writable: [] },
       logMessages: [`Program ${program} invoke [1]`, `Program ${program} ${err ? 'failed' : 'success'}`],
       ...balances,
-      rewards,
+      rewards: [],
       status,
     },
     transaction: {
@@ -216,19 +214,8 @@ export function renderWholeTransaction(
   mintOf: (token: string) => Mint,
   coins: readonly CoinChange[],
 ) {
-  const { meta, transaction: whole, version } = withMessage(renderTransaction(transaction, mintOf, coins), block, []);
+  const { meta, transaction: whole, version } = withMessage(renderTransaction(transaction, mintOf, coins), block);
   return { blockTime: block.timeS, meta, slot: block.number, transaction: whole, version };
-}
-
-/** Renders one transaction that a wallet has signed as `getTransaction` answers with encoding `base64`. */
-export function renderBytes(
-  transaction: SignedTransaction,
-  block: Pick<WorldBlock, 'number' | 'timeS' | 'parent'>,
-  mintOf: (token: string) => Mint,
-  coins: readonly CoinChange[],
-) {
-  const whole = renderWholeTransaction(transaction, block, mintOf, coins);
-  return { ...whole, transaction: [Buffer.from(transaction.signed.bytes, 'hex').toString('base64'), 'base64'] };
 }
 
 /** Renders a validator's vote, like most transactions of a block. */
@@ -267,7 +254,7 @@ export function renderBlock(
   block: WorldBlock,
   parentSlot: number,
   blockHeight: number,
-  details: 'none' | 'signatures' | 'accounts' | 'full',
+  details: 'none' | 'accounts',
   mintOf: (token: string) => Mint,
   coinsOf: (transaction: WorldTransaction) => readonly CoinChange[] = () => [],
 ) {
@@ -280,10 +267,6 @@ export function renderBlock(
   };
   if (details === 'none') return head;
   const votes = Array.from({ length: VOTES }, (_, at) => renderVote(block, at));
-  if (details === 'signatures') {
-    const signed = votes.map(({ transaction }) => transaction.signatures[0]);
-    return { ...head, signatures: [...signed, ...block.transactions.map(signatureOf)] };
-  }
-  const listed = [...votes, ...block.transactions.map((one) => renderTransaction(one, mintOf, coinsOf(one)))];
-  return { ...head, transactions: details === 'full' ? listed.map((one) => withMessage(one, block, null)) : listed };
+  const payments = block.transactions.map((one) => renderTransaction(one, mintOf, coinsOf(one)));
+  return { ...head, transactions: [...votes, ...payments] };
 }

@@ -5,10 +5,9 @@
 import { solanaAddress } from '../chains/solana/address.ts';
 import { isSpendable } from '../chains/solana/offline-keys.ts';
 import { openControl } from './control.ts';
-import { RpcError } from './json-rpc.ts';
+import { methodNotFound, RpcError } from './json-rpc.ts';
 import { type Peer, type RpcService, serveJsonRpc } from './json-rpc-server.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
-import { agaveDialect, notFound } from './solana-json-rpc.ts';
 import { solanaMethods } from './solana-methods.ts';
 import { formatBlockHash, formatSignature } from './solana-render.ts';
 import type { Change } from './world.ts';
@@ -81,26 +80,24 @@ export async function startSolanaServer(options: NodeServerOptions): Promise<Nod
 
   const endAnnouncing = world.onChange(announce);
   const pubSub: RpcService = {
-    dialect: agaveDialect,
     only: 'websocket',
     interceptor,
     call(method, params, peer) {
       if (method === 'slotSubscribe') return subscribe(peer);
       if (method === 'slotUnsubscribe') return unsubscribe(params, peer);
-      throw notFound();
+      throw methodNotFound(method);
     },
     leave(peer) {
       for (const [id, owner] of subscribers) if (owner === peer) subscribers.delete(id);
     },
   };
   const rpc: RpcService = {
-    dialect: agaveDialect,
     only: 'http',
     interceptor,
     call(method, params, peer) {
       if (control.has(method)) return control.call(method, params, peer.bearer);
       const read = reads.get(method);
-      if (!read) throw notFound();
+      if (!read) throw methodNotFound(method);
       return read({ params, view: world });
     },
     leave: () => {},

@@ -6,7 +6,6 @@ import { base58 } from '@scure/base';
 import { TOKEN_PROGRAM } from '../chains/solana/wire.ts';
 import type { Accounts } from './accounts.ts';
 import { invalidParams } from './json-rpc.ts';
-import { decodeTransaction, readBase58 } from './solana-errors.ts';
 import { BLOCKHASH_BLOCKS, depositOf, openSolanaPool, openTokenAccounts, TOKEN_ACCOUNT_BYTES } from './solana-pool.ts';
 import { inContext, listOf, type Method, newest, type Question, settingsOf } from './solana-question.ts';
 import { formatBlockHash, idOfSignature } from './solana-render.ts';
@@ -20,7 +19,6 @@ const FEES_SHOWN = 20;
 const INITIALISED = 1;
 /** The largest epoch: rent is never collected. */
 export const RENT_EPOCH = 2n ** 64n - 1n;
-const KEY_BYTES = 32;
 
 type SolanaWallets = Readonly<{
   /**
@@ -82,12 +80,8 @@ export function solanaWallets({
   }
 
   function send({ params }: Question): string {
-    const [text, second] = listOf(params);
-    const settings = settingsOf(second);
-    const bytes = decodeTransaction(text, settings.encoding === 'base64' ? 'base64' : 'base58');
-    const isSkipped = settings.skipPreflight === true;
-    const transaction = pool.check(bytes, { isSkipped });
-    if (transaction) world.submit(transaction);
+    const bytes = Buffer.from(String(listOf(params)[0]), 'base64');
+    world.submit(pool.check(bytes));
     return base58.encode(bytes.subarray(1, 65));
   }
 
@@ -99,21 +93,6 @@ export function solanaWallets({
       const block = newest(view, settings);
       const lastValidBlockHeight = heightOf(block.number) + BLOCKHASH_BLOCKS;
       return inContext(newest(view, settings), { blockhash: formatBlockHash(block.hash), lastValidBlockHeight });
-    },
-
-    isBlockhashValid({ params, view }) {
-      const [hash, second] = listOf(params);
-      const { number } = newest(view, settingsOf(second));
-      readBase58(hash, KEY_BYTES);
-      const last = lastSlotFor(String(hash));
-      return inContext({ number }, last !== null && number <= last);
-    },
-
-    getBalance({ params, view }) {
-      const [address, second] = listOf(params);
-      const key = readBase58(address, KEY_BYTES);
-      const { number } = newest(view, settingsOf(second));
-      return inContext({ number }, lamportsOf(key, world.accounts(number)));
     },
 
     getMinimumBalanceForRentExemption({ params }) {

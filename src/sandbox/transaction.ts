@@ -5,12 +5,9 @@
 import { permanent } from '../core/fault.ts';
 import { digest } from './random.ts';
 
-/**
- * An event of a token contract, or of a contract of the chain itself (`deposit`). Approvals look much like transfers on
- * the wire and must never be counted.
- */
+/** An event of a token contract. Approvals look much like transfers on the wire and must never be counted. */
 export type Entry = Readonly<{
-  kind: 'transfer' | 'approval' | 'deposit';
+  kind: 'transfer' | 'approval';
   token: string;
   from: string;
   to: string;
@@ -33,8 +30,6 @@ export type WorldTransaction = Readonly<{
    * owner.
    */
   lent?: readonly NativeTransfer[];
-  /** Set if the block's producer added it: it belongs to its block and survives no reorg. */
-  isSystem?: true;
   /** Set if a wallet signed and sent it, absent on payments that the world made up. */
   signed?: SignedPart;
 }>;

@@ -1,5 +1,5 @@
 /**
- * Arguments of java-tron's HTTP interface: fields of a JSON body. Errors have java-tron's texts.
+ * Arguments of java-tron's HTTP interface: fields of a JSON body.
  */
 import type { Accounts } from './accounts.ts';
 import type { WorldTransaction } from './transaction.ts';
@@ -18,16 +18,9 @@ export class TronError extends Error {}
 
 const ADDRESS = /^41([0-9a-f]{40})$/i;
 
-/** java-tron names the line and column of the value in the body's compact text. */
-function parseError(body: TronQuestion['body'], name: string, what: string): TronError {
-  const field = `${JSON.stringify(name)}:`;
-  const column = JSON.stringify(body).indexOf(field) + field.length + 1;
-  return new TronError(`class org.tron.core.services.http.JsonFormat$ParseException : 1:${column}: ${what}`);
-}
-
 export function text(body: TronQuestion['body'], name: string): string {
   const value = body[name] ?? '';
-  if (typeof value !== 'string') throw parseError(body, name, 'Expected string.');
+  if (typeof value !== 'string') throw new TronError(`${name}: Expected string.`);
   return value;
 }
 
@@ -35,7 +28,7 @@ export function text(body: TronQuestion['body'], name: string): string {
 export function hexArgument(body: TronQuestion['body'], name: string): string {
   const digits = text(body, name).toLowerCase();
   if (/^([0-9a-f]{2})*$/.test(digits)) return digits;
-  throw parseError(body, name, 'INVALID hex String');
+  throw new TronError(`${name}: INVALID hex String`);
 }
 
 /** Returns an address as its key; empty if it is absent, or no address of an account. */
@@ -47,5 +40,5 @@ export function keyArgument(body: TronQuestion['body'], name: string): string {
 export function whole(body: TronQuestion['body'], name: string): number {
   const value = body[name] ?? 0;
   if (Number.isSafeInteger(value)) return Number(value);
-  throw parseError(body, name, `Couldn't parse integer: For input string: "${JSON.stringify(value)}"`);
+  throw new TronError(`${name}: Couldn't parse integer`);
 }

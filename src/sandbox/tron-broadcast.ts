@@ -4,10 +4,8 @@
  * `TransactionCapsule.validateSignature`, and its recorded answers.
  */
 import { tronAddress } from '../chains/tron/address.ts';
-import { readMessage } from '../chains/tron/protobuf.ts';
 import { readTransaction, type TronTransaction, transactionDigest } from '../chains/tron/transaction-bytes.ts';
 import { TronError } from './tron-arguments.ts';
-import { unlessZero } from './tron-resources.ts';
 
 /** A refusal: one of `GrpcAPI.Return.response_code`, and its text. */
 export class TronRefusal extends Error {
@@ -68,41 +66,6 @@ export function splitTransaction(hex: string): Parts {
 
 export const transactionId = ({ raw }: Pick<Parts, 'raw'>): string =>
   Buffer.from(transactionDigest(raw ?? new Uint8Array())).toString('hex');
-
-/** The fields of raw data and of a contract that are shown. */
-const RAW_SHAPE = {
-  1: 'bytes',
-  4: 'bytes',
-  8: 'integer',
-  10: 'bytes',
-  11: 'bytes',
-  14: 'integer',
-  18: 'integer',
-} as const;
-
-/** Renders a transaction as the answer to a broadcast repeats it: the contract's value stays in bytes. */
-export function renderParts({ raw, signatures }: Parts) {
-  if (raw === null) return {};
-  const read = readMessage(raw, RAW_SHAPE);
-  const contract = read && readMessage(read.bytes(11), { 1: 'integer', 2: 'bytes' });
-  const parameter = contract && readMessage(contract.bytes(2), { 1: 'bytes', 2: 'bytes' });
-  const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
-  const url = parameter ? Buffer.from(parameter.bytes(1)).toString() : '';
-  const signature = signatures.map(hex);
-  if (!read || !parameter || url === '') return { raw_data: {} };
-  return {
-    raw_data: {
-      ref_block_bytes: hex(read.bytes(1)),
-      ref_block_hash: hex(read.bytes(4)),
-      expiration: Number(read.integer(8)),
-      ...(read.bytes(10).length > 0 && { data: hex(read.bytes(10)) }),
-      contract: [{ type: url.split('.').at(-1), parameter: { type_url: url, value: hex(parameter.bytes(2)) } }],
-      timestamp: Number(read.integer(14)),
-      ...unlessZero('fee_limit', Number(read.integer(18))),
-    },
-    ...(signature.length > 0 && { signature }),
-  };
-}
 
 const badSignature = (why: string) => new TronRefusal('SIGERROR', `Validate signature error: ${why}`);
 

@@ -35,20 +35,13 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
   const calls = createTokenCalls(tokens);
   const [busyToken] = tokens;
 
-  const show = (block: WorldBlock | undefined, detail: boolean) => (block ? renderBlock(block, detail) : {});
-
   function byIdOrNumber(wanted: string, view: View): WorldBlock | undefined {
     if (wanted === '') return view.tip();
     if (/^\d{1,18}$/.test(wanted)) return view.at(Number(wanted));
-    if (/^-\d+$/.test(wanted)) throw new TronError('num must be non-positive number.');
     const height = Number.parseInt(wanted.slice(0, HEIGHT_CHARS), 16);
     if (!HASH.test(wanted) || height > view.tip().number) throw new TronError('id must be legal block hash.');
-    return byId(wanted, view);
-  }
-
-  /** java-tron does not return a block that is no longer canonical. */
-  function byId(wanted: string, view: View): WorldBlock | undefined {
     const block = view.byHash(wanted.toLowerCase());
+    // java-tron does not return a block that is no longer canonical.
     return block && view.at(block.number)?.hash === block.hash ? block : undefined;
   }
 
@@ -84,10 +77,10 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
   const methods: Record<string, Method> = {
     ...tronWalletMethods({ world, chainId, tokens }),
 
-    getblock: ({ body, view }) => show(byIdOrNumber(text(body, 'id_or_num'), view), body.detail === true),
-    getnowblock: ({ view }) => show(view.tip(), true),
-    getblockbynum: ({ body, view }) => show(view.at(whole(body, 'num')), true),
-    getblockbyid: ({ body, view }) => show(byId(hexArgument(body, 'value'), view), true),
+    getblock({ body, view }) {
+      const block = byIdOrNumber(text(body, 'id_or_num'), view);
+      return block ? renderBlock(block, body.detail === true) : {};
+    },
 
     gettransactioninfobyblocknum({ body, view }) {
       const number = whole(body, 'num');

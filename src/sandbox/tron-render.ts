@@ -23,22 +23,12 @@ const FEE_LIMIT_SUN = 100_000_000;
 const ENERGY_PER_ENTRY = 64_285;
 const BANDWIDTH_BYTES = 345;
 const EXPIRY_MS = 60_000;
-/** The account that burned TRX went to: its balance begins at the least int64. */
-export const BLACK_HOLE = { key: '77944d19c052b73ee2286823aa83f8138cb7032f', sun: -(2n ** 63n) } as const;
-
 const hexText = (text: string): string => Buffer.from(text).toString('hex');
 const made = (what: string, id: string, chars: number): string =>
   digest(what, id)
     .repeat(Math.ceil(chars / 64))
     .slice(0, chars);
 const typeUrl = (type: string): string => `type.googleapis.com/protocol.${type}`;
-
-/** Returns an answer's text. A bigint is a number in it that a double could not hold. */
-export const jsonText = (value: unknown): string =>
-  JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `int64 ${part}` : part)).replace(
-    /"int64 (-?\d+)"/g,
-    '$1',
-  );
 
 /** A block's id starts with its height; the first one's ends with the chain id. */
 export function tronBlockId(chainId: string, number: number, digits: string): string {
@@ -52,13 +42,12 @@ export function tronBlockId(chainId: string, number: number, digits: string): st
  * @param detail with its transactions
  */
 export function renderBlock(block: WorldBlock, detail: boolean) {
-  if (block.number === 0) return renderFirst(block, detail);
   const isEmpty = block.transactions.length === 0;
   return {
     blockID: block.hash,
     block_header: {
       raw_data: {
-        number: block.number,
+        ...unlessZero('number', block.number),
         txTrieRoot: isEmpty ? '0'.repeat(64) : digest('transactions', block.hash),
         witness_address: wireAddress(made('witness', String(block.number % WITNESSES), 40)),
         parentHash: block.parent,
@@ -68,41 +57,6 @@ export function renderBlock(block: WorldBlock, detail: boolean) {
       witness_signature: made('signature', block.hash, 130),
     },
     ...(detail && !isEmpty && { transactions: block.transactions.map((one) => renderTransaction(one, block)) }),
-  };
-}
-
-/** The first block was made by nobody, and holds the first balances as transfers that nobody signed. */
-function renderFirst({ hash, parent, timeS }: WorldBlock, detail: boolean) {
-  const first = [
-    { amount: 99_000_000_000_000_000n, to: made('first account', hash, 40) },
-    { amount: BLACK_HOLE.sun, to: BLACK_HOLE.key },
-  ];
-  const transactions = first.map(({ amount, to }) => ({
-    txID: digest('first transfer', to),
-    raw_data: {
-      contract: [
-        {
-          parameter: {
-            value: { amount, owner_address: hexText('0x000000000000000000000'), to_address: wireAddress(to) },
-            type_url: typeUrl('TransferContract'),
-          },
-          type: 'TransferContract',
-        },
-      ],
-    },
-    raw_data_hex: made('first transfer', to, 224),
-  }));
-  return {
-    blockID: hash,
-    block_header: {
-      raw_data: {
-        txTrieRoot: digest('transactions', hash),
-        witness_address: wireAddress(hexText('a simulated chain, whose coins are worth nothing')),
-        parentHash: parent,
-        ...unlessZero('timestamp', timeS * 1000),
-      },
-    },
-    ...(detail && { transactions }),
   };
 }
 

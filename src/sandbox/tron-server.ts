@@ -9,39 +9,16 @@ import type { WorldBlock } from './block-tree.ts';
 import { openControl } from './control.ts';
 import { bearerOf, closeServer, listenOnLoopback, readBody, refuse, sendJson } from './http-listener.ts';
 import type { Call } from './interceptor.ts';
-import { answerMessage } from './json-rpc.ts';
+import { answerMessage, toJson } from './json-rpc.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
 import { TronError, type TronQuestion } from './tron-arguments.ts';
 import { tronMethods } from './tron-methods.ts';
 import { poolState } from './tron-pool.ts';
-import { jsonText } from './tron-render.ts';
 import type { Method } from './tron-wallet-methods.ts';
 import type { View } from './world.ts';
 
 const PATH = /^\/(wallet|walletsolidity)\/(\w+)$/;
 const errorText = (message: string): string => `${JSON.stringify({ Error: message })}\n`;
-
-/** The page of java-tron's web server for what it does not serve. */
-function methodNotSupported(method: string, path: string): string {
-  const why = `HTTP method ${method} is not supported by this URL`;
-  return `<html>
-<head>
-<meta http-equiv="Content-Type" content="text/html;charset=ISO-8859-1"/>
-<title>Error 405 ${why}</title>
-</head>
-<body><h2>HTTP ERROR 405 ${why}</h2>
-<table>
-<tr><th>URI:</th><td>${path}</td></tr>
-<tr><th>STATUS:</th><td>405</td></tr>
-<tr><th>MESSAGE:</th><td>${why}</td></tr>
-<tr><th>SERVLET:</th><td>org.eclipse.jetty.servlet.ServletHandler$Default404Servlet-1</td></tr>
-</table>
-<hr/><a href="https://eclipse.org/jetty">Powered by Jetty:// 9.4.53.v20231009</a><hr/>
-
-</body>
-</html>
-`;
-}
 
 /**
  * Starts listening.
@@ -62,7 +39,7 @@ export async function startTronServer(options: NodeServerOptions): Promise<NodeS
     };
     try {
       const answered = interceptor.call(call, (body) => method({ body: body as TronQuestion['body'], view, pool }));
-      return `${jsonText(answered)}\n`;
+      return `${toJson(answered)}\n`;
     } catch (error) {
       if (!(error instanceof TronError)) throw error;
       return errorText(error.message);
@@ -78,17 +55,10 @@ export async function startTronServer(options: NodeServerOptions): Promise<NodeS
       return sendJson(response, answered);
     }
     const [, path = '', method = ''] = PATH.exec(url.pathname) ?? [];
-    const { method: verb = '' } = request;
     const run = methods.get(method);
-    if (!run || (verb !== 'POST' && verb !== 'GET')) {
-      response.writeHead(405, { 'content-type': 'text/html;charset=iso-8859-1' });
-      return void response.end(methodNotSupported(verb, url.pathname));
-    }
-    const body = verb === 'GET' ? queryFields(url.searchParams) : bodyFields(text);
-    if (typeof body === 'string') {
-      const why = `class com.alibaba.fastjson.JSONException : ${body}`;
-      return sendJson(response, errorText(why));
-    }
+    if (!run || request.method !== 'POST') return refuse(response, 405, 'Method Not Allowed');
+    const body = fieldsOf(text);
+    if (!body) return sendJson(response, errorText('class com.alibaba.fastjson.JSONException'));
     const call: Call = { method: url.pathname, params: body, over: 'http' };
     interceptor.exchange(text, () => answer(path === 'walletsolidity', run, call), {
       connection: response,
@@ -115,22 +85,12 @@ function solidified(view: View): View {
   };
 }
 
-/** Returns a body's fields, or what java-tron says of one that is no object. */
-function bodyFields(text: string): Record<string, unknown> | string {
-  if (text.trim() === '') return {};
+/** Returns a body's fields; null if it is no object. */
+function fieldsOf(text: string): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(text);
-    return isFields(value) ? value : 'can not cast to JSONObject.';
+    const value: unknown = JSON.parse(text.trim() || '{}');
+    return isFields(value) ? value : null;
   } catch {
-    return `unterminated json string, pos ${text.length}, line 1, column ${text.length + 1}${text}`;
+    return null;
   }
 }
-
-/** Returns a query's fields, as in a body. */
-const queryFields = (query: URLSearchParams): Record<string, unknown> =>
-  Object.fromEntries(
-    [...query].map(([name, value]) => {
-      if (value === 'true' || value === 'false') return [name, value === 'true'];
-      return [name, name === 'num' ? Number(value) : value];
-    }),
-  );

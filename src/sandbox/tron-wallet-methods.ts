@@ -2,13 +2,11 @@
  * The methods that wallets need of java-tron: sending transactions, balances and allowances, and prices.
  */
 import { wireAddress } from '../chains/tron/address.ts';
-import { signedTransaction } from '../chains/tron/transaction-bytes.ts';
 import type { KeyedToken } from './token-calls.ts';
 import { lookalikeKey } from './transaction.ts';
 import { keyArgument, type TronQuestion, text } from './tron-arguments.ts';
-import { renderParts, splitTransaction, TronRefusal, transactionId } from './tron-broadcast.ts';
+import { splitTransaction, TronRefusal, transactionId } from './tron-broadcast.ts';
 import { openTronPool } from './tron-pool.ts';
-import { BLACK_HOLE } from './tron-render.ts';
 import {
   BYTE_SUN,
   ENERGY_SUN,
@@ -36,11 +34,8 @@ const chainParameters: Readonly<Record<string, number>> = {
   getTotalEnergyCurrentLimit: TOTAL_ENERGY,
 };
 
-const EMPTY = Buffer.alloc(0);
 /** Slots of 3 s in a day, over which allowances regenerate. */
 const WINDOW_SLOTS = 28_800;
-
-const hexText = (words: string): string => Buffer.from(words).toString('hex');
 
 /** The fields that java-tron's accounts have; `bornMs` is when the chain began. */
 function renderAccount(key: string, bornMs: number, own: Readonly<{ type?: string; balance?: bigint }>, lent = 0n) {
@@ -95,25 +90,11 @@ export function tronWalletMethods({ world, tokens }: TronChain): Readonly<Record
       const parts = splitTransaction(bytes);
       const refusal = trySend(bytes);
       const { code = 'SUCCESS', message = '' } = refusal ?? {};
-      const transaction = JSON.stringify(renderParts(parts));
-      return { result: refusal === null, code, txid: transactionId(parts), message, transaction };
-    },
-
-    broadcasttransaction({ body }) {
-      const [signature] = Array.isArray(body.signature) ? body.signature : [];
-      const [raw = EMPTY, signed = EMPTY] = [text(body, 'raw_data_hex'), String(signature ?? '')].map((part) =>
-        Buffer.from(part, 'hex'),
-      );
-      const bytes = Buffer.from(signedTransaction(raw, signed)).toString('hex');
-      const parts = splitTransaction(bytes);
-      const refusal = trySend(bytes);
-      const txid = transactionId(parts);
-      return refusal ? { code: refusal.code, txid, message: hexText(refusal.message) } : { result: true, txid };
+      return { result: refusal === null, code, txid: transactionId(parts), message };
     },
 
     getaccount({ body, pool: { accounts } }) {
       const key = keyArgument(body, 'address');
-      if (key === BLACK_HOLE.key) return renderAccount(key, bornMs, { balance: BLACK_HOLE.sun });
       if (isContract(key)) return renderAccount(key, bornMs, { type: 'Contract' });
       const state = accounts();
       if (!state.isKnown(key)) return {};

@@ -26,8 +26,6 @@ export type WorldOptions = Readonly<{
   admit?: Admit;
   /** Returns what the chain charges in the block after this one, where that changes. */
   price?: (parent: WorldBlock) => bigint;
-  /** Returns what the block's producer adds at its end. `id` is an unused transaction id. */
-  seal?: (transactions: readonly WorldTransaction[], id: string) => readonly WorldTransaction[];
   /** A block this far below the tip is final. */
   finalityDistance: number;
   /** Blocks kept below the tip; at least as many as a follower may still ask for. */
@@ -144,11 +142,9 @@ export function createWorld(options: WorldOptions): World {
     return { number, timeS, parentTimeS: parent.timeS, ...(price !== undefined && { price }) };
   }
 
-  function makeBlock(parent: Parent, wantedTimeS: number, chosen: readonly WorldTransaction[]): WorldBlock {
+  function makeBlock(parent: Parent, wantedTimeS: number, transactions: readonly WorldTransaction[]): WorldBlock {
     const { number, timeS, price } = placeAfter(parent, wantedTimeS);
     const born = serial++;
-    const added = options.seal?.(chosen, digest('sealed', seed, born, parent.hash)) ?? [];
-    const transactions = [...chosen, ...added];
     const ids = transactions.map((transaction) => transaction.id);
     const digits = digest('block', seed, born, parent.hash, number, timeS, ...ids);
     const hash = options.blockHash?.(number, digits) ?? digits;

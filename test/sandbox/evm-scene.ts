@@ -21,7 +21,7 @@ export const usdt = sandboxTokens[0]?.address ?? '';
 export const payee = `0x${accountKey('payee')}`;
 const rich = new EthersWallet(`0x${'11'.repeat(32)}`);
 const poor = new EthersWallet(`0x${'22'.repeat(32)}`);
-export const [richAddress, poorAddress] = [rich.address, poor.address];
+export const richAddress = rich.address;
 const richKey = rich.address.slice(2).toLowerCase();
 
 export type Scene = Readonly<{
@@ -30,8 +30,6 @@ export type Scene = Readonly<{
   block: string;
   blockNumber: string;
   tx: Readonly<Record<PaymentKind | 'coin', string>>;
-  /** The last transaction of that block. */
-  lastTx: string;
   /** A block that a reorg took away, and its transaction, which waits again. */
   side: string;
   sideTx: string;
@@ -104,7 +102,6 @@ export async function openScene(dialect: DialectName): Promise<Scene> {
     block: `0x${block.hash}`,
     blockNumber: `0x${block.number.toString(16)}`,
     tx,
-    lastTx: `0x${block.transactions.at(-1)?.id}`,
     side,
     sideTx,
     head: `0x${world.tip().parent}`,

@@ -8,7 +8,6 @@ import * as assert from 'uvu/assert';
 import { tronSpending } from '../../src/chains/tron/spend.ts';
 import { signedTransaction, transactionDigest, wireSignature } from '../../src/chains/tron/transaction-bytes.ts';
 import { tronMethods } from '../../src/sandbox/tron-methods.ts';
-import { BLACK_HOLE } from '../../src/sandbox/tron-render.ts';
 import { gasOf } from '../chains/payout-bench.ts';
 import { createSeedWallets } from '../chains/seed-wallets.ts';
 import { makeTronPayouts } from '../chains/simulated-payouts.ts';
@@ -49,8 +48,6 @@ function kindOf(path: string, value: Json): string {
 /** Returns fields and kinds of value, at any depth; a list’s items are taken together. */
 function shape(value: Json, path = '', into = new Map<string, string>()): Map<string, string> {
   if (typeof value !== 'object' || value === null) {
-    // The answer to a broadcast repeats the transaction as text.
-    if (path === '.transaction' && value.startsWith('{')) return shape(JSON.parse(value), path, into);
     return into.set(
       path,
       [into.get(path), kindOf(path, value)].filter((one, at, all) => one && all.indexOf(one) === at).join(' or '),
@@ -82,7 +79,7 @@ const payee = accountKey('recorded payee');
 const transactionOf = (value: string) => ask('/wallet/gettransactionbyid', { value });
 const infoOf = (value: string) => ask('/wallet/gettransactioninfobyid', { value });
 
-test('blocks: with transactions and without, the first one, and what is none', async () => {
+test('blocks: with transactions and without, and what is none', async () => {
   for (const [token, kind] of [
     [usdt, 'direct'],
     [usdc, 'direct'],
@@ -103,22 +100,12 @@ test('blocks: with transactions and without, the first one, and what is none', a
   const empty = { id_or_num: String(number + 1), detail: true };
   agree('getblock.empty-block.detail-true', await ask('/wallet/getblock', empty));
   agree('getblock.head.detail-absent', await ask('/wallet/getblock'));
-  agree('getnowblock', await ask('/wallet/getnowblock'));
-  agree('getblockbynum', await ask('/wallet/getblockbynum', { num: number + 1 }));
-  agree('getblockbyid', await ask('/wallet/getblockbyid', { value: world.tip().hash }));
   for (const [name, path, body] of [
     ['getblock.missing-number', '/wallet/getblock', { id_or_num: '99999999' }],
     ['getblock.missing-hash', '/wallet/getblock', { id_or_num: `${'0'.repeat(15)}1${'ab'.repeat(24)}` }],
-    ['getblockbynum.missing', '/wallet/getblockbynum', { num: 99_999_999 }],
-    ['getblockbyid.missing', '/wallet/getblockbyid', { value: 'ab'.repeat(32) }],
   ] as const) {
     agree(name, await ask(path, body));
   }
-  const length = /raw_data\.witness_address$/;
-  agree('getblock.genesis.detail-false', await ask('/wallet/getblock', { id_or_num: '0' }), length);
-  // Of the first balances one was zero, and omitted.
-  agree('getblock.genesis.detail-true', await ask('/wallet/getblock', { id_or_num: '0', detail: true }), length);
-  assert.match(await sandbox.post('/wallet/getblockbynum', { num: 0 }), '"amount":-9223372036854775808,');
 });
 
 test('infos: of payments that succeeded, and of those that failed in each way', async () => {
@@ -207,7 +194,7 @@ test('what wallets sign: transfers, loans, and their infos', async () => {
   agree('gettransactioninfobyid.undelegate', reclaimInfo, bytes);
 });
 
-test('accounts: of a person, a contract, the black hole, and none', async () => {
+test('accounts: of a person, a contract, and none', async () => {
   const account = (key: string) => ask('/wallet/getaccount', { address: wire(key) });
   const resource = (key: string) => ask('/wallet/getaccountresource', { address: wire(key) });
   const known = accountKey('recorded account');
@@ -217,7 +204,6 @@ test('accounts: of a person, a contract, the black hole, and none', async () => 
   const own = /account_name|asset|latest_opration_time|free_net_usage|freeNetUsed/;
   agree('getaccount.existing', await account(known), own);
   agree('getaccount.contract', await account(usdt), own);
-  agree('getaccount.black-hole', await account(BLACK_HOLE.key), /account_name|create_time|active_permission|asset/);
   agree('getaccount.new', await account(accountKey('nobody')));
   const weights = /TotalNetWeight$|TotalEnergyWeight$|asset|freeNetUsed/;
   agree('getaccountresource.existing', await resource(known), weights);
@@ -226,10 +212,6 @@ test('accounts: of a person, a contract, the black hole, and none', async () => 
   world.fund(known, 98_749_999_994_900_000n);
   mine();
   assert.match(await sandbox.post('/wallet/getaccount', { address: wire(known) }), '"balance":98749999999900000,');
-  assert.match(
-    await sandbox.post('/wallet/getaccount', { address: wire(BLACK_HOLE.key) }),
-    '"balance":-9223372036854775808,',
-  );
   const rows = (await ask('/wallet/getchainparameters')).chainParameter;
   const recorded = readRecording('getchainparameters').response.chainParameter.map(({ key }: Json) => key);
   for (const row of rows) {
@@ -303,17 +285,17 @@ test('constant calls: values, reverts with and without a reason, and what cannot
 });
 
 const broadcast = (transaction: string) => ask('/wallet/broadcasthex', { transaction });
+/** The recorded answers repeat the transaction, which nobody reads. */
+const repeated = /^\.transaction$/;
 
 test('broadcasts that are taken or known', async () => {
   const wallets = await openFundedWallets();
   const attempt = await prepare(wallets, wallets.refund('USDT', 1n));
   const bytes = hex(attempt.bytes);
-  agree('broadcasthex.accepted-trigger', await broadcast(bytes));
-  agree('broadcasthex.again-while-pending', await broadcast(bytes), /^\.transaction/);
+  agree('broadcasthex.accepted-trigger', await broadcast(bytes), repeated);
+  agree('broadcasthex.again-while-pending', await broadcast(bytes), repeated);
   mine();
-  agree('broadcasthex.again-when-mined', await broadcast(bytes), /^\.transaction/);
-  const asJson = { raw_data_hex: bytes.slice(6, -134), signature: [bytes.slice(-130)] };
-  agree('broadcasttransaction.again-when-mined', await ask('/wallet/broadcasttransaction', asJson));
+  agree('broadcasthex.again-when-mined', await broadcast(bytes), repeated);
   sandbox.faults.set({ rates: { send_busy: 1 } });
   const troubles = new Map<string, Json>();
   const { terms } = attempt;
@@ -322,10 +304,9 @@ test('broadcasts that are taken or known', async () => {
     const answer = await broadcast(hex(signOn(wallets, wallets.refund('USDT', units), terms).bytes));
     troubles.set(answer.code, answer);
   }
-  const contract = /\.(fee_limit|type|type_url)$/;
-  agree('broadcasthex.server-busy', troubles.get('SERVER_BUSY'), contract);
-  agree('broadcasthex.no-connection', troubles.get('NO_CONNECTION'), contract);
-  agree('broadcasthex.block-unsolidified', troubles.get('BLOCK_UNSOLIDIFIED'), contract);
+  agree('broadcasthex.server-busy', troubles.get('SERVER_BUSY'), repeated);
+  agree('broadcasthex.no-connection', troubles.get('NO_CONNECTION'), repeated);
+  agree('broadcasthex.block-unsolidified', troubles.get('BLOCK_UNSOLIDIFIED'), repeated);
 });
 
 test('broadcasts that are refused, in java-tron’s words', async () => {
@@ -374,7 +355,7 @@ test('broadcasts that are refused, in java-tron’s words', async () => {
     ['not-hex', 'zz'],
   ];
   for (const [name, transaction] of cases) {
-    agree(`broadcasthex.${name}`, await broadcast(transaction), name === 'too-big' ? /^\.transaction/ : undefined);
+    agree(`broadcasthex.${name}`, await broadcast(transaction), repeated);
   }
   const elsewhere = {
     ...bench.network,
@@ -382,33 +363,17 @@ test('broadcasts that are refused, in java-tron’s words', async () => {
   };
   const { signOn: signElsewhere } = createSeedWallets(elsewhere, tronSpending);
   const noContract = signElsewhere(wallets, wallets.refund('USDT', 1n), { ...terms, fee_limit: '1000000' });
-  agree('broadcasthex.trigger-of-no-contract', await broadcast(hex(noContract.bytes)));
+  agree('broadcasthex.trigger-of-no-contract', await broadcast(hex(noContract.bytes)), repeated);
 });
 
-test('errors: malformed requests, unknown paths, and what is switched off', async () => {
-  const post = async (path: string, body: string): Promise<Response> =>
-    fetch(`${sandbox.url}${path}`, { method: 'POST', body });
+test('errors: ids of no block, and what is switched off', async () => {
   for (const [name, path, body] of [
-    ['a-list', '/wallet/getblock', '[]'],
-    ['malformed-json', '/wallet/getblock', '{"id_or_num":'],
-    ['wrong-type', '/wallet/gettransactioninfobyblocknum', '{"num": "x"}'],
-    ['getblock.number-not-text', '/wallet/getblock', '{"id_or_num":145,"detail":false}'],
-    ['getblock.not-a-hash', '/wallet/getblock', '{"id_or_num":"zz"}'],
-    ['getblock.negative', '/wallet/getblock', '{"id_or_num":"-1"}'],
-    ['getblock.hash-of-a-height-above-head', '/wallet/getblock', `{"id_or_num":"00000000ffffffff${'ab'.repeat(24)}"}`],
-    ['getaccount.malformed', '/wallet/getaccount', '{"address":"zz"}'],
-    ['gettransactioninfobyid.malformed', '/wallet/gettransactioninfobyid', '{"value":"zz"}'],
-    ['unknown-path', '/wallet/nosuchthing', '{}'],
-    ['odd.disabled-path', '/wallet/getaccount', `{"address":"${wire(payee)}"}`],
+    ['getblock.not-a-hash', '/wallet/getblock', { id_or_num: 'zz' }],
+    ['getblock.hash-of-a-height-above-head', '/wallet/getblock', { id_or_num: `00000000ffffffff${'ab'.repeat(24)}` }],
+    ['odd.disabled-path', '/wallet/getaccount', { address: wire(payee) }],
   ] as const) {
     if (name === 'odd.disabled-path') sandbox.faults.set({ rates: { method_off: 1 } });
-    const recorded = readRecording(name);
-    const response = await post(path, body);
-    assert.is(response.status, recorded.status, name);
-    assert.is((response.headers.get('content-type') ?? '').split(';')[0], recorded.contentType.split(';')[0], name);
-    const text = await response.text();
-    if (recorded.status === 405) assert.is(text.replace(/Servlet-\w+/, ''), recorded.text.replace(/Servlet-\w+/, ''));
-    else assert.equal(JSON.parse(text), recorded.response, name);
+    assert.equal(JSON.parse(await sandbox.post(path, body)), readRecording(name).response, name);
   }
 });
 

@@ -103,10 +103,8 @@ export function distortTron({ fault, chain, method, params, answer }: Struck): u
     }
     case 'send_denied': {
       const { result, code, ...answered }: Json = answer(params);
-      if (code !== 'SUCCESS' && result !== true) return { ...(code && { code }), ...answered };
-      const [name, text] = ['OTHER_ERROR', 'Other errors.'];
-      if (method === 'broadcasthex') return { ...answered, result: false, code: name, message: text };
-      return { ...answered, code: name, message: Buffer.from(text).toString('hex') };
+      if (code !== 'SUCCESS') return { result, code, ...answered };
+      return { ...answered, result: false, code: 'OTHER_ERROR', message: 'Other errors.' };
     }
     default:
       return answer(params);
@@ -142,7 +140,6 @@ export function distortSolana(struck: Struck): unknown {
     case 'wrong_chain':
       return OTHER_GENESIS;
     case 'unhealthy':
-      if (listOf(params)[1]?.skipPreflight === true) return answer(params);
       throw new RpcError(-32005, `Node is behind by ${SLOTS_BEHIND} slots`, { numSlotsBehind: SLOTS_BEHIND });
     case 'wrong_decimals':
       return withAccounts(answer(params), wrongDecimals);
@@ -182,8 +179,6 @@ function withoutLostBlocks({ fault, chain, method, params, answer }: Struck): un
   const [slot, ...rest] = listOf(params);
   const isListed = roll % 2 === 0;
   switch (method) {
-    case 'getFirstAvailableBlock':
-      return Math.max(Number(answer(params)), kept);
     case 'getBlocks':
       return (answer(params) as number[]).filter((listed) => listed >= kept || isListed);
     case 'getBlocksWithLimit':

@@ -25,7 +25,7 @@ export function replay(
   random: Random,
   makeNoise: () => WorldTransaction,
 ): WorldTransaction[][] {
-  const all = replaced.flatMap((block) => block.transactions).filter(({ isSystem }) => !isSystem);
+  const all = replaced.flatMap((block) => block.transactions);
   const survivorsOf = (some: readonly WorldTransaction[]) =>
     some.slice(0, { none: 0, all: some.length, some: Math.floor(some.length / 2), pending: 0 }[keep]);
   const shares: WorldTransaction[][] = Array.from({ length: blockCount }, () => []);

@@ -28,9 +28,6 @@ const evm = kindsOf({
 
 const tron = kindsOf({
   getblock: ['wrong_chain', 'lag', 'backwards', 'unknown_block', 'unlinked'],
-  getnowblock: ['lag', 'backwards'],
-  getblockbynum: ['lag', 'unknown_block', 'unlinked', 'history_closed'],
-  getblockbyid: ['lag', 'unknown_block', 'history_closed'],
   gettransactioninfobyblocknum: [
     'lag',
     'unknown_block',
@@ -43,13 +40,11 @@ const tron = kindsOf({
   gettransactionbyid: ['lag', 'unknown_block', 'history_closed'],
   triggerconstantcontract: ['wrong_decimals', 'wrong_chain', 'call_failed'],
   broadcasthex: ['send_dropped', 'send_denied', 'send_failed', 'send_busy'],
-  broadcasttransaction: ['send_dropped', 'send_denied', 'send_failed', 'send_busy'],
 });
 
 const solana = kindsOf({
   getGenesisHash: ['wrong_chain'],
   getHealth: ['unhealthy'],
-  getFirstAvailableBlock: ['blocks_lost'],
   getMultipleAccounts: ['restarted', 'wrong_decimals'],
   getSlot: ['restarted', 'lag', 'backwards', 'finality_ahead'],
   getBlocks: ['restarted', 'lag', 'blocks_lost'],

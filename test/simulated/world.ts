@@ -99,7 +99,7 @@ export function extendWorld(chain: Chain, { seed, tokens, keyBytes }: Shape): Wo
       });
       if (keep === 'pending') {
         const waiting = change.removed.flatMap(({ transactions }) => transactions);
-        for (const transaction of waiting) if (!transaction.isSystem) chain.submit(transaction);
+        for (const transaction of waiting) chain.submit(transaction);
       }
       return change;
     },
