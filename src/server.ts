@@ -12,7 +12,6 @@ import { retireAfterGap, watchForGaps } from './addresses/gaps.ts';
 import { startPool, WHILE_EMPTY } from './addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
 import { createApp } from './api/app.ts';
-import { refuseUnread } from './api/middleware.ts';
 import { createPayment } from './api/session-service.ts';
 import { backupsOf, readBackupReport } from './app/backup/report.ts';
 import { type Listening, listen } from './app/http-server.ts';
@@ -162,7 +161,7 @@ async function listenForMerchants(
     const boundConfig = withPort(config, port);
     const hasSandbox = config.networks.some(({ sandbox }) => sandbox);
     const simulation = hasSandbox && { simulate: createSimulator({ sessions: database.sessions, config, clock }) };
-    const answer = createApp({
+    return createApp({
       database,
       config: boundConfig,
       rates,
@@ -184,7 +183,6 @@ async function listenForMerchants(
       ...simulation,
       onAnswered: metrics.observe,
     });
-    return { answer, refuse: refuseUnread({ config: boundConfig, clock, log }) };
   });
 }
 
@@ -217,7 +215,7 @@ async function listenForPeople(config: Config, database: Database, rates: Rates)
         Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database.addresses, network))),
       readBackups: () => backupsOf(readBackupReport(config.dataDir)),
     });
-  return listen(at, clock, (port) => ({ answer: answerAt(dashboardUrlAt(config, port)) }));
+  return listen(at, clock, (port) => answerAt(dashboardUrlAt(config, port)));
 }
 
 /** `/metrics` for Prometheus and `/rates` for the operator's tool, on a port that is never shown to merchants. */
@@ -238,7 +236,7 @@ function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Pro
       send(503, 'text/plain', `${error.message}\n`);
     }
   };
-  return listen(at, clock, () => ({ answer: forOwnNames(host, answer) }));
+  return listen(at, clock, () => forOwnNames(host, answer));
 }
 
 /** Waits until each pool has an address, within a limit: a new installation must derive some first. */

@@ -4,7 +4,6 @@
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import { writeExactly } from '../core/exact-json.ts';
 import { isLoopback } from '../lib/address-range.ts';
-import { DAY_MS } from '../lib/clock.ts';
 import { type AddressLimiter, createAddressLimiter, createLimiter, type Limiter } from '../lib/rate-limit.ts';
 import { staticDocument } from '../web/static-document.ts';
 import { accountEndpoint } from './account.ts';
@@ -44,8 +43,6 @@ const REFERENCE_AGE_S = 300;
 const BODY_BYTES_MAX = 262_144;
 /** How often one address may ask for health. */
 const HEALTH_PER_SECOND = 50;
-/** RFC 9116 asks for less than a year, so that no dead address stands for long. Counted from each answer. */
-const SECURITY_CONTACT_VALID_MS = 180 * DAY_MS;
 /** How many seconds' worth of pages one address may ask for at once. */
 const PAGES_BURST_S = 3;
 
@@ -89,46 +86,24 @@ export function createApp(deps: ApiDeps): Express {
     app,
     referencePages(() => openApiDocument(endpoints, config.baseUrl)),
   );
-  serveSecurityText(app, deps);
   serveEndpoints(app, endpoints, deps, keyLimiter);
   app.use(refuseRoute);
   app.use(answerErrors(deps));
   return app;
 }
 
-/**
- * A page takes about as long as four signed calls, so each waits for a turn of its own: signed calls come in between.
- * Its files, which have an extension, take none.
- */
+/** Limits pages and their forms. Their files, which have an extension, count as calls. */
 function limitPages(
   { pagesPerSecondPerAddress: pages }: ApiDeps['config']['limits'],
   limiter: (perSecond: number, burst: number) => AddressLimiter,
 ): RequestHandler {
   const forms = Math.ceil(pages / PAGES_PER_FORM);
-  const takeTurn = createTurns();
   const limitPage = limitAddresses(limiter(pages, pages * PAGES_BURST_S));
   const limitForm = limitAddresses(limiter(forms, forms * PAGES_BURST_S));
-  return async (request, response, next) => {
+  return (request, response, next) => {
     if (!/^\/(pay|refund)\/[^.]*$/.test(request.path)) return next();
-    await takeTurn();
-    await (request.method === 'POST' ? limitForm : limitPage)(request, response, next);
+    (request.method === 'POST' ? limitForm : limitPage)(request, response, next);
   };
-}
-
-/**
- * Returns what waits for a turn of the event loop that nobody else has: pieces of work that come together are spread
- * over as many turns.
- */
-function createTurns(): () => Promise<void> {
-  const waiting: (() => void)[] = [];
-  function startNext(): void {
-    waiting.shift()?.();
-    if (waiting.length > 0) setImmediate(startNext);
-  }
-  return () =>
-    new Promise((resolve) => {
-      if (waiting.push(resolve) === 1) setImmediate(startNext);
-    });
 }
 
 /** Serves health before the general limit, with one of its own: load balancers and monitors share few addresses. */
@@ -150,19 +125,6 @@ function serveHealth(app: Express, deps: ApiDeps, limit: RequestHandler): void {
 /** Whether a request came from this machine, and not through a proxy on it. */
 const isLocal = ({ socket, headers }: Request): boolean =>
   isLoopback(socket.remoteAddress ?? '') && !('x-forwarded-for' in headers) && !('forwarded' in headers);
-
-/** Serves the address for reports of holes, if the operator names one. Format: RFC 9116. */
-function serveSecurityText(app: Express, { config: { securityContact, baseUrl }, clock }: ApiDeps): void {
-  if (securityContact === null) return;
-  const path = '/.well-known/security.txt';
-  routeAt(app, path)
-    .get((_request, response) => {
-      const expires = new Date(clock.nowMs() + SECURITY_CONTACT_VALID_MS).toISOString();
-      const lines = [`Contact: ${securityContact}`, `Expires: ${expires}`, `Canonical: ${baseUrl}${path}`, ''];
-      response.type('text/plain').send(lines.join('\n'));
-    })
-    .all(refuseMethod(['get']));
-}
 
 /** Serves the reference, and redirects to it from where people look first. */
 function servePages(app: Express, pages: ReturnType<typeof referencePages>): void {

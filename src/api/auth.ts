@@ -40,8 +40,6 @@ export type AuthDeps = Readonly<{
   config: Pick<Config, 'requestSignature'>;
   /** Called as soon as the key is known, so that the log names it even if it is refused; `unusable` says why it is. */
   onKey(keyId: string, unusable: Unusable | null): void;
-  /** Called once the request has counted for the key's rate: how many more it may send in this second. */
-  onRate(left: number): void;
 }>;
 
 /** Why a known key is refused. Clients get the same answer as for an unknown one. */
@@ -86,7 +84,6 @@ export async function authenticate(
   }
 
   const waitS = deps.keyLimiter.take(key.id);
-  deps.onRate(deps.keyLimiter.left(key.id));
   if (waitS > 0) throw refuse('rate_limited', { headers: { 'Retry-After': String(waitS) } });
 
   // With a dot in the nonce, one signature could fit two requests that are split at different dots.

@@ -23,19 +23,15 @@ export async function runCall(
   request: Request,
   response: Response,
   endpoint: Endpoint,
-  deps: Omit<AuthDeps, 'onKey' | 'onRate'>,
+  deps: Omit<AuthDeps, 'onKey'>,
 ): Promise<Answer> {
   // A GET is signed without a body, so a body that it carries is ignored.
   const isRead = endpoint.method === 'get' || endpoint.isReadOnly === true;
   const bytes: Uint8Array = endpoint.method !== 'get' && request.body instanceof Uint8Array ? request.body : NO_BODY;
   const onKey: AuthDeps['onKey'] = (keyId, unusable) =>
     note(response, { keyId, ...(unusable && { keyRefused: unusable }) });
-  const onRate: AuthDeps['onRate'] = (left) => {
-    response.set('RateLimit-Policy', `"key";q=${deps.keyLimiter.burst};w=1`);
-    response.set('RateLimit', `"key";r=${left};t=1`);
-  };
   const line = { method: request.method, target: request.originalUrl, from: request.ip ?? '' };
-  const known = await authenticate({ ...deps, onKey, onRate }, request.headers, line, bytes);
+  const known = await authenticate({ ...deps, onKey }, request.headers, line, bytes);
   let nonce: NonceUse | null = known.nonce;
   const takeNonce = (): NonceUse | null => {
     const taken = nonce;

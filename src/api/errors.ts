@@ -18,8 +18,18 @@ export const errorTypes = [
 
 type ErrorType = (typeof errorTypes)[number];
 
-/** `meaning` and `remedy` are whole sentences; together they are the default message. */
-type Row = Readonly<{ status: number; type: ErrorType; meaning: string; remedy: string; retryAfterS?: number }>;
+/**
+ * `meaning` and `remedy` are whole sentences; together they are the default message. `param` is the field or header
+ * that is always the wrong one.
+ */
+type Row = Readonly<{
+  status: number;
+  type: ErrorType;
+  meaning: string;
+  remedy: string;
+  param?: string;
+  retryAfterS?: number;
+}>;
 
 export type ErrorCode = keyof typeof table;
 
@@ -77,7 +87,7 @@ const PARAM_CHARACTERS_MAX = 200;
 
 /** Returns the documented error body. `baseUrl` has no trailing slash; `nowS` is Unix seconds. */
 export function errorBody(refusal: Refusal, context: Readonly<{ requestId: string; baseUrl: string; nowS: number }>) {
-  const { param, serverTimeS } = refusal.detail;
+  const { serverTimeS, param = errorTable[refusal.code].param } = refusal.detail;
   return {
     error: {
       type: errorTable[refusal.code].type,

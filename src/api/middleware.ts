@@ -2,7 +2,6 @@
  * Middleware for every request: request id, security headers, access log, per-IP rate limit, raw body; and the error
  * handler.
  */
-import { STATUS_CODES } from 'node:http';
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import { toSeconds } from '../lib/clock.ts';
 import { sortableId } from '../lib/id.ts';
@@ -11,7 +10,7 @@ import { discardBody, isUnread, readBody } from '../lib/request-body.ts';
 import { contentPolicy, securityHeaders } from '../web/policy.ts';
 import type { Unusable } from './auth.ts';
 import type { ApiDeps } from './endpoint.ts';
-import { type ErrorCode, errorBody, refuse, toRefusal } from './errors.ts';
+import { errorBody, refuse, toRefusal } from './errors.ts';
 
 /** The log's entry about a request. `route` is the path template, never the path with its ids. */
 type Trace = {
@@ -29,7 +28,7 @@ export function note(response: Response, known: Partial<Omit<Trace, 'requestId'>
   Object.assign(traceOf(response), known);
 }
 
-export const newRequestId = (nowMs: number): string => `req_${sortableId(nowMs)}`;
+const newRequestId = (nowMs: number): string => `req_${sortableId(nowMs)}`;
 
 /** Assigns the request id, sends it as `Request-Id`, and logs one line at the end: never headers, never bodies. */
 export function openTrace({ clock, log, onAnswered }: Pick<ApiDeps, 'clock' | 'log' | 'onAnswered'>): RequestHandler {
@@ -85,14 +84,10 @@ export const echoVersion: RequestHandler = (request, response, next) => {
   next();
 };
 
-/** Refuses what an HTTP/1.1 server must refuse and Node lets through, or refuses without a body. */
+/** Refuses several Host headers, which RFC 9112 forbids and Node lets through: a proxy may have read another one. */
 export const refuseMalformed: RequestHandler = (request, _response, next) => {
   const hosts = request.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
-  if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) {
-    throw refuse('malformed_request', { headers: { Connection: 'close' } });
-  }
-  const expected = request.get('Expect');
-  if (expected !== undefined && expected.toLowerCase() !== '100-continue') throw refuse('expectation_failed');
+  if (hosts > 1) throw refuse('malformed_request', { headers: { Connection: 'close' } });
   next();
 };
 
@@ -181,39 +176,4 @@ function answerAndClose(request: Request, response: Response, text: string): voi
   response.type('json').set({ Connection: 'close', 'Content-Length': String(Buffer.byteLength(text)) });
   response.write(text);
   discardBody(request, () => response.end());
-}
-
-// ── What is no request ──────────────────────────────────────────────────────────────────────────────────────────────
-
-/** Node's error codes that mean something other than bytes that are not HTTP. */
-const codes: Readonly<Record<string, ErrorCode>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
-  HPE_HEADER_OVERFLOW: 'headers_too_large',
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
-};
-
-/** Returns a function that writes the raw HTTP response to an error of Node's HTTP parser. */
-export function refuseUnread({
-  config,
-  clock,
-  log,
-}: Pick<ApiDeps, 'config' | 'clock' | 'log'>): (error: NodeJS.ErrnoException) => string {
-  return ({ code = '' }) => {
-    const nowMs = clock.nowMs();
-    const requestId = newRequestId(nowMs);
-    const refusal = refuse(codes[code] ?? 'malformed_request');
-    const { status } = refusal;
-    const body = JSON.stringify(errorBody(refusal, { requestId, baseUrl: config.baseUrl, nowS: toSeconds(nowMs) }));
-    log.info({ requestId, status, why: code }, 'request refused unread');
-    return [
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-      'Connection: close',
-      'Content-Type: application/json; charset=utf-8',
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      `Request-Id: ${requestId}`,
-      'Cache-Control: no-store',
-      '',
-      body,
-    ].join('\r\n');
-  };
 }

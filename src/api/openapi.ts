@@ -111,16 +111,10 @@ const postErrors: readonly ErrorCode[] = [
 
 type Headers = Readonly<Record<string, Header>>;
 
-/** Parts that all endpoints share. `rateHeaders` are those of draft-ietf-httpapi-ratelimit-headers-10. */
+/** Parts that all endpoints share. */
 export const parts: Readonly<
   Record<
-    | 'pathParameters'
-    | 'sharedHeaders'
-    | 'idempotencyHeader'
-    | 'answerHeaders'
-    | 'rateHeaders'
-    | 'waitHeaders'
-    | 'replayHeaders',
+    'pathParameters' | 'sharedHeaders' | 'idempotencyHeader' | 'answerHeaders' | 'waitHeaders' | 'replayHeaders',
     Headers
   > & {
     securitySchemes: OpenApiDocument['components']['securitySchemes'];
@@ -187,7 +181,7 @@ function operation(
     responses: {
       [status]: {
         description: 'Success.',
-        headers: { ...parts.answerHeaders, ...parts.rateHeaders, ...(isOnce && parts.replayHeaders) },
+        headers: { ...parts.answerHeaders, ...(isOnce && parts.replayHeaders) },
         content: json(schemas, doc.answer.schema, doc.answer.examples),
       },
       ...refusals(codes, schemas, baseUrl),

@@ -6,15 +6,21 @@ import { type ErrorCode, type Refusal, refuse } from './errors.ts';
 
 /**
  * Checks a body against its schema.
+ * @param codeOf returns the code of a field's own, if the documentation has one
  * @throws Refusal `missing_parameter` or `invalid_parameter`, naming the first field that is wrong
  */
-export function check<T>(schema: z.ZodType<T>, body: unknown): T {
+export function check<T>(
+  schema: z.ZodType<T>,
+  body: unknown,
+  codeOf: (param: string, value: unknown) => ErrorCode | undefined = () => undefined,
+): T {
   const result = schema.safeParse(body, { reportInput: true });
   if (result.success) return result.data;
   const issue = result.error.issues[0];
   const param = paramPath(issue?.path ?? []);
   const isMissing = issue?.code === 'invalid_type' && issue.input === undefined;
-  throw isMissing ? missing(param) : badParam(param, issue?.message ?? 'has a wrong type or value');
+  const code = codeOf(param, issue?.input);
+  throw isMissing ? missing(param, code) : badParam(param, issue?.message ?? 'has a wrong type or value', code);
 }
 
 /** Returns `line_items[0].price_data.unit_amount`, `metadata.<key>`. */
@@ -30,8 +36,8 @@ export const badParam = (param: string, fault: string, code: ErrorCode = 'invali
   refuse(code, { param, message: `${param.slice(0, 200)} ${fault}.` });
 
 /** Creates the refusal of a missing field. */
-export const missing = (param: string): Refusal =>
-  refuse('missing_parameter', { param, message: `${param} is required. Add it to the body.` });
+export const missing = (param: string, code: ErrorCode = 'missing_parameter'): Refusal =>
+  refuse(code, { param, message: `${param} is required. Add it to the body.` });
 
 // ── The query ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,6 +1,5 @@
 /**
- * The reference for people: `/docs`, which says what the OpenAPI document says beside samples in several languages, and
- * `/docs/errors`. The reader chooses a language once for the page, with radio buttons that need no script.
+ * The reference for people: `/docs`, which says what the OpenAPI document says beside samples, and `/docs/errors`.
  */
 import { readFileSync } from 'node:fs';
 import { type Html, html, prose } from '../lib/html.ts';
@@ -17,7 +16,7 @@ import {
   parts,
   signedErrors,
 } from './openapi.ts';
-import { callSample, languages, type Sample, type SampleCall, signingSamples, verifyingSamples } from './samples.ts';
+import { callSample, type SampleCall, signingSample } from './samples.ts';
 import { exampleEventId } from './webhook-events.ts';
 
 const readFile = (name: string): string => readFileSync(new URL(name, import.meta.url), 'utf8');
@@ -92,12 +91,6 @@ const codeView = (title: string, text: string): Html =>
 
 const jsonView = (title: string, value: unknown): Html | null =>
   value === undefined ? null : codeView(title, JSON.stringify(value, null, 2));
-
-const sampleView = (samples: readonly Sample[]): Html =>
-  html`${samples.map(
-    ({ language, file, text }) =>
-      html`<figure class="sample in-${language}"><figcaption>${file}</figcaption><pre tabindex="0"><code>${text}</code></pre></figure>`,
-  )}`;
 
 /** Lists names with what they mean. */
 const meanings = (rows: readonly (readonly [name: string, meaning: string])[]): Html =>
@@ -194,7 +187,6 @@ ${tags.map(({ name }) => html`<li>${name}<ul>${ofTag(name).map(({ anchor, raw })
 </ul>`;
   const main = html`<header><h1>${title}</h1>
 <p>${prose(description)} Version ${version}; base URL <code>${document.servers[0]?.url ?? ''}</code>.</p></header>
-${languageChoice()}
 ${signingSection(reference)}
 ${headersSection()}
 ${errorsSection(operations)}
@@ -208,33 +200,27 @@ ${[...reference.shared].map((name) => section(name, html`<h3><code>${name}</code
   return layout(title, contents, main);
 }
 
-const languageChoice = (): Html =>
-  html`<fieldset class="languages"><legend>Language of the samples</legend>${languages.map(
-    ({ id, name }, at) =>
-      html`<input type="radio" name="language" id="in-${id}" value="${id}"${at === 0 ? html` checked` : null}><label for="in-${id}">${name}</label>`,
-  )}</fieldset>`;
-
 function signingSection({ document }: Reference): Html {
   const schemes = Object.values(document.components.securitySchemes);
   const text = html`<h2>Signing a request</h2>
-<p>Keep the file beside this text. It reads the API key and its secret from the environment. The samples of the calls use <code>quayside.sh</code>.</p>
+<p>Clients in PHP, Node, Python and Go are in the folder <code>sdk</code> of Quayside’s sources: they sign, repeat what is safe to repeat, and verify webhooks. To try calls by hand, keep the file beside this text: the samples use it. It reads the API key and its secret from the environment.</p>
 <p>Sign exactly the bytes that you send: do not serialize the body twice. Every attempt needs a new nonce and a new signature, also when you repeat a call.</p>
 <p>The program must run on your server. A key in an app or a page of your shop can be read by anybody.</p>
 ${meanings(schemes.map(({ name, description }) => [name ?? 'Authorization', description]))}`;
-  return section('signing', text, sampleView(signingSamples(document.servers[0]?.url ?? '')));
+  return section('signing', text, codeView('quayside.sh', signingSample(document.servers[0]?.url ?? '')));
 }
 
 function headersSection(): Html {
   const list = (headers: Readonly<Record<string, Readonly<{ description?: string | undefined }>>>) =>
     meanings(Object.entries(headers).map(([name, { description = '' }]) => [name, description]));
-  const { sharedHeaders, idempotencyHeader, answerHeaders, rateHeaders, waitHeaders, replayHeaders } = parts;
+  const { sharedHeaders, idempotencyHeader, answerHeaders, waitHeaders, replayHeaders } = parts;
   return section(
     'headers',
     html`<h2>Headers</h2>
 <p>A request needs those of <a href="#signing">its signature</a> and, with a body, <code>Content-Type: application/json</code>. These are optional:</p>
 ${list({ ...sharedHeaders, ...idempotencyHeader })}
 <h3>In responses</h3>
-${list({ ...answerHeaders, ...rateHeaders, ...waitHeaders, ...replayHeaders })}`,
+${list({ ...answerHeaders, ...waitHeaders, ...replayHeaders })}`,
   );
 }
 
@@ -277,13 +263,13 @@ function webhooksSections(reference: Reference, webhooks: readonly Listed[]): Ht
   const { description = '', parameters = [], responses = {}, tags: [tag] = [] } = webhooks[0]?.raw ?? {};
   const receiving = html`<h3>Receiving a webhook</h3>
 <p>${prose(description)}</p>
-<p>The function beside this text takes the headers, the raw body and the endpoint’s secret, and says whether the event may be trusted. Before you hand out goods, read the session with your live key and compare it with the order.</p>
+<p>The clients verify webhooks: give them the headers, the raw body and the endpoint’s secret. Before you hand out goods, read the session with your live key and compare it with the order.</p>
 <h4>Headers</h4>
 ${meanings(parameters.map((one) => [one.name, one.description ?? '']))}
 <h4>Your response</h4>
 ${meanings(Object.entries(responses).map(([status, response]) => [status, response.description]))}`;
   return html`<h2 class="part">Webhooks</h2><p>${prose(reference.document.tags.find(({ name }) => name === tag)?.description ?? '')}</p>
-${section('webhooks', receiving, sampleView(verifyingSamples()))}
+${section('webhooks', receiving)}
 ${webhooks.map(({ path, raw }) => {
   const content = raw.requestBody?.content;
   const text = html`<h3><code>${path}</code></h3><p>${prose(raw.summary)}</p><h4>Body</h4>${bodyView(reference, content)}`;

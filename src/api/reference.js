@@ -1,4 +1,4 @@
-/** Buttons that copy samples, the language of the last visit, and contents that close on a phone. */
+/** Buttons that copy samples, and contents that close on a phone. */
 {
   const SHOWN_MS = 2_000;
   const announcer = document.querySelector('#copied');
@@ -35,23 +35,6 @@
       }, SHOWN_MS);
     });
     figure.querySelector('figcaption')?.append(button);
-  }
-
-  const choices = [...document.querySelectorAll('input[name=language]')];
-  for (const choice of choices) {
-    choice.addEventListener('change', () => {
-      try {
-        localStorage.setItem('language', choice.value);
-      } catch {
-        // A browser that keeps nothing shows the first language at the next visit.
-      }
-    });
-  }
-  try {
-    const last = choices.find(({ value }) => value === localStorage.getItem('language'));
-    if (last) last.checked = true;
-  } catch {
-    // As above.
   }
 
   const contents = document.querySelector('nav details');

@@ -147,7 +147,7 @@ const destinationEndpoint = ({ database, config, clock, checkDestination }: ApiD
       case 'store_suspended':
         throw suspendedStore();
       case 'idempotency_key_conflict':
-        throw refuse('IDEMPOTENCY_KEY_CONFLICT', { param: 'Idempotency-Key' });
+        throw refuse('IDEMPOTENCY_KEY_CONFLICT');
       default:
         throw unknownRefund(outcome.kind);
     }
@@ -195,7 +195,7 @@ const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
       case 'in_doubt':
         throw refuse('CANNOT_CANCEL_REFUND', { message: IN_DOUBT });
       case 'idempotency_key_conflict':
-        throw refuse('IDEMPOTENCY_KEY_CONFLICT', { param: 'Idempotency-Key' });
+        throw refuse('IDEMPOTENCY_KEY_CONFLICT');
       default:
         throw unknownRefund(outcome.kind);
     }
@@ -234,10 +234,7 @@ async function createRefund(
     case 'replayed':
       return { refund: outcome.refund, replayed: outcome.kind === 'replayed' };
     case 'refused':
-      throw refuse(outcome.why, {
-        ...refusedParams[outcome.why],
-        ...(outcome.why === 'DAILY_REFUND_LIMIT_EXCEEDED' && untilTomorrow(clock.nowMs())),
-      });
+      throw refuse(outcome.why, outcome.why === 'DAILY_REFUND_LIMIT_EXCEEDED' ? untilTomorrow(clock.nowMs()) : {});
     case 'bad_destination':
       throw badParam('metadata.refund_address', destinationFaults[outcome.why], 'INVALID_JSON');
     case 'not_adopted':
@@ -245,15 +242,15 @@ async function createRefund(
         message: 'The database was restored from a backup, and refunds are refused until it is up to date.',
       });
     case 'duplicate_refund_id':
-      throw refuse('DUPLICATE_REFUND_ID', { param: 'refund_id' });
+      throw refuse('DUPLICATE_REFUND_ID');
     case 'idempotency_key_conflict':
-      throw refuse('IDEMPOTENCY_KEY_CONFLICT', { param: 'Idempotency-Key' });
+      throw refuse('IDEMPOTENCY_KEY_CONFLICT');
     case 'store_suspended':
       throw suspendedStore();
     case 'session_not_found':
-      throw refuse('SESSION_NOT_FOUND', { param: 'order_id' });
+      throw refuse('SESSION_NOT_FOUND');
     case 'session_access_denied':
-      throw refuse('session_access_denied', { param: 'order_id' });
+      throw refuse('session_access_denied');
   }
 }
 
@@ -261,14 +258,6 @@ async function createRefund(
 const untilTomorrow = (nowMs: number) => ({
   headers: { 'Retry-After': String(Math.ceil((DAY_MS - (nowMs % DAY_MS)) / 1000)) },
 });
-
-const refusedParams = {
-  INVALID_SESSION_STATUS: { param: 'order_id' },
-  INVALID_CURRENCY: { param: 'currency' },
-  REFUND_AMOUNT_EXCEEDED: { param: 'amount' },
-  REFUND_TIME_EXPIRED: { param: 'order_id' },
-  DAILY_REFUND_LIMIT_EXCEEDED: { param: 'amount' },
-} as const;
 
 // ── The list ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -102,7 +102,8 @@ function metadataFault(key: string, value: string): string | null {
   return null;
 }
 
-const lineItemSchema = z
+/** A line of the basket, as it is sent and shown. */
+export const lineItemSchema = z
   .object(
     {
       price_data: z
@@ -135,7 +136,7 @@ const lineItemSchema = z
     },
     'must be an object',
   )
-  .meta({ id: 'LineItemInput' });
+  .meta({ id: 'LineItem' });
 
 /** The fields that all shapes of the create call have. */
 export const commonFields = {

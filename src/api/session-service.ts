@@ -99,13 +99,8 @@ export async function createSession(
     case 'no_network_followed':
     case 'address_pool_empty':
       throw offer instanceof Refusal ? offer : refuse(outcome.kind);
-    case 'nonce_reused':
-    case 'store_suspended':
+    default:
       throw refuse(outcome.kind);
-    case 'order_id_conflict':
-      throw refuse('order_id_conflict', { param: 'order_id' });
-    case 'idempotency_key_conflict':
-      throw refuse('idempotency_key_conflict', { param: 'Idempotency-Key' });
   }
 }
 
@@ -177,7 +172,7 @@ export async function cancelSession(
     case 'not_found':
       throw refuse('session_not_found');
     case 'idempotency_key_conflict':
-      throw refuse('idempotency_key_conflict', { param: 'Idempotency-Key' });
+      throw refuse(outcome.kind);
   }
 }
 

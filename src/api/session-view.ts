@@ -13,6 +13,7 @@ import { PAYMENTS_MAX, type Payment, type Session } from '../database/session.ts
 import { optionAddress, optionLink } from '../payments/option.ts';
 import { payerUrl, paymentUrl, type UrlParts } from '../payments/payment-url.ts';
 import type { Caller } from './endpoint.ts';
+import { lineItemSchema } from './session-input.ts';
 
 const minorUnits = (description: string) => z.int().meta({ description, format: 'int64' });
 const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });
@@ -54,24 +55,6 @@ const paymentSchema = z
     description:
       'A transfer to the session that was seen on the chain. A reorg can move a transaction to another block: then the same `transaction_hash` is listed again, once `orphaned` and once as it is now. Do not count `orphaned` ones.',
   });
-
-const lineItemSchema = z
-  .object({
-    price_data: z
-      .object({
-        currency: z.string().meta({ description: 'The session currency.' }),
-        unit_amount: minorUnits('Price of one, in minor units.'),
-        product_data: z
-          .object({
-            name: z.string().meta({ description: 'Shown to the payer.' }),
-            description: z.string().optional().meta({ description: 'Shown to the payer below the name.' }),
-          })
-          .meta({ description: 'The product or service.' }),
-      })
-      .meta({ description: 'The product and its price.' }),
-    quantity: z.int().meta({ description: 'How many.' }),
-  })
-  .meta({ id: 'LineItem' });
 
 const refundableSchema = z
   .object({

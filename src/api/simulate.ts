@@ -104,7 +104,7 @@ function createPlayed({ nowMs }: Pick<Clock, 'nowMs'>) {
     async once(key: string, bodyHash: string, play: () => Promise<object>): Promise<Answer> {
       const known = past.get(key);
       if (known && nowMs() - known.atMs < KEPT_MS) {
-        if (known.bodyHash !== bodyHash) throw refuse('idempotency_key_conflict', { param: 'Idempotency-Key' });
+        if (known.bodyHash !== bodyHash) throw refuse('idempotency_key_conflict');
         return { body: await known.body, replayed: true };
       }
       const body = play();

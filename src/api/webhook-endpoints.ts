@@ -135,7 +135,7 @@ async function create(deps: ApiDeps, { caller, body, idempotencyKey }: Call) {
     case 'too_many':
       throw refuse('too_many_endpoints');
     case 'idempotency_key_conflict':
-      throw refuse('idempotency_key_conflict', { param: 'Idempotency-Key' });
+      throw refuse(outcome.kind);
   }
 }
 

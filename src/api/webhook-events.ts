@@ -18,70 +18,51 @@ import { currencies } from '../core/transfer.ts';
 import { examples } from './examples.ts';
 import { destinationFields } from './refund-view.ts';
 
-const sourceField = z.literal('api').meta({ description: 'Always `api`.' });
+/** Returns the schema of an event. @param object what the event is about */
+const envelope = (id: string, types: readonly [string, ...string[]], object: z.ZodRawShape) =>
+  z
+    .object({
+      id: z
+        .string()
+        .meta({ description: '`evt_<nanoseconds>`; the same in every attempt. Use it to recognize repeats.' }),
+      type: z.enum(types).meta({ description: 'The type of the event.' }),
+      created_at: z.int().meta({ description: 'Unix seconds.' }),
+      livemode: z.boolean().meta({ description: 'False for an event of test mode: no real money.' }),
+      data: z
+        .object({
+          object: z
+            .object({
+              ...object,
+              order_id: z.string().meta({ description: 'The merchant’s order id.' }),
+              session_id: z.string().meta({ description: 'The payment session’s id.' }),
+              source: z.literal('api').meta({ description: 'Always `api`.' }),
+            })
+            .meta({ description: 'The payment or refund, as it was at the time of the event.' }),
+        })
+        .meta({ description: 'What the event is about.' }),
+    })
+    .meta({ id });
 
-const paymentEventSchema = z
-  .object({
-    id: z
-      .string()
-      .meta({ description: '`evt_<nanoseconds>`; the same in every attempt. Use it to recognize repeats.' }),
-    type: z
-      .enum([...documentedPaymentEvents, ...extendedPaymentEvents])
-      .meta({ description: 'The type of the event.' }),
-    created_at: z.int().meta({ description: 'Unix seconds.' }),
-    livemode: z.boolean().meta({ description: 'False for an event of test mode: no real money.' }),
-    data: z
-      .object({
-        object: z
-          .object({
-            amount: z.int().optional().meta({
-              format: 'int64',
-              description:
-                'What was received, in 0.01 of the stablecoin. Where nothing was, an expired or cancelled event has what was due.',
-            }),
-            status: z
-              .enum(['completed', 'failed', 'expired', 'canceled', 'pending'])
-              .meta({ description: 'The session’s status; a paid session is `completed`.' }),
-            currency: z.enum(currencies).optional().meta({ description: 'The stablecoin of `amount`.' }),
-            exchange_rate: z
-              .string()
-              .meta({ description: 'Stablecoin per unit of the session currency; `1.0000` at par.' }),
-            order_id: z.string().meta({ description: 'The merchant’s order id.' }),
-            session_id: z.string().meta({ description: 'The payment session’s id.' }),
-            source: sourceField,
-          })
-          .meta({ description: 'The payment or refund, as it was at the time of the event.' }),
-      })
-      .meta({ description: 'What the event is about.' }),
-  })
-  .meta({ id: 'PaymentEvent' });
+const paymentEventSchema = envelope('PaymentEvent', [...documentedPaymentEvents, ...extendedPaymentEvents], {
+  amount: z.int().optional().meta({
+    format: 'int64',
+    description:
+      'What was received, in 0.01 of the stablecoin. Where nothing was, an expired or cancelled event has what was due.',
+  }),
+  status: z
+    .enum(['completed', 'failed', 'expired', 'canceled', 'pending'])
+    .meta({ description: 'The session’s status; a paid session is `completed`.' }),
+  currency: z.enum(currencies).optional().meta({ description: 'The stablecoin of `amount`.' }),
+  exchange_rate: z.string().meta({ description: 'Stablecoin per unit of the session currency; `1.0000` at par.' }),
+});
 
-const refundEventSchema = z
-  .object({
-    id: z
-      .string()
-      .meta({ description: '`evt_<nanoseconds>`; the same in every attempt. Use it to recognize repeats.' }),
-    type: z.enum([...documentedRefundEvents, ...extendedRefundEvents]).meta({ description: 'The type of the event.' }),
-    created_at: z.int().meta({ description: 'Unix seconds.' }),
-    livemode: z.boolean().meta({ description: 'False for an event of test mode: no real money.' }),
-    data: z
-      .object({
-        object: z
-          .object({
-            session_id: z.string().meta({ description: 'The payment session’s id.' }),
-            order_id: z.string().meta({ description: 'The merchant’s order id.' }),
-            refund_id: z.string().meta({ description: 'The merchant’s own id of the refund.' }),
-            refund_amount: z.int().meta({ format: 'int64', description: 'In 0.01 of the stablecoin.' }),
-            refund_currency: z.enum(currencies).meta({ description: 'The stablecoin that is refunded.' }),
-            status: z.enum(['completed', 'failed', 'processing']).meta({ description: 'The refund’s status.' }),
-            source: sourceField,
-            ...destinationFields,
-          })
-          .meta({ description: 'The payment or refund, as it was at the time of the event.' }),
-      })
-      .meta({ description: 'What the event is about.' }),
-  })
-  .meta({ id: 'RefundEvent' });
+const refundEventSchema = envelope('RefundEvent', [...documentedRefundEvents, ...extendedRefundEvents], {
+  refund_id: z.string().meta({ description: 'The merchant’s own id of the refund.' }),
+  refund_amount: z.int().meta({ format: 'int64', description: 'In 0.01 of the stablecoin.' }),
+  refund_currency: z.enum(currencies).meta({ description: 'The stablecoin that is refunded.' }),
+  status: z.enum(['completed', 'failed', 'processing']).meta({ description: 'The refund’s status.' }),
+  ...destinationFields,
+});
 
 /** The body of any event. */
 export const eventSchema = z.union([paymentEventSchema, refundEventSchema]);
@@ -129,53 +110,46 @@ const refundEvents: Readonly<Record<RefundEventType, string>> = {
   'refund.processing': 'Opt-in: the refund has an address and is sent after the cancel window.',
 };
 
-const paymentDocs = Object.entries(events).map(([type, { meaning, status }]) => ({
-  type,
-  meaning,
-  schema: paymentEventSchema,
-  example: JSON.parse(
-    paymentEventBody({
-      id: exampleEventId,
-      type: type as PaymentEventType,
-      createdAtS: examples.session.created + 42,
-      mode: 'live',
-      sessionId: examples.session.id,
-      orderId: examples.session.metadata.order_id,
-      status,
-      sum: { amountMinor: BigInt(examples.session.target_amount_total), currency: 'USDT' },
-      exchangeRate: examples.session.exchange_rate,
-    }),
-  ) as unknown,
-}));
+const common = {
+  mode: 'live',
+  sessionId: examples.session.id,
+  orderId: examples.session.metadata.order_id,
+} as const;
 
-const refundDocs = Object.entries(refundEvents).map(([type, meaning]) => ({
-  type,
-  meaning,
-  schema: refundEventSchema,
-  example: JSON.parse(
-    refundEventBody({
-      id: 'evt_1795003790000000001',
-      type: type as RefundEventType,
-      createdAtS: examples.refund.processed_at,
-      mode: 'live',
-      sessionId: examples.refund.session_id,
-      orderId: examples.refund.order_id,
-      refundId: examples.refund.refund_id,
-      amountMinor: 4_50n,
-      currency: 'USDT',
-      network: 'live:example',
-      destination: {
-        address: examples.refund.destination.address,
-        from: 'claim_link',
-      },
-    }),
-  ) as unknown,
-}));
+const paymentExample = (type: PaymentEventType, status: SessionStatus): string =>
+  paymentEventBody({
+    ...common,
+    id: exampleEventId,
+    type,
+    createdAtS: examples.session.created + 42,
+    status,
+    sum: { amountMinor: BigInt(examples.session.target_amount_total), currency: 'USDT' },
+    exchangeRate: examples.session.exchange_rate,
+  });
+
+const refundExample = (type: RefundEventType): string =>
+  refundEventBody({
+    ...common,
+    id: 'evt_1795003790000000001',
+    type,
+    createdAtS: examples.refund.processed_at,
+    refundId: examples.refund.refund_id,
+    amountMinor: 4_50n,
+    currency: 'USDT',
+    network: 'live:example',
+    destination: { address: examples.refund.destination.address, from: 'claim_link' },
+  });
 
 /** Every event, with its meaning and an example of its body. */
 export const eventDocs: readonly Readonly<{ type: string; meaning: string; schema: z.ZodType; example: unknown }>[] = [
-  ...paymentDocs,
-  ...refundDocs,
+  ...Object.entries(events).map(([type, { meaning, status }]) => {
+    const example: unknown = JSON.parse(paymentExample(type as PaymentEventType, status));
+    return { type, meaning, schema: paymentEventSchema, example };
+  }),
+  ...Object.entries(refundEvents).map(([type, meaning]) => {
+    const example: unknown = JSON.parse(refundExample(type as RefundEventType));
+    return { type, meaning, schema: refundEventSchema, example };
+  }),
 ];
 
 export const webhookHeadersSchema = z.object({

@@ -2,8 +2,7 @@
  * HTTP servers of the programs: listening with clear faults, and closing without cutting off answers.
  */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import type { AddressInfo } from 'node:net';
 import { permanent } from '../core/fault.ts';
 import { isInRanges } from '../lib/address-range.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -27,12 +26,6 @@ const timeouts = {
   keepAliveTimeout: 75_000,
 } as const;
 
-type Handlers = Readonly<{
-  answer: RequestListener;
-  /** Makes the raw answer to input that is not a valid request. Node's own answer has no body. */
-  refuse?: (error: NodeJS.ErrnoException) => string;
-}>;
-
 export type Listening = Readonly<{
   port: number;
   /** Refuses new connections, lets running answers finish for `patienceMs`, then closes what is left. */
@@ -50,17 +43,16 @@ type ListenAt = Readonly<{
 
 /**
  * Listens on `host:port`; port 0 lets the system choose. Connections beyond the limit of their client are closed.
- * @param openHandlers makes the handlers once the port is known
+ * @param openListener makes the listener for requests once the port is known
  * @throws Fault permanent `port_in_use`, `cannot_listen`
  */
 export async function listen(
   at: ListenAt,
   clock: Clock,
-  openHandlers: (port: number) => Handlers,
+  openListener: (port: number) => RequestListener,
   limits: Readonly<Record<keyof typeof timeouts, number>> = timeouts,
 ): Promise<Listening> {
-  // The handlers refuse a missing Host, because Node's refusal has no body.
-  const server = createServer({ ...limits, requireHostHeader: false });
+  const server = createServer(limits);
   server.maxConnections = CONNECTIONS_MAX;
   limitClients(server, at.proxies);
   const error = await tryListen(server, at);
@@ -78,7 +70,7 @@ export async function listen(
     );
   }
   const { port } = server.address() as AddressInfo;
-  return { port, close: serve(server, clock, openHandlers(port)) };
+  return { port, close: serve(server, clock, openListener(port)) };
 }
 
 /** Closes each new connection of a client that has as many as it may have. */
@@ -99,10 +91,9 @@ function limitClients(server: Server, proxies: readonly string[]): void {
   });
 }
 
-/** Passes requests to the handlers. @returns a function that closes the server */
-function serve(server: Server, clock: Clock, { answer, refuse }: Handlers): Listening['close'] {
+/** Passes requests to the listener. @returns a function that closes the server */
+function serve(server: Server, clock: Clock, answer: RequestListener): Listening['close'] {
   const underWay = new Set<ServerResponse>();
-  const refused = new WeakSet<Socket>();
   let isClosing = false;
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
@@ -118,25 +109,7 @@ function serve(server: Server, clock: Clock, { answer, refuse }: Handlers): List
     answer(request, response);
   }
 
-  function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-    if (refused.has(socket)) return;
-    // An answer that has begun cannot be replaced.
-    const isBusy = [...underWay].some(
-      ({ socket: own, writableEnded, headersSent, req }) =>
-        own === socket && !writableEnded && (headersSent || req.complete),
-    );
-    if (!refuse || isBusy || !socket.writable || error.code === 'ECONNRESET') {
-      socket.destroy();
-      return;
-    }
-    refused.add(socket);
-    socket.end(refuse(error), () => socket.destroy());
-  }
-
   server.on('request', onRequest);
-  // The handlers answer a failed expectation, with a body.
-  server.on('checkExpectation', onRequest);
-  if (refuse) server.on('clientError', onClientError as (error: Error, socket: Duplex) => void);
 
   return async (patienceMs) => {
     isClosing = true;

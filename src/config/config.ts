@@ -34,7 +34,6 @@ type Plain = CamelCased<
     | 'port'
     | 'metrics_host'
     | 'trusted_proxies'
-    | 'security_contact'
     | 'log_level'
     | 'request_signature'
     | 'rates'

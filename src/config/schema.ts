@@ -218,7 +218,6 @@ export const generalSettings = group({
   database_url: databaseUrl,
   base_url: publicUrl,
   checkout_url: publicUrl,
-  security_contact: setting('a mailto: or https:// URL, or null', orNull(urlOf(/^(mailto|https):$/))),
   log_level: oneOf(logLevels),
   request_signature: oneOf(requestSignatures),
   signer,

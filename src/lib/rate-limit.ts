@@ -7,10 +7,6 @@ import type { Clock } from './clock.ts';
 export type Limiter = Readonly<{
   /** Takes one token. @returns 0 when there was one, else the whole seconds until the next */
   take(name: string): number;
-  /** Returns how many tokens a name has left; exact right after it took one. */
-  left(name: string): number;
-  /** Tokens in a full bucket. */
-  burst: number;
 }>;
 
 /**
@@ -24,8 +20,6 @@ export function createLimiter(
   // A Map keeps insertion order: with delete and set at each use, the first bucket is the least recently used.
   const buckets = new Map<string, { tokens: number; atMs: number }>();
   return {
-    burst,
-    left: (name) => Math.floor(buckets.get(name)?.tokens ?? burst),
     take(name) {
       const nowMs = clock.nowMs();
       const bucket = buckets.get(name) ?? { tokens: burst, atMs: nowMs };

@@ -106,12 +106,7 @@ test('no link within the pages is dead', async () => {
 });
 
 test('the reference names every field with its full path', () => {
-  const fields = [
-    'amount',
-    'line_items[].price_data.product_data.name',
-    'payment_options[].deep_link',
-    'payments[].status',
-  ];
+  const fields = ['amount', 'price_data.product_data.name', 'payment_options[].deep_link', 'payments[].status'];
   const events = ['data.object.session_id', 'payment.completed', 'X-Service-Event-ID'];
   for (const text of [...fields, ...events, '/api/v1/checkout/sessions/{session_id}/cancel', '/v1/payment/sessions']) {
     assert.ok(docs.text.replaceAll('<wbr>', '').includes(`<code>${text}</code>`), text);
@@ -142,28 +137,6 @@ test('the reference has a sample of each signed call, and stays light', async ()
     assert.ok(docs.text.includes(html`<code>${callSample(call)}</code>`.html), operation.anchor);
   }
   assert.ok(gzipSync(docs.text).length < 60_000);
-});
-
-test('security.txt names the operator’s contact, for less than a year; without one there is none', async () => {
-  assert.is((await get('/.well-known/security.txt')).status, 404);
-  const named = await startApi({ securityContact: 'mailto:security@shop.example' });
-  try {
-    const { status, headers, text } = await exchange('GET', `${named.baseUrl}/.well-known/security.txt`);
-    assert.equal([status, headers['content-type']], [200, 'text/plain; charset=utf-8']);
-    const fields = Object.fromEntries(
-      text
-        .trim()
-        .split('\n')
-        .map((line) => line.split(/: (.*)/).slice(0, 2)),
-    );
-    assert.equal(Object.keys(fields), ['Contact', 'Expires', 'Canonical']);
-    assert.is(fields.Contact, 'mailto:security@shop.example');
-    assert.is(fields.Canonical, `${named.baseUrl}/.well-known/security.txt`);
-    const left = Date.parse(fields.Expires ?? '') - named.clock.nowMs();
-    assert.ok(left > 0 && left < 365 * 86_400_000);
-  } finally {
-    await named.close();
-  }
 });
 
 test.after(() => api.close());

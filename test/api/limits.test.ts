@@ -1,4 +1,3 @@
-import { connect, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -6,7 +5,6 @@ import { createAddressLimiter, createLimiter } from '../../src/lib/rate-limit.ts
 import { withApi } from '../support/api-server.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { exchange } from '../support/signed-client.ts';
-import { until } from '../support/until.ts';
 import { expectError } from './expect-error.ts';
 
 const CREATE = '/api/v1/checkout/sessions/create';
@@ -57,16 +55,13 @@ test('an IP address is limited before authentication, except for health', () =>
     assert.is((await ask('/livez')).status, 200);
     // A proxy on this machine names the client's address. Each has its own rate; an IPv6 subscriber has one for a /64.
     const from = (address: string) => ask('/nowhere', { 'X-Forwarded-For': address });
-    assert.equal(
-      (await Promise.all(['192.0.2.1', '192.0.2.1', '192.0.2.1'].map(from))).map(({ status }) => status),
-      [404, 404, 429],
-    );
+    // Requests that are sent together come in any order.
+    const statuses = async (addresses: readonly string[]) =>
+      (await Promise.all(addresses.map(from))).map(({ status }) => status).sort();
+    assert.equal(await statuses(['192.0.2.1', '192.0.2.1', '192.0.2.1']), [404, 404, 429]);
     assert.is((await from('192.0.2.2')).status, 404);
     const subscriber = ['2001:db8:0:1::1', '2001:db8:0:1:ffff::2', '2001:db8:0:1:2:3:4:5'];
-    assert.equal(
-      (await Promise.all(subscriber.map(from))).map(({ status }) => status),
-      [404, 404, 429],
-    );
+    assert.equal(await statuses(subscriber), [404, 404, 429]);
     assert.is((await from('2001:db8:0:2::1')).status, 404);
   }));
 
@@ -88,24 +83,6 @@ test('pages and their forms have limits of their own, which neither files nor si
     assert.is((await api.send('POST', CREATE, body('a'))).status, 200);
     api.clock.advance(1000);
     assert.equal(await times(3, () => page()), [404, 404, 429]);
-  }));
-
-test('many pages that are asked for at once let other requests pass between them', () =>
-  withApi({ pages: true }, async (api) => {
-    const sockets = Array.from({ length: 21 }, () => connect(Number(new URL(api.baseUrl).port), '127.0.0.1'));
-    const ask = (socket: Socket, path: string) => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
-    const answered = () =>
-      api
-        .logged()
-        .split('\n')
-        .flatMap((line) => /"route":"([^"]*)".*"msg":"request"/.exec(line)?.[1] ?? []);
-    for (const socket of sockets) ask(socket, '/livez');
-    await until('all are connected', () => answered().length === 21);
-    for (const [at, socket] of sockets.entries()) ask(socket, at < 20 ? '/pay/cs_none' : '/readyz');
-    await until('all are answered', () => answered().length === 42);
-    for (const socket of sockets) socket.destroy();
-    const place = answered().indexOf('/readyz') - 21;
-    assert.ok(place < 20, `the other request was answered after ${place} pages`);
   }));
 
 test('a whole /48 has sixteen times the rate of one subscriber, and its neighbours are not limited by one of them', () => {
@@ -163,22 +140,6 @@ test('over any stretch of time, no more than a second of burst beyond the rate',
     ),
   );
 });
-
-test('an answer says how many requests the key has left, and the refused one that it has none', () =>
-  withApi({ limits: { requestsPerSecondPerKey: 2 } }, async (api) => {
-    const read = () => api.send('GET', '/api/v1/account');
-    const shown = async () => {
-      const { status, headers } = await read();
-      return [status, headers['ratelimit-policy'], headers.ratelimit];
-    };
-    assert.equal(await shown(), [200, '"key";q=2;w=1', '"key";r=1;t=1']);
-    assert.equal(await shown(), [200, '"key";q=2;w=1', '"key";r=0;t=1']);
-    assert.equal(await shown(), [429, '"key";q=2;w=1', '"key";r=0;t=1']);
-    api.clock.advance(1000);
-    assert.equal(await shown(), [200, '"key";q=2;w=1', '"key";r=1;t=1']);
-    const unknown = await exchange('GET', `${api.baseUrl}/api/v1/account`);
-    assert.equal([unknown.status, unknown.headers.ratelimit], [401, undefined]);
-  }));
 
 test('a clock that is set back neither drains nor fills a bucket', () => {
   const clock = handClock();

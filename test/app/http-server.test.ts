@@ -13,12 +13,10 @@ const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT', proxies:
 test('running answers are finished, new connections refused', async () => {
   let finish: () => void = () => {};
   let asked = 0;
-  const server = await listen(anyPort, systemClock, () => ({
-    answer(_request, response) {
-      asked += 1;
-      finish = () => response.end('done');
-    },
-  }));
+  const server = await listen(anyPort, systemClock, () => (_request, response) => {
+    asked += 1;
+    finish = () => response.end('done');
+  });
   const url = `http://127.0.0.1:${server.port}/`;
   const slow = fetch(url);
   await until('the request has come', () => asked === 1);
@@ -35,11 +33,9 @@ test('running answers are finished, new connections refused', async () => {
 
 test('an answer that takes too long after the stop is cut off', async () => {
   let asked = 0;
-  const server = await listen(anyPort, systemClock, () => ({
-    answer() {
-      asked += 1;
-    },
-  }));
+  const server = await listen(anyPort, systemClock, () => () => {
+    asked += 1;
+  });
   const endless = fetch(`http://127.0.0.1:${server.port}/`).then(
     () => 'answered',
     () => 'cut off',
@@ -50,11 +46,9 @@ test('an answer that takes too long after the stop is cut off', async () => {
 });
 
 test('connections are kept for longer than a proxy keeps them', async () => {
-  const server = await listen(anyPort, systemClock, () => ({
-    answer(_request, response) {
-      response.end();
-    },
-  }));
+  const server = await listen(anyPort, systemClock, () => (_request, response) => {
+    response.end();
+  });
   const answer = await fetch(`http://127.0.0.1:${server.port}/`);
   assert.is(answer.headers.get('keep-alive'), 'timeout=75');
   await server.close(0);
@@ -63,11 +57,9 @@ test('connections are kept for longer than a proxy keeps them', async () => {
 test('an answer during the stop says that the connection ends; an idle connection is closed', async () => {
   // By their paths: two connections come in any order.
   const responses = new Map<string | undefined, ServerResponse>();
-  const server = await listen(anyPort, systemClock, () => ({
-    answer({ url }, response) {
-      responses.set(url, response);
-    },
-  }));
+  const server = await listen(anyPort, systemClock, () => ({ url }, response) => {
+    responses.set(url, response);
+  });
   const agent = new Agent({ keepAlive: true });
   const ask = (path: string) =>
     new Promise<IncomingMessage>((resolve, reject) => {
@@ -88,19 +80,15 @@ test('an answer during the stop says that the connection ends; an idle connectio
   agent.destroy();
 });
 
-test('an incomplete request is refused with a body', async () => {
+test('an incomplete request is refused in time', async () => {
   const limits = { headersTimeout: 50, requestTimeout: 100, connectionsCheckingInterval: 20, keepAliveTimeout: 1000 };
-  const handlers = () => ({
-    answer: () => {},
-    refuse: ({ code }: NodeJS.ErrnoException) => `HTTP/1.1 408 Too late\r\nConnection: close\r\n\r\n${code}`,
-  });
-  const server = await listen(anyPort, systemClock, handlers, limits);
+  const server = await listen(anyPort, systemClock, () => () => {}, limits);
   for (const begun of [
     'POST / HTTP/1.1\r\nHost: a\r\n',
     'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf',
   ]) {
     const { text } = await rawExchange(`http://127.0.0.1:${server.port}`, begun);
-    assert.match(text, /^HTTP\/1\.1 408 [\s\S]*ERR_HTTP_REQUEST_TIMEOUT$/, begun);
+    assert.match(text, /^HTTP\/1\.1 408 /, begun);
   }
   await server.close(0);
 });
@@ -109,7 +97,7 @@ test('a port in use is a fault that names the setting', async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const at = { ...anyPort, port: (other.address() as AddressInfo).port };
-  const refused = await listen(at, systemClock, () => ({ answer() {} })).catch((error) => error);
+  const refused = await listen(at, systemClock, () => () => {}).catch((error) => error);
   assert.instance(refused, Fault);
   assert.is(refused.code, 'port_in_use');
   assert.match(refused.message, /QUAYSIDE_PORT/);
@@ -117,9 +105,7 @@ test('a port in use is a fault that names the setting', async () => {
 });
 
 test('a host of another machine is a fault', async () => {
-  const refused = await listen({ ...anyPort, host: '192.0.2.1' }, systemClock, () => ({ answer() {} })).catch(
-    (error) => error,
-  );
+  const refused = await listen({ ...anyPort, host: '192.0.2.1' }, systemClock, () => () => {}).catch((error) => error);
   assert.is(refused.code, 'cannot_listen');
 });
 
@@ -142,9 +128,7 @@ test('one client has a tenth of all connections; others, and proxies, are not co
     });
   };
   for (const proxies of [[], ['127.0.0.0/8']]) {
-    const server = await listen({ ...anyPort, proxies }, systemClock, () => ({
-      answer: (_, response) => response.end(),
-    }));
+    const server = await listen({ ...anyPort, proxies }, systemClock, () => (_, response) => response.end());
     const sockets = await openMany(server.port, 500);
     const [first] = sockets;
     assert.ok(first && (await isServed(first)));

@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Express } from 'express';
 import { createApp } from '../../src/api/app.ts';
-import { refuseUnread } from '../../src/api/middleware.ts';
 import type { createPayment } from '../../src/api/session-service.ts';
 import { listen } from '../../src/app/http-server.ts';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
@@ -135,7 +134,6 @@ export type ApiServerOptions = Readonly<{
   /** Serves the payment page too, at `checkoutUrl`; its live updates poll once a second of real time. */
   pages?: boolean;
   trustedProxies?: readonly string[];
-  securityContact?: string;
   /** How the server waits before it refuses a page; it does not, unless said otherwise. */
   sleep?: Clock['sleep'];
   requestSignature?: Config['requestSignature'];
@@ -185,10 +183,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
 
   let app: Express | undefined;
   const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT', proxies: ['127.0.0.0/8'] };
-  const server = await listen(anyPort, systemClock, () => ({
-    answer: (request, response) => app?.(request, response),
-    refuse: (error) => refuseUnread({ config, clock, log })(error),
-  }));
+  const server = await listen(anyPort, systemClock, () => (request, response) => app?.(request, response));
   const baseUrl = `http://127.0.0.1:${server.port}`;
   const config = configOf(options, folder, baseUrl, networks);
   // The application keeps its database; a proxy lets the test close and reopen the file under it.
@@ -284,7 +279,6 @@ const configOf = (
   trustedProxies: options.trustedProxies ?? ['127.0.0.0/8'],
   baseUrl,
   checkoutUrl: options.checkoutUrl ?? (options.pages ? baseUrl : 'https://pay.shop.example'),
-  securityContact: options.securityContact ?? null,
   logLevel: 'debug',
   requestSignature: options.requestSignature ?? 'optional',
   signer: null,

@@ -121,7 +121,7 @@ export async function startDashboard({
         checkDestination,
         ...webhooks,
       };
-      return { answer: createDashboard(parts) };
+      return createDashboard(parts);
     },
   );
   const invite: Dashboard['invite'] = async (name, membership) => {

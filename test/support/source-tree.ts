@@ -10,16 +10,13 @@ export type Sources = ReadonlyMap<string, string>;
 
 const roots = ['src', 'indexers', 'scripts', 'test'];
 
-/** Samples of the reference are programs of shops, shown and not run. */
-const SAMPLES = 'src/api/samples/';
-
 /** Every file of the source folders. */
 export function readSources(): Sources {
   const sources = new Map<string, string>();
   for (const root of roots.filter((one) => existsSync(one))) {
     for (const name of readdirSync(root, { recursive: true, encoding: 'utf8' })) {
       const path = `${root}/${name}`;
-      if (/\.(ts|mjs|sql)$/.test(name) && !path.startsWith(SAMPLES)) sources.set(path, readFileSync(path, 'utf8'));
+      if (/\.(ts|mjs|sql)$/.test(name)) sources.set(path, readFileSync(path, 'utf8'));
     }
   }
   return sources;
