@@ -9,7 +9,7 @@ import { type Endpoint, tags } from './endpoint.ts';
 import { type ErrorCode, errorBody, errorTable, errorTypes, refuse } from './errors.ts';
 import { examples } from './examples.ts';
 import { healthSchema } from './health.ts';
-import { eventDocs, webhookHeadersSchema } from './webhook-events.ts';
+import { eventDocs } from './webhook-events.ts';
 
 const packageInfo = readShipped<{ version: string; license: string }>('package.json');
 
@@ -114,7 +114,13 @@ type Headers = Readonly<Record<string, Header>>;
 /** Parts that all endpoints share. */
 export const parts: Readonly<
   Record<
-    'pathParameters' | 'sharedHeaders' | 'idempotencyHeader' | 'answerHeaders' | 'waitHeaders' | 'replayHeaders',
+    | 'pathParameters'
+    | 'sharedHeaders'
+    | 'idempotencyHeader'
+    | 'answerHeaders'
+    | 'waitHeaders'
+    | 'replayHeaders'
+    | 'webhookHeaders',
     Headers
   > & {
     securitySchemes: OpenApiDocument['components']['securitySchemes'];
@@ -280,7 +286,7 @@ function webhook({ type, meaning, schema, example }: (typeof eventDocs)[number],
     security: [],
     summary: meaning,
     description: 'Verify the signature, keep the id to recognize repeats, and answer before you do the work.',
-    parameters: parameters('header', headersOf(webhookHeadersSchema.shape, schemas)),
+    parameters: parameters('header', parts.webhookHeaders),
     requestBody: { required: true, content: json(schemas, schema, { event: example }) },
     responses: parts.webhookResponses,
   };

@@ -151,21 +151,3 @@ export const eventDocs: readonly Readonly<{ type: string; meaning: string; schem
     return { type, meaning, schema: refundEventSchema, example };
   }),
 ];
-
-export const webhookHeadersSchema = z.object({
-  'X-Service-Signature': z.string().meta({
-    description:
-      'HMAC-SHA256 in hex of timestamp + "." + nonce + "." + the raw body, keyed with the whole `whsec_…` text of the endpoint.',
-  }),
-  'X-Service-Timestamp': z.string().meta({ description: 'Unix seconds at signing. Reject what is older than 300 s.' }),
-  'X-Service-Nonce': z.string().meta({ description: 'UUID v4, new for every attempt.' }),
-  'X-Service-Event-Type': z.string().meta({ description: 'The `type` of the body.' }),
-  'X-Service-Event-ID': z.string().meta({ description: 'The `id` of the body.' }),
-  'X-Service-Mode': z.enum(['live', 'test']).meta({ description: 'The mode of the event, as `livemode` in the body.' }),
-  'webhook-id': z.string().meta({ description: 'The event id, for Standard Webhooks libraries.' }),
-  'webhook-timestamp': z.string().meta({ description: 'Unix seconds, for Standard Webhooks libraries.' }),
-  'webhook-signature': z.string().meta({
-    description:
-      'Signature in the form of the Standard Webhooks specification; two, separated by a space, while the secret is rotated.',
-  }),
-});

@@ -63,14 +63,9 @@ const one = ({ from, kind, ...only }: z.infer<typeof payOneParams>): z.infer<typ
   outputs: [only],
 });
 
-/** Whether the caller has the token, as `Authorization: Bearer …` or as the parameter `auth`. */
-function isAuthorized(token: string | null, bearer: string, params: unknown): boolean {
-  if (token === null) return true;
-  const { auth } = named(params) as Record<string, unknown>;
-  const same = (text: string) =>
-    timingSafeEqual(Buffer.from(digest('token', text)), Buffer.from(digest('token', token)));
-  return same(bearer) || (typeof auth === 'string' && same(auth));
-}
+/** Whether the caller has the token, as `Authorization: Bearer …`. */
+const isAuthorized = (token: string | null, bearer: string): boolean =>
+  token === null || timingSafeEqual(Buffer.from(digest('token', bearer)), Buffer.from(digest('token', token)));
 
 type Method = (params: unknown) => unknown;
 
@@ -95,7 +90,7 @@ export function openControl(controlled: Controlled, token: string | null): Contr
     call(method, params, bearer) {
       const run = methods.get(method);
       if (!run) throw methodNotFound(method);
-      if (isAuthorized(token, bearer, params)) return run(params);
+      if (isAuthorized(token, bearer)) return run(params);
       throw serverError('control of the sandbox needs the token in sandbox.json, as "Authorization: Bearer <token>"');
     },
   };
