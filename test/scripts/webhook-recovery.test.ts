@@ -95,7 +95,7 @@ test(
       [event.body, event.body],
     );
     const shown = await run(shop, show, [event.id]);
-    assert.is(shown.json.links[0].links.length, 2);
+    assert.is(shown.json.findings.filter(({ area }: { area: string }) => area === 'delivery').length, 2);
     for (const [command, args, options] of [
       [webhooksResend, ['evt_1'], {}],
       [webhooksResend, ['dlv_1'], {}],
