@@ -11,6 +11,7 @@ import type { Config } from '../config/config.ts';
 import { openConfig } from '../config/given-config.ts';
 import { Fault } from '../core/fault.ts';
 import { type DeliveryDatabase, openDeliveryDatabase } from '../database/sending.ts';
+import { doorFormats } from '../doors/notices.ts';
 import { systemClock } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import { giveSignsOfLife } from '../lib/heartbeat.ts';
@@ -43,6 +44,7 @@ async function send(config: Config, database: DeliveryDatabase, signal: AbortSig
     database,
     holder,
     config: { ...attemptLimits, perEndpointMax: PER_ENDPOINT_MAX, ...config.webhooks },
+    doors: doorFormats,
     clock,
     log,
   });

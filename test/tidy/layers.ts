@@ -97,6 +97,7 @@ const rooms: readonly Room[] = [
     name: 'src/doors',
     files: /^src\/doors\//,
     may: [repositories, rates, payments, codecs, config, web, /^node:(crypto|http)$/, /^express$/],
+    types: [/^src\/webhooks\/format\.ts$/],
   },
   { name: 'src/web', files: web, may: [files, /^(node:zlib|express|helmet)$/] },
   { name: 'src/acts', files: acts, may: [repositories, config, payments, codecs, /^zod$/] },
