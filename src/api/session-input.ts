@@ -15,7 +15,7 @@ const METADATA_KEY_CHARACTERS_MAX = 40;
 const METADATA_VALUE_CHARACTERS_MAX = 500;
 const DESCRIPTION_CHARACTERS_MAX = 1000;
 const PRODUCT_NAME_CHARACTERS_MAX = 500;
-const EXPIRES_IN_S_DEFAULT = 1800;
+export const EXPIRES_IN_S_DEFAULT = 1800;
 
 /** Counts Unicode code points. A text with more UTF-16 units than twice the limit need not be counted. */
 export const isAtMost = (text: string, charactersMax: number): boolean =>

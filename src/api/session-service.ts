@@ -20,7 +20,7 @@ import type { ApiDeps, Call, Caller } from './endpoint.ts';
 import { type ErrorCode, Refusal, refuse } from './errors.ts';
 import { meaningHash } from './json.ts';
 import { badParam } from './parameter.ts';
-import { readSessionInput, type SessionInput } from './session-input.ts';
+import { EXPIRES_IN_S_DEFAULT, readSessionInput, type SessionInput } from './session-input.ts';
 
 /** The errors of creating a session, besides those of every signed request. */
 export const createErrors: readonly ErrorCode[] = [
@@ -118,6 +118,35 @@ export async function createPayment(
     return { id: session.id };
   } catch (error) {
     if (error instanceof Refusal) return { refusal: error.message };
+    throw error;
+  }
+}
+
+/** The order of a door, which becomes a session. `id`: of the order; `returnUrl`: of the door, which knows where to. */
+export type DoorSession = Readonly<{
+  id: string;
+  orderId: string;
+  name: string;
+  amountMinor: bigint;
+  currency: string;
+  only: SessionInput['only'];
+  returnUrl: string;
+}>;
+
+/** Creates the session of a door's order, or returns the one that is open or paid. */
+export async function createForDoor(
+  deps: Creating,
+  owner: Owner,
+  { id, orderId, name, amountMinor, currency, only, returnUrl }: DoorSession,
+): Promise<Readonly<{ session: Session }> | Readonly<{ refusal: string; code: ErrorCode }>> {
+  const order = { orderId, amountMinor, currency, description: name, successUrl: returnUrl, cancelUrl: returnUrl };
+  const none = { lineItems: null, taxMinor: null, shippingMinor: null, metadata: null, webhookUrl: null };
+  const input = { request: { ...order, ...none }, expiresInS: EXPIRES_IN_S_DEFAULT, only, doorOrder: id };
+  const settings = await deps.database.stores.settings(owner.storeId);
+  try {
+    return await createSession(deps, { ...owner, settings }, input, { idempotencyKey: null, path: '' });
+  } catch (error) {
+    if (error instanceof Refusal) return { refusal: error.message, code: error.code };
     throw error;
   }
 }

@@ -116,6 +116,10 @@ export function doorCommands(db: Db, { secrets, recordAct }: Parts) {
     async byPid(pid: number): Promise<Door | null> {
       return db.read(async () => (await open(eq(endpoints.pid, pid)))[0] ?? null);
     },
+    /** Returns the door with this id, unless it is off or removed. */
+    async byId(id: string): Promise<Door | null> {
+      return db.read(async () => (await open(eq(endpoints.id, id)))[0] ?? null);
+    },
     /** Returns all doors of a dialect that are on. */
     async ofDialect(dialect: DoorDialect): Promise<readonly Door[]> {
       return db.read(() => open(eq(endpoints.dialect, dialect)));
@@ -179,6 +183,10 @@ function orderCommands(db: Db) {
     ): Promise<ShownOrder | null> {
       const isIt = 'orderNo' in by ? eq(doorOrders.orderNo, by.orderNo) : eq(doorOrders.tradeNo, by.tradeNo);
       return findOne(and(eq(doorOrders.endpointId, endpointId), isIt));
+    },
+    /** Returns an order of any door by our number, which only its panel knows. */
+    async findByTradeNo(tradeNo: string): Promise<ShownOrder | null> {
+      return findOne(eq(doorOrders.tradeNo, tradeNo));
     },
     /** Returns an order by the id in its return address. */
     async returnOf(endpointId: string, id: string): Promise<ShownOrder | null> {

@@ -12,6 +12,7 @@ const texts = {
   unknown_door: 'belongs to no key that is switched on: check the base URL and the key',
   currency: 'is not the currency of this key',
   method_off: 'names a way to pay that is not offered',
+  too_small: 'is less than any network takes',
   not_offered: 'cannot be paid now: try again later',
   changed: 'differs from the first request of this order: use a new order number',
   unknown_order: 'is unknown: order not found',

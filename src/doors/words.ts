@@ -49,6 +49,9 @@ export function readMoney(text: string): string | null {
   return Number(money) > 0 ? money : null;
 }
 
+/** Returns a decimal without zeros at its end. */
+export const shortest = (text: string): string => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
+
 /** Returns the name without what another reader of our signed text could cut at, at most 127 bytes long. */
 export function cleanName(text: string): string {
   let name = text.replaceAll(/[&=\\"'<>\p{Cc}]/gu, '').trim();

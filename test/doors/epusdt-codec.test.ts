@@ -2,9 +2,10 @@ import { createHash, createHmac } from 'node:crypto';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as epusdt from '../../src/doors/epusdt/codec.ts';
-import { shortest, spelled, spellings } from '../../src/doors/epusdt/numbers.ts';
+import { spelled, spellings } from '../../src/doors/epusdt/numbers.ts';
 import { isDoorFault } from '../../src/doors/faults.ts';
 import { verify } from '../../src/doors/signed.ts';
+import { shortest } from '../../src/doors/words.ts';
 import { answerOf, bodyOf, type EpusdtClient, epusdtClients } from './epusdt-clients.ts';
 import { paidDoorOrder } from './paid-order.ts';
 

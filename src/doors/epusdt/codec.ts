@@ -10,8 +10,8 @@ import type { Currency } from '../../core/transfer.ts';
 import { type DoorFault, doorFault, faultText, isDoorFault } from '../faults.ts';
 import { type Fields, readFields, sign, takeField, verify, without } from '../signed.ts';
 import type { PaidOrder } from '../success.ts';
-import { cleanName, isOrderNo, isUrl, methodOf, methodOfPair, readMoney, wordOf } from '../words.ts';
-import { shortest, spelled, spellings } from './numbers.ts';
+import { cleanName, isOrderNo, isUrl, methodOf, methodOfPair, readMoney, shortest, wordOf } from '../words.ts';
+import { spelled, spellings } from './numbers.ts';
 
 export type EpusdtDialect = Exclude<DoorDialect, 'epay'>;
 

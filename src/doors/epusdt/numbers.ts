@@ -2,13 +2,11 @@
  * Numbers of JSON, as languages write them into the text that they sign.
  */
 import type { DoorSpelling } from '../../core/door.ts';
+import { shortest } from '../words.ts';
 
 /** Go writes an exponent from this one on. */
 const GO_EXPONENT_MIN = 6;
 const TWELVE = 12;
-
-/** Returns a decimal without zeros at its end. */
-export const shortest = (text: string): string => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
 
 /** Returns a decimal below 10^9 as a client of this spelling writes it. */
 export function spelled(text: string, spelling: DoorSpelling): string {

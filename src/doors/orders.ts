@@ -1,0 +1,95 @@
+/**
+ * The one way from a door's request to a session: the order is saved under the panel's number, then gets its session. A
+ * repeat heals what a crash left between the two.
+ */
+import { randomInt } from 'node:crypto';
+import type { Config } from '../config/config.ts';
+import type { DoorTerms } from '../core/door.ts';
+import { parseUnits } from '../core/money.ts';
+import type { Mode } from '../core/transfer.ts';
+import type { Database } from '../database/database.ts';
+import type { Door, DoorOrder } from '../database/doors.ts';
+import type { Session } from '../database/session.ts';
+import type { Clock } from '../lib/clock.ts';
+import { randomBase62 } from '../lib/id.ts';
+import type { Log } from '../lib/log.ts';
+import { exponentOf } from '../rates/currencies.ts';
+import { type DoorFault, doorFault } from './faults.ts';
+import { readMoney, shortest } from './words.ts';
+
+const ID_LENGTH = 22;
+const TRADE_NO_DIGITS = 32;
+
+/** A session that an order asks for. `id`: the order's. */
+type OrderSession = Readonly<{
+  id: string;
+  orderId: string;
+  name: string;
+  amountMinor: bigint;
+  currency: string;
+  only: Readonly<{ network: string | null; currency: string | null }>;
+  returnUrl: string;
+}>;
+
+export type DoorDeps = Readonly<{
+  database: Database;
+  config: Pick<Config, 'networks' | 'checkoutUrl' | 'limits'>;
+  clock: Pick<Clock, 'nowMs'>;
+  log: Log;
+  /** Creates a session as the API does. `refusal`: why it does not, for the log; `code`: the API's. */
+  createForDoor(
+    owner: Readonly<{ storeId: string; mode: Mode }>,
+    order: OrderSession,
+  ): Promise<Readonly<{ session: Session }> | Readonly<{ refusal: string; code: string }>>;
+}>;
+
+/** An order with its session: of a paid one the session that paid it, otherwise the newest. */
+export type Placed = Readonly<{ order: DoorOrder; session: Session }>;
+
+/** The parameters of requests, by what terms call them. */
+const fieldsOf = (dialect: Door['dialect']): Readonly<Partial<Record<keyof DoorTerms, string>>> => ({
+  money: dialect === 'epay' ? 'money' : 'amount',
+  notifyUrl: 'notify_url',
+});
+
+/** Saves an order and creates its session. The same request again gives the same session, or a new one if it ended. */
+export async function placeOrder(
+  deps: DoorDeps,
+  door: Door,
+  asked: Readonly<{ orderNo: string; terms: DoorTerms }>,
+): Promise<Placed | DoorFault> {
+  const { database, clock, log, config } = deps;
+  const moneyField = fieldsOf(door.dialect).money ?? '';
+  const { currency } = door.settings;
+  const amountMinor = parseUnits(shortest(asked.terms.money), exponentOf(currency) ?? 0);
+  if (amountMinor === null || readMoney(asked.terms.money) === null) return doorFault(moneyField, 'malformed');
+  const kept = await database.doors.keepOrder({
+    ...asked,
+    id: randomBase62(ID_LENGTH),
+    endpointId: door.id,
+    tradeNo: Array.from({ length: TRADE_NO_DIGITS }, () => randomInt(10)).join(''),
+    createdAtMs: clock.nowMs(),
+  });
+  if (kept.kind === 'changed') return doorFault(fieldsOf(door.dialect)[kept.field] ?? kept.field, 'changed');
+  const { order } = kept;
+  const paid = order.paidSessionId === null ? null : await database.sessions.find(order.paidSessionId);
+  if (paid) return { order, session: paid };
+  const { name, method } = order.terms;
+  const made = await deps.createForDoor(door, {
+    id: order.id,
+    orderId: `${door.dialect}/${door.pid}/${order.orderNo}`,
+    name,
+    amountMinor,
+    currency,
+    only: { network: method?.network ?? null, currency: method?.coin ?? null },
+    returnUrl: `${config.checkoutUrl}/${door.pid}/return/${order.id}`,
+  });
+  if ('refusal' in made) {
+    log.warn({ door: door.pid, code: made.code, refusal: made.refusal }, 'an order of a door has no session');
+    if (made.code === 'amount_too_small') return doorFault(moneyField, 'too_small');
+    return made.code === 'unsupported_currency' ? doorFault('type', 'method_off') : doorFault('order', 'not_offered');
+  }
+  const { session } = made;
+  if (session.id !== order.sessionId) await database.doors.rememberSession(order.id, session.id);
+  return { order: { ...order, sessionId: session.id }, session };
+}
