@@ -12,7 +12,7 @@ import { retireAfterGap, watchForGaps } from './addresses/gaps.ts';
 import { startPool, WHILE_EMPTY } from './addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
 import { createApp } from './api/app.ts';
-import { createPayment } from './api/session-service.ts';
+import { createForDoor, createPayment } from './api/session-service.ts';
 import { backupsOf, readBackupReport } from './app/backup/report.ts';
 import { type Listening, listen } from './app/http-server.ts';
 import { createMetrics, createWriteTimes, type Metrics, type WriteTimes } from './app/metrics.ts';
@@ -26,6 +26,7 @@ import { createCheckout } from './checkout/router.ts';
 import { type Config, dashboardUrlAt, reachable, withPort } from './config/config.ts';
 import { openConfig } from './config/given-config.ts';
 import { Fault } from './core/fault.ts';
+import type { Mode } from './core/transfer.ts';
 import { createDashboard } from './dashboard/app.ts';
 import { createPasskeys } from './dashboard/passkeys.ts';
 import { createPasswords } from './dashboard/passwords.ts';
@@ -33,6 +34,7 @@ import { languages } from './dashboard/texts.ts';
 import type { Database } from './database/database.ts';
 import { CHORES } from './database/leases.ts';
 import { underLease } from './database/under-lease.ts';
+import { createDoors } from './doors/router.ts';
 import { systemClock } from './lib/clock.ts';
 import { every, type Round } from './lib/every.ts';
 import { createUrlGuard } from './lib/guard.ts';
@@ -161,16 +163,17 @@ async function listenForMerchants(
     const boundConfig = withPort(config, port);
     const hasSandbox = config.networks.some(({ sandbox }) => sandbox);
     const simulation = hasSandbox && { simulate: createSimulator({ sessions: database.sessions, config, clock }) };
+    const checkWebhookUrl = (url: string, mode: Mode) => guard.check(url, mode, true);
+    const creating = { database, config: boundConfig, rates, clock, log, checkWebhookUrl };
     return createApp({
-      database,
-      config: boundConfig,
-      rates,
-      clock,
-      log,
-      checkWebhookUrl: (url, mode) => guard.check(url, mode, true),
+      ...creating,
       issueEndpoint,
       checkDestination,
       isDraining: () => stopping.signal.aborted,
+      doors: createDoors({
+        ...creating,
+        createForDoor: (owner, order) => createForDoor(creating, owner, order),
+      }),
       pages: createCheckout({
         database,
         config: boundConfig,

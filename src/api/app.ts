@@ -80,6 +80,7 @@ export function createApp(deps: ApiDeps): Express {
   app.use(openTrace(deps), ...protect(config.baseUrl), echoVersion, refuseMalformed);
   serveHealth(app, deps, limitAddresses(limiter(HEALTH_PER_SECOND)));
   app.use(limitAddresses(limiter(config.limits.requestsPerSecondPerAddress)));
+  if (deps.doors) app.use(deps.doors);
   if (deps.pages) app.use(limitPages(config.limits, limiter), deps.pages);
   // Written at the first request: a start would wait for it a tenth of a second.
   servePages(

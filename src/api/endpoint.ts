@@ -43,6 +43,8 @@ export type ApiDeps = Readonly<{
   simulate?: Simulate;
   /** The payment pages, behind the same middleware. Paths that they do not handle belong to the API. */
   pages?: RequestHandler;
+  /** The routes of other programs' protocols, before the pages. */
+  doors?: RequestHandler;
   /** Called after every request. */
   onAnswered?(answered: Answered): void;
 }>;

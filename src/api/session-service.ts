@@ -142,7 +142,7 @@ export async function createForDoor(
   const order = { orderId, amountMinor, currency, description: name, successUrl: returnUrl, cancelUrl: returnUrl };
   const none = { lineItems: null, taxMinor: null, shippingMinor: null, metadata: null, webhookUrl: null };
   const input = { request: { ...order, ...none }, expiresInS: EXPIRES_IN_S_DEFAULT, only, doorOrder: id };
-  const settings = await deps.database.stores.settings(owner.storeId);
+  const settings = await deps.database.stores.values(owner.storeId);
   try {
     return await createSession(deps, { ...owner, settings }, input, { idempotencyKey: null, path: '' });
   } catch (error) {

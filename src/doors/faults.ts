@@ -12,11 +12,12 @@ const texts = {
   unknown_door: 'belongs to no key that is switched on: check the base URL and the key',
   currency: 'is not the currency of this key',
   method_off: 'names a way to pay that is not offered',
+  blocked: 'is no address that notices may be sent to',
   too_small: 'is less than any network takes',
   not_offered: 'cannot be paid now: try again later',
   changed: 'differs from the first request of this order: use a new order number',
   unknown_order: 'is unknown: order not found',
-  is_paid: 'is paid already',
+  is_paid: 'is paid, being paid or over',
   refunds_off: 'is not allowed: refunds are switched off for this key',
 } as const;
 

@@ -8,7 +8,7 @@ import type { DoorTerms } from '../core/door.ts';
 import { parseUnits } from '../core/money.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Database } from '../database/database.ts';
-import type { Door, DoorOrder } from '../database/doors.ts';
+import type { Door, OrderRow } from '../database/doors.ts';
 import type { Session } from '../database/session.ts';
 import type { Clock } from '../lib/clock.ts';
 import { randomBase62 } from '../lib/id.ts';
@@ -36,6 +36,8 @@ export type DoorDeps = Readonly<{
   config: Pick<Config, 'networks' | 'checkoutUrl' | 'limits'>;
   clock: Pick<Clock, 'nowMs'>;
   log: Log;
+  /** Returns why no notice may be sent to a URL; null if it may. */
+  checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
   /** Creates a session as the API does. `refusal`: why it does not, for the log; `code`: the API's. */
   createForDoor(
     owner: Readonly<{ storeId: string; mode: Mode }>,
@@ -44,7 +46,7 @@ export type DoorDeps = Readonly<{
 }>;
 
 /** An order with its session: of a paid one the session that paid it, otherwise the newest. */
-export type Placed = Readonly<{ order: DoorOrder; session: Session }>;
+export type Placed = Readonly<{ order: OrderRow; session: Session }>;
 
 /** The parameters of requests, by what terms call them. */
 const fieldsOf = (dialect: Door['dialect']): Readonly<Partial<Record<keyof DoorTerms, string>>> => ({
@@ -63,6 +65,8 @@ export async function placeOrder(
   const { currency } = door.settings;
   const amountMinor = parseUnits(shortest(asked.terms.money), exponentOf(currency) ?? 0);
   if (amountMinor === null || readMoney(asked.terms.money) === null) return doorFault(moneyField, 'malformed');
+  const objection = await deps.checkWebhookUrl(asked.terms.notifyUrl, door.mode);
+  if (objection !== null) return doorFault('notify_url', 'blocked');
   const kept = await database.doors.keepOrder({
     ...asked,
     id: randomBase62(ID_LENGTH),

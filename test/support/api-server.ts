@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Express } from 'express';
 import { createApp } from '../../src/api/app.ts';
-import type { createPayment } from '../../src/api/session-service.ts';
+import { createForDoor, type createPayment } from '../../src/api/session-service.ts';
 import { listen } from '../../src/app/http-server.ts';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { chains } from '../../src/chains/index.ts';
@@ -21,6 +21,7 @@ import { type Scope, type StoreSettings, scopes } from '../../src/database/colum
 import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
 import type { NewApiKey } from '../../src/database/keys.ts';
 import type { MerchantStore } from '../../src/database/stores.ts';
+import { createDoors } from '../../src/doors/router.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
@@ -199,6 +200,10 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     clock: { ...clock, sleep: options.sleep ?? (async () => {}) },
     ...outsideOf(options),
     isDraining: () => isDraining,
+    doors: createDoors({
+      ...{ ...shared, ...outsideOf(options), clock },
+      createForDoor: (owner, order) => createForDoor({ ...shared, rates, clock, ...outsideOf(options) }, owner, order),
+    }),
     ...(options.pages && { pages: createCheckout({ ...shared, clock: pageClock, signal: stopping.signal }) }),
   });
 

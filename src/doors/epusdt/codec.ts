@@ -222,7 +222,6 @@ export const canceledAnswer = (tradeNo: string) => answer({ trade_id: tradeNo })
 /** Returns the answer that lists the networks and their coins. */
 export const configAnswer = (
   networks: readonly Readonly<{ name: string; title: string; coins: readonly Currency[] }>[],
-  version: string,
 ) =>
   answer({
     supported_assets: networks.map(({ name, title, coins }) => ({
@@ -233,7 +232,7 @@ export const configAnswer = (
     site: {},
     epay: {},
     okpay: { enabled: false, allow_tokens: [] },
-    version,
+    version: '',
   });
 
 /** Returns the JSON of a notice. */

@@ -1,0 +1,224 @@
+/**
+ * The routes of Epusdt 0.x, GMPay and BEpusdt, on the root and under a door's number. Requests of the older two name no
+ * merchant, so at the root each of their keys is tried.
+ */
+import type { Request, RequestHandler, Response, Router } from 'express';
+import type { Door, ShownOrder } from '../../database/doors.ts';
+import type { Session } from '../../database/session.ts';
+import { readBody as readBytes } from '../../lib/request-body.ts';
+import { optionAddress, optionName } from '../../payments/option.ts';
+import { paymentUrl } from '../../payments/payment-url.ts';
+import { type DoorFault, doorFault, isDoorFault } from '../faults.ts';
+import { type DoorDeps, placeOrder } from '../orders.ts';
+import { methodOfPair } from '../words.ts';
+import * as codec from './codec.ts';
+
+const BODY_BYTES_MAX = 65_536;
+
+type OpenDoor = Door & Readonly<{ dialect: codec.EpusdtDialect }>;
+type Method = NonNullable<ShownOrder['terms']['method']>;
+
+/** Serves the routes. An installation without doors passes on those that need none. */
+export function serveEpusdt(router: Router, deps: DoorDeps): void {
+  for (const prefix of ['', '/:pid']) {
+    const orders = `${prefix}/api/v1/order`;
+    router.post(`${orders}/create-transaction`, create(deps, ['epusdt', 'bepusdt'], false));
+    router.post(`${orders}/create-order`, create(deps, ['bepusdt'], true));
+    router.post(`${orders}/cancel-transaction`, cancel(deps));
+    router.post(`${prefix}/payments/gmpay/v1/order/create-transaction`, create(deps, ['gmpay'], false));
+    router.get(`${prefix}/payments/gmpay/v1/config`, showConfig(deps));
+    router.post(`${prefix}/pay/switch-network`, switchNetwork(deps));
+    router.get(
+      `${prefix}/pay/check-status/:id`,
+      lookUp(deps, (order, dialect) => codec.statusAnswer(dialect, order)),
+    );
+    router.get(
+      `${prefix}/pay/checkout-counter-resp/:id`,
+      lookUp(deps, (order, dialect) => codec.checkoutAnswer(dialect, order, deps.clock.nowMs())),
+    );
+    for (const page of ['checkout-counter', 'checkout']) router.get(`${prefix}/pay/${page}/:id`, openPage(deps));
+  }
+}
+
+/** Creates an order, or answers with the one that the panel made before. */
+const create =
+  (deps: DoorDeps, dialects: readonly codec.EpusdtDialect[], isChoice: boolean): RequestHandler =>
+  async (request, response) => {
+    const isGmpay = dialects.includes('gmpay');
+    const body = await received(request);
+    if (isDoorFault(body)) return refuse(deps, response, body, isGmpay);
+    const found = await findDoor(deps, request, body, dialects);
+    if (isDoorFault(found)) return refuse(deps, response, found, isGmpay);
+    const { dialect, settings, key } = found;
+    const asked = codec.readOrder(dialect, body, { ...settings, key }, isChoice);
+    const placed = isDoorFault(asked) ? asked : await placeOrder(deps, found, asked);
+    if (isDoorFault(placed)) return refuse(deps, response, placed, isGmpay);
+    const open = await openOrder(deps, found, placed.order.tradeNo);
+    if (isDoorFault(open)) return refuse(deps, response, open, isGmpay);
+    response.json(codec.createdAnswer(dialect, open, deps.clock.nowMs()));
+  };
+
+/** Cancels an order for which no money was seen. */
+const cancel =
+  (deps: DoorDeps): RequestHandler =>
+  async (request, response) => {
+    const body = await received(request);
+    const door = isDoorFault(body) ? body : await findDoor(deps, request, body, ['epusdt', 'bepusdt']);
+    if (isDoorFault(body) || isDoorFault(door)) return refuse(deps, response, isDoorFault(body) ? body : door, false);
+    const tradeNo = body.fields.get('trade_id') ?? '';
+    const order = await deps.database.doors.findOrder(door.id, { tradeNo });
+    if (!order?.sessionId) return refuse(deps, response, doorFault('trade_id', 'unknown_order'), false);
+    const { storeId, mode } = door;
+    const replay = { idempotencyKey: null, path: '', bodyHash: '' };
+    const outcome = await deps.database.sessions.cancel({
+      ...{ id: order.sessionId, storeId, mode, replay },
+      nowMs: deps.clock.nowMs(),
+    });
+    const isCanceled = 'session' in outcome && outcome.session.life.status === 'canceled';
+    if (!isCanceled) return refuse(deps, response, doorFault('trade_id', 'is_paid'), false);
+    response.json(codec.canceledAnswer(tradeNo));
+  };
+
+/** Answers with the address of a network that the payer or the panel picked. The order's session offers all along. */
+const switchNetwork =
+  (deps: DoorDeps): RequestHandler =>
+  async (request, response) => {
+    const body = await received(request);
+    if (isDoorFault(body)) return refuse(deps, response, body, true);
+    const text = (name: string): string => body.fields.get(name) ?? '';
+    const method = methodOfPair(text('token'), text('network'));
+    if (method === 'unknown') return refuse(deps, response, doorFault('network', 'method_off'), true);
+    await answerOrder(deps, response, text('trade_id'), method, (order, dialect) =>
+      order.offer ? codec.checkoutAnswer(dialect, order, deps.clock.nowMs()) : doorFault('network', 'method_off'),
+    );
+  };
+
+type Answer = (order: codec.OpenOrder, dialect: codec.EpusdtDialect) => object | DoorFault;
+
+const lookUp =
+  (deps: DoorDeps, answer: Answer): RequestHandler =>
+  (request, response) =>
+    answerOrder(deps, response, String(request.params.id), null, answer);
+
+/** Answers about an order by its unguessable number. Nothing else authorizes these requests. */
+async function answerOrder(
+  deps: DoorDeps,
+  response: Response,
+  tradeNo: string,
+  method: Method | null,
+  answer: Answer,
+): Promise<void> {
+  const door = await doorOfOrder(deps, tradeNo);
+  const open = isDoorFault(door) ? door : await openOrder(deps, door, tradeNo, method);
+  if (isDoorFault(door) || isDoorFault(open)) return refuse(deps, response, isDoorFault(door) ? door : open, true);
+  const answered = answer(open, door.dialect);
+  if (isDoorFault(answered)) return refuse(deps, response, answered, true);
+  response.json(answered);
+}
+
+/** Sends a payer to the payment page. */
+const openPage =
+  (deps: DoorDeps): RequestHandler =>
+  async (request, response, next) => {
+    const tradeNo = String(request.params.id);
+    const door = await doorOfOrder(deps, tradeNo);
+    const open = isDoorFault(door) ? door : await openOrder(deps, door, tradeNo);
+    if (isDoorFault(open)) return next();
+    response.redirect(302, open.pageUrl);
+  };
+
+/** Lists what can be paid with at the GMPay doors. */
+const showConfig =
+  (deps: DoorDeps): RequestHandler =>
+  async (_request, response, next) => {
+    const modes = new Set((await deps.database.doors.ofDialect('gmpay')).map(({ mode }) => mode));
+    if (modes.size === 0) return next();
+    const networks = deps.config.networks
+      .filter(({ mode }) => modes.has(mode))
+      .map(({ name, title, tokens }) => ({ name, title, coins: tokens.map(({ symbol }) => symbol) }));
+    response.json(codec.configAnswer(networks));
+  };
+
+async function received(request: Request): Promise<codec.Body | DoorFault> {
+  const text = (await readBytes(request, BODY_BYTES_MAX)).toString();
+  return codec.readBody(text, text.trimStart().startsWith('{'));
+}
+
+/** Finds the door whose key signed a request: by its number, or else by trying each key of the dialects. */
+async function findDoor(
+  { database: { doors } }: DoorDeps,
+  request: Request,
+  body: codec.Body,
+  dialects: readonly codec.EpusdtDialect[],
+): Promise<OpenDoor | DoorFault> {
+  const pid = request.params.pid ?? (dialects.includes('gmpay') ? (body.fields.get('pid') ?? '') : null);
+  const byPid = pid !== null && /^[0-9]{1,10}$/.test(String(pid)) ? await doors.byPid(Number(pid)) : null;
+  const open: Door[] = byPid ? [byPid] : [];
+  if (pid === null) for (const dialect of dialects) open.push(...(await doors.ofDialect(dialect)));
+  const own = open.filter((door): door is OpenDoor => dialects.some((dialect) => dialect === door.dialect));
+  const results = own.map((door) => ({
+    door,
+    result: codec.checkSignature(body, { ...door.settings, key: door.key }),
+  }));
+  const right = results.find(({ result }) => !isDoorFault(result));
+  const fault = results.find(({ result }) => isDoorFault(result))?.result;
+  return right?.door ?? (fault && isDoorFault(fault) ? fault : doorFault('pid', 'unknown_door'));
+}
+
+async function doorOfOrder({ database }: DoorDeps, tradeNo: string): Promise<OpenDoor | DoorFault> {
+  const order = await database.doors.findByTradeNo(tradeNo);
+  const door = order && (await database.doors.byId(order.endpointId));
+  const { dialect } = door ?? {};
+  if (!door || dialect === undefined || dialect === 'epay') return doorFault('trade_id', 'unknown_order');
+  return { ...door, dialect };
+}
+
+/** Returns an order with what its payer is asked for, in the way that the panel fixed, or that is asked about now. */
+async function openOrder(
+  { database, config }: DoorDeps,
+  door: OpenDoor,
+  tradeNo: string,
+  asked: Method | null = null,
+): Promise<codec.OpenOrder | DoorFault> {
+  const order = await database.doors.findOrder(door.id, { tradeNo });
+  const sessionId = order && (order.paidSessionId ?? order.sessionId);
+  const session = sessionId ? await database.sessions.find(sessionId) : null;
+  if (!order || !session) return doorFault('trade_id', 'unknown_order');
+  const method = asked ?? order.terms.method;
+  const option = session.options.find(
+    ({ network, currency }) => network === method?.network && currency === method.coin,
+  );
+  return {
+    orderNo: order.orderNo,
+    tradeNo,
+    terms: order.terms,
+    currency: door.settings.currency,
+    state: stateOf(order, session),
+    offer: option
+      ? {
+          address: optionAddress(session, option),
+          network: option.network,
+          coin: option.currency,
+          units: option.units,
+          decimals: option.decimals,
+        }
+      : null,
+    createdAtMs: order.createdAtMs,
+    expiresAtMs: session.terms.expiresAtS * 1000,
+    pageUrl: `${paymentUrl(session, config)}${option ? `?pay=${optionName(option)}` : ''}`,
+  };
+}
+
+/** Returns `paid` only for an order whose notice is due: another session of it may be paid too. */
+function stateOf(order: ShownOrder, { life: { status } }: Session): codec.OrderState {
+  if (order.paid) return 'paid';
+  return status === 'pending' || status === 'paid' ? 'waiting' : status;
+}
+
+/** Answers a request that is refused, and logs the field that is wrong, never a value. */
+function refuse({ log }: DoorDeps, response: Response, fault: object, isGmpay: boolean): void {
+  if (!isDoorFault(fault)) return;
+  log.info({ field: fault.field, code: fault.code }, 'a request of a door was refused');
+  const { status, body } = codec.faultAnswer(fault, isGmpay);
+  response.status(status).json(body);
+}
