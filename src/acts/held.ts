@@ -29,7 +29,8 @@ import {
 } from './refund-words.ts';
 
 export const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
-const coins = (par: bigint): string => shownUnits(par, PAR_DECIMALS);
+/** Returns an amount of stablecoins at par, exact. */
+export const coins = (par: bigint): string => shownUnits(par, PAR_DECIMALS);
 
 /** Returns what is still to be decided about; if nothing is, what was. */
 export const heldAmount = (held: HeldMoney): string =>
@@ -43,7 +44,7 @@ export const meanings: Readonly<Record<HeldKind, string>> = {
 };
 
 /** Returns what becomes of held money, with its returns. */
-export function heldState({ state, returns }: HeldMoney): string {
+export function heldState({ state, returns }: HeldMoney): HeldMoney['state'] | 'returning' | 'returned' {
   if (state !== 'gone') return state;
   if (returns.some(({ status }) => status === 'pending' || status === 'processing')) return 'returning';
   return returns.some(({ status }) => status === 'completed') ? 'returned' : state;

@@ -17,8 +17,8 @@ export const amountText = ({ amountMinor, currency }: Pick<Refund, 'amountMinor'
 
 type Networks = readonly Pick<NetworkConfig, 'key' | 'family' | 'title'>[];
 
-/** Returns a network's name as payers read it. */
-export const titleOf = (networks: Networks, network: NetworkKey): string =>
+/** Returns a network's name as payers read it; its key where it is not configured. */
+export const titleOf = (networks: readonly Pick<NetworkConfig, 'key' | 'title'>[], network: NetworkKey): string =>
   networks.find(({ key }) => key === network)?.title ?? network;
 
 export const ADDRESS_CHARS_MAX = 128;

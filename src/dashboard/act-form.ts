@@ -193,12 +193,6 @@ function typedIn(form: Texts, name: string, field: Field): string | undefined {
 }
 
 /** Returns a page, and the route of each form on it, which shows the page again with what is wrong. */
-export function pageWith(deps: DashboardDeps, page: Omit<StorePage, 'method'>, forms: readonly Form[]): readonly Page[];
-export function pageWith(
-  deps: DashboardDeps,
-  page: Omit<CommonPage, 'method'>,
-  forms: readonly Form[],
-): readonly Page[];
 export function pageWith(
   deps: DashboardDeps,
   page: Omit<StorePage, 'method'> | Omit<CommonPage, 'method'>,

@@ -1,29 +1,21 @@
 /** How the dashboard's pages show amounts that are asked and received, what is on a chain, and states of payments. */
 
+import { coins } from '../acts/held.ts';
 import { shownMinor } from '../acts/refund-words.ts';
 import type { NetworkConfig } from '../config/network.ts';
-import { PAR_DECIMALS, shownUnits } from '../core/money.ts';
 import type { EarlierRefund } from '../core/refund.ts';
 import { sortOut, sumPar } from '../core/session.ts';
-import { currencies, type NetworkKey, nameOf } from '../core/transfer.ts';
+import { currencies, type NetworkKey } from '../core/transfer.ts';
 import type { SessionSummary } from '../database/session.ts';
+import type { MerchantStore } from '../database/stores.ts';
 import { type Html, html } from '../lib/html.ts';
 import { priceText } from '../rates/currencies.ts';
-import { badge, type Tone } from '../web/show.ts';
+import { badge, data, type Tone } from '../web/show.ts';
 import type { Words } from './texts.ts';
 
 /** The price of a session, in its own currency. */
 export const price = ({ request }: Pick<SessionSummary, 'request'>): string =>
   priceText(request.amountMinor, request.currency);
-
-/** A network by the name that payers read; by its own where it is not configured. */
-export const networkTitle = (
-  { networks }: Readonly<{ networks: readonly Pick<NetworkConfig, 'key' | 'title'>[] }>,
-  network: NetworkKey,
-): string => networks.find(({ key }) => key === network)?.title ?? nameOf(network);
-
-/** An amount of stablecoins at par, exact. */
-export const coins = (par: bigint): string => shownUnits(par, PAR_DECIMALS);
 
 /** A hash or an address of a network. */
 type Named = Readonly<{ network: NetworkKey; kind: 'tx' | 'address'; text: string }>;
@@ -139,3 +131,12 @@ export const refundedText = (refunds: readonly EarlierRefund[], write = shownMin
       return minor === 0n ? [] : [`${write(minor)} ${currency}`];
     })
     .join(' + ');
+
+/** Shows the state of a store, and why it is stopped. */
+export function storeState(words: Words, { status, suspension, refusal }: MerchantStore): Html {
+  if (suspension) return html`${badge(words.say('suspended'), 'danger')} ${data(suspension.because)}`;
+  if (refusal) return html`${badge(words.say('refused'), 'danger')} ${data(refusal.because)}`;
+  return status === 'approved'
+    ? badge(words.say('approved'), 'good')
+    : badge(words.say('waits for the operator’s approval'), 'attention');
+}

@@ -6,12 +6,14 @@ import { isRefusal, say } from '../../acts/act.ts';
 import {
   acceptEffect,
   acceptHeld,
+  coins,
   heldAmount,
+  heldState,
   nothingReturnable,
   returnableParts,
   returnHeld,
 } from '../../acts/held.ts';
-import { amountText } from '../../acts/refund-words.ts';
+import { amountText, titleOf } from '../../acts/refund-words.ts';
 import { shownUnits } from '../../core/money.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Delivery, StoredEvent } from '../../database/events.ts';
@@ -29,19 +31,8 @@ import { contextOf, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import { findPayment } from '../search.ts';
-import {
-  coinNames,
-  coins,
-  confirmedText,
-  lateText,
-  networkTitle,
-  price,
-  seenText,
-  sessionState,
-  shownOnChain,
-} from '../show.ts';
-import type { Words } from '../texts.ts';
-import { sentence } from '../texts.ts';
+import { coinNames, confirmedText, lateText, price, seenText, sessionState, shownOnChain } from '../show.ts';
+import { sentence, type TextKey, type Words } from '../texts.ts';
 import { refundBadge, refundState } from './refunds.ts';
 import { deliveryState } from './webhooks.ts';
 
@@ -110,7 +101,7 @@ function asked(shown: Shown, session: Session): Html {
   const ways = options.map((option) => {
     const network = `${session.mode}:${option.network}` as const;
     const address = shownOnChain(shown, addressOf(network, optionAddress(session, option)), 'whole');
-    const values = { amount: unitsText(option), network: networkTitle(config, network), address };
+    const values = { amount: unitsText(option), network: titleOf(config.networks, network), address };
     return html`<li>${words.html('{amount} on {network}: {address}', values)}</li>`;
   });
   return html`${facts([
@@ -156,7 +147,7 @@ function transferTable(shown: Shown, session: Session): Html {
     columns: [
       [words.say('Block time'), (one) => html`${time(one.blockTimeS * 1000)}${lateBadge(words, session, one)}`],
       [words.say('Amount'), (one) => data(unitsText(one)), 'number lead'],
-      [words.say('Network'), ({ networkKey }) => data(networkTitle(config, networkKey))],
+      [words.say('Network'), ({ networkKey }) => data(titleOf(config.networks, networkKey))],
       [words.say('Transaction'), (one) => shownOnChain(shown, transactionOf(one), 'whole')],
       [
         words.say('From'),
@@ -178,7 +169,7 @@ function transferTable(shown: Shown, session: Session): Html {
 const lookupText = (shown: Shown, { network, tx, finding }: Lookup): Html =>
   shown.words.html('The payer asked about {tx} on {network}: {finding}', {
     tx: shownOnChain(shown, { network, kind: 'tx', text: tx }),
-    network: networkTitle(shown.config, network),
+    network: titleOf(shown.config.networks, network),
     finding: finding === null ? html`${shown.words.say('not looked yet')}` : html`<code>${finding}</code>`,
   });
 
@@ -247,7 +238,8 @@ async function heldSection(deps: DashboardDeps, visit: Visit<StoreAt>, session: 
   const shown: Html[] = [];
   for (const held of all) {
     const forms = held.state === 'open' && may(visit, acceptHeld.needs) ? await decisions(deps, visit, held) : null;
-    shown.push(html`<article><h3>${data(heldAmount(held))} ${stateOf(words, held)}</h3>
+    const [state, tone] = heldBadges[heldState(held)];
+    shown.push(html`<article><h3>${data(heldAmount(held))} ${badge(words.say(state), tone)}</h3>
 <p>${words.say(`held.kind_${held.kind}`)}. ${waitingOf(visit, held)}</p>${returnsOf(visit, held)}${forms}</article>`);
   }
   return section(
@@ -257,17 +249,14 @@ async function heldSection(deps: DashboardDeps, visit: Visit<StoreAt>, session: 
   );
 }
 
-/** Its outcome. */
-function stateOf(words: Words, { state, returns }: HeldMoney): Html {
-  if (state === 'open') return badge(words.say('waits for you'), 'attention');
-  if (state === 'settled') return badge(words.say('accepted'), 'good');
-  if (returns.some(({ status }) => status === 'pending' || status === 'processing')) {
-    return badge(words.say('returning'), 'wait');
-  }
-  return returns.some(({ status }) => status === 'completed')
-    ? badge(words.say('returned'), 'good')
-    : badge(words.say('gone'), 'wait');
-}
+/** The badge of each state. */
+const heldBadges: Readonly<Record<ReturnType<typeof heldState>, readonly [TextKey, Tone]>> = {
+  open: ['waits for you', 'attention'],
+  settled: ['accepted', 'good'],
+  returning: ['returning', 'wait'],
+  returned: ['returned', 'good'],
+  gone: ['gone', 'wait'],
+};
 
 /** Since when it waits, or when it was decided about. */
 const waitingOf = ({ words }: Visit<StoreAt>, { openedAtMs, settledAtMs }: HeldMoney): Html =>
@@ -290,7 +279,7 @@ async function decisions(deps: DashboardDeps, visit: Visit<StoreAt>, { id: held 
   const effect = isRefusal(accepted) ? accepted.because : acceptEffect(accepted);
   const parts = await returnableParts(context, held);
   const returns = parts.map((part) => {
-    const what = { currency: amountText(part), network: networkTitle(deps.config, part.network) };
+    const what = { currency: amountText(part), network: titleOf(deps.config.networks, part.network) };
     const title = html`${words.say('Return it')}: ${words.say('{currency} on {network}', what)}`;
     return returning.show(visit, {
       ...{ button: words.say('Go on'), opens: title, reason: say('Why') },

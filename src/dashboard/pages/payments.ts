@@ -1,6 +1,6 @@
 /** A store's payments: the list, with one search box and filters; and the list as CSV. */
 import { refuse, say } from '../../acts/act.ts';
-import { minorText } from '../../acts/refund-words.ts';
+import { minorText, titleOf } from '../../acts/refund-words.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parseUnits } from '../../core/money.ts';
 import type { EarlierRefund } from '../../core/refund.ts';
 import { nameOf } from '../../core/transfer.ts';
@@ -17,16 +17,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { answerFile, type ListingWithFile, showList } from '../listing.ts';
 import { type Page, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { findPayments, findPlaces, SEARCHED_CHARS_MAX } from '../search.ts';
-import {
-  confirmedCoins,
-  confirmedText,
-  networksOf,
-  networkTitle,
-  oddities,
-  price,
-  refundedText,
-  sessionState,
-} from '../show.ts';
+import { confirmedCoins, confirmedText, networksOf, oddities, price, refundedText, sessionState } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const statuses = ['pending', 'paid', 'expired', 'canceled', 'failed'] as const;
@@ -203,7 +194,8 @@ async function columnsOf(
     [words.say('Received, asked'), (one) => amounts(words, one), 'number lead'],
     [
       words.say('Network'),
-      (one) => data([...new Set(networksOf(one).map((network) => networkTitle(config, network)))].join(', ') || '–'),
+      (one) =>
+        data([...new Set(networksOf(one).map((network) => titleOf(config.networks, network)))].join(', ') || '–'),
     ],
     [words.say('Status'), (one) => sessionState(words, one), 'lead'],
     [words.say('Refunded'), ({ id }) => data(refundedText(refunds.get(id) ?? []) || '–'), 'number'],

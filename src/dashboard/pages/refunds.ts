@@ -5,7 +5,7 @@
 
 import { refuse, say } from '../../acts/act.ts';
 import { createRefund, leftText } from '../../acts/refund-create.ts';
-import { amountText, minorText, shownMinor } from '../../acts/refund-words.ts';
+import { amountText, minorText, shownMinor, titleOf } from '../../acts/refund-words.ts';
 import { approveRefund, cancelRefund, redirectRefund, rejectRefund, waitsForApproval } from '../../acts/refunds.ts';
 import { coinOf } from '../../chains/coin-text.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
@@ -24,7 +24,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { answerFile, type ListingWithFile, showList } from '../listing.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { findPayment } from '../search.ts';
-import { coinNames, confirmedText, explorerOf, networkTitle, price, shownOnChain } from '../show.ts';
+import { coinNames, confirmedText, explorerOf, price, shownOnChain } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PATH = '/s/:store/:mode/refunds';
@@ -97,7 +97,7 @@ const columnsOf = ({ config }: DashboardDeps, { at, words }: Visit<StoreAt>): re
     ({ sessionId, orderId }) => html`<a href="${pathIn(at, `payments/${sessionId}`)}">${data(orderId)}</a>`,
   ],
   [words.say('Amount'), (one) => data(amountText(one)), 'number lead'],
-  [words.say('Network'), ({ network }) => data(networkTitle(config, network))],
+  [words.say('Network'), ({ network }) => data(titleOf(config.networks, network))],
   [
     words.say('To'),
     ({ network, destination }) =>
@@ -217,7 +217,7 @@ async function described(deps: DashboardDeps, visit: Visit<StoreAt>, refund: Ref
   return facts([
     [words.say('Refund id'), html`<code>${refund.refundId}</code>`],
     [words.say('Order'), html`<a href="${pathIn(at, `payments/${refund.sessionId}`)}">${data(refund.orderId)}</a>`],
-    [words.say('Network'), data(networkTitle(config, network))],
+    [words.say('Network'), data(titleOf(config.networks, network))],
     [
       words.say('To'),
       payee
@@ -280,7 +280,7 @@ async function forms({ database, config }: DashboardDeps, visit: Visit<StoreAt>,
   const redirect = isOpen
     ? redirecting.show(visit, {
         button: words.say('Change the address'),
-        above: html`<p>${words.html('Address on {network}', { network: networkTitle(config, network) })}</p>`,
+        above: html`<p>${words.html('Address on {network}', { network: titleOf(config.networks, network) })}</p>`,
       })
     : null;
   const mayDecide = may(visit, 'refunds:decide') && waitsForApproval(refund);
@@ -366,13 +366,13 @@ async function newRefundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promis
   const room = (await database.refunds.room(session.id, nowMs)) ?? { coins: [], dayLeftMinor: 0n };
   const chosen = room.coins.find(({ currency }) => currency === form.currency) ?? room.coins[0];
   const anyCoin = coinNames(room.coins.length > 0 ? room.coins.map(({ currency }) => currency) : currencies);
-  const networks = [...new Set(room.coins.map(({ network }) => networkTitle(config, network)))].join(' / ');
+  const networks = [...new Set(room.coins.map(({ network }) => titleOf(config.networks, network)))].join(' / ');
   const { refundDailyMinor, refundWindowS, refundAutoMinor } = await database.stores.values(at.storeId);
   const inCoins = (minor: bigint) => `${shownMinor(minor)} ${anyCoin}`;
   const left = chosen && chosen.leftMinor > 0n ? minorText(chosen.leftMinor) : '';
   const limits = { amount: inCoins(BigInt(refundDailyMinor)), left: inCoins(room.dayLeftMinor) };
   const coins = room.coins.map(({ currency, network }) => {
-    const on = { currency, network: networkTitle(config, network) };
+    const on = { currency, network: titleOf(config.networks, network) };
     return [currency, say('{currency} on {network}', on)] as const;
   });
   const refunding = creation.show(visit, {

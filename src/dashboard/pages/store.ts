@@ -7,14 +7,14 @@ import { NAME_CHARS_MAX, readName, storeSettings } from '../../acts/store-settin
 import { setStore } from '../../acts/stores.ts';
 import { currencies } from '../../core/transfer.ts';
 import type { Person } from '../../database/people.ts';
-import { CHANNEL_TYPE, type MerchantStore, WAITING_STORES_MAX } from '../../database/stores.ts';
+import { CHANNEL_TYPE, WAITING_STORES_MAX } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { ago, badge, copyCode, data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, StoreAt, Visit } from '../page.ts';
-import type { Words } from '../texts.ts';
+import { storeState } from '../show.ts';
 import { sessionLimits } from '../web-session.ts';
 
 const PATH = '/s/:store/:mode/settings';
@@ -81,14 +81,6 @@ export const storePages = (deps: DashboardDeps): readonly Page[] => [
   ]),
 ];
 
-function stateText(words: Words, { status, suspension, refusal }: MerchantStore): Html {
-  if (suspension) return html`${badge(words.say('suspended'), 'danger')} ${data(suspension.because)}`;
-  if (refusal) return html`${badge(words.say('refused'), 'danger')} ${data(refusal.because)}`;
-  return status === 'approved'
-    ? badge(words.say('approved'), 'good')
-    : badge(words.say('waits for the operator’s approval'), 'attention');
-}
-
 async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const { at, words } = visit;
   const store = await deps.database.stores.find(at.storeId);
@@ -112,7 +104,7 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Re
       facts([
         [words.say('Merchant id'), copyCode(store.id)],
         [words.say('Channel type'), data(CHANNEL_TYPE)],
-        [words.say('State'), stateText(words, store)],
+        [words.say('State'), storeState(words, store)],
       ]),
     )}
 ${section('policy', words.say('Settings'), html`${settings}`)}

@@ -12,6 +12,7 @@ import { badge, data, time } from '../../web/show.ts';
 import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, Visit } from '../page.ts';
+import { storeState } from '../show.ts';
 import { rolesText } from './account.ts';
 
 const PATH = '/operator/stores';
@@ -46,14 +47,6 @@ const form = (visit: Visit<null>, { id, name }: MerchantStore, decision: StoreDe
   });
 };
 
-function stateOf({ status, suspension, refusal }: MerchantStore): Html {
-  const stopped = suspension ?? refusal;
-  if (stopped) {
-    return html`${badge(suspension ? 'suspended' : 'refused', 'danger')} <span class="hint">${data(stopped.because)}</span>`;
-  }
-  return status === 'approved' ? badge('approved', 'good') : badge('waiting', 'attention');
-}
-
 const storeList = (visit: Visit<null>, stores: readonly MerchantStore[], people: readonly Person[]): Html =>
   list<MerchantStore>({
     caption: 'Stores',
@@ -62,7 +55,7 @@ const storeList = (visit: Visit<null>, stores: readonly MerchantStore[], people:
       ['Merchant id', ({ id }) => html`<code>${id}</code>`],
       ['Owner', (store) => ownersOf(store, people)],
       ['Created', ({ createdAtMs }) => time(createdAtMs), 'newest'],
-      ['State', stateOf, 'lead'],
+      ['State', (store) => storeState(visit.words, store), 'lead'],
       [
         'Change',
         (store) =>
