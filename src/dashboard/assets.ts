@@ -8,10 +8,10 @@ import { baseStyle } from '../web/document.ts';
 export const styleSheet = baseStyle + readFileSync(new URL('./browser/dashboard.css', import.meta.url), 'utf8');
 
 /**
- * Passkeys need a script. With one, copying and printing are easier, no session ends unseen, the time that is
+ * Passkeys need a script. With one, copying is easier, no session ends unseen, the time that is
  * left is counted down, and a page that reloads itself leaves alone what is being typed.
  */
-export const script = ['passkeys', 'copy', 'session-end', 'countdown', 'reload', 'print']
+export const script = ['passkeys', 'copy', 'session-end', 'countdown', 'reload']
   .map((name) => readFileSync(new URL(`./browser/${name}.js`, import.meta.url), 'utf8'))
   .join('\n');
 

@@ -340,7 +340,7 @@ const codesPage = (words: Words, codes: readonly string[]): Html => html`<main i
 <h1>${words.say('Your recovery codes')}</h1>
 <p>${words.say('Each opens your account once, instead of a code from your app. Print or save them now: they are not shown again.')}</p>
 <ol class="codes card">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ol>
-<p><a class="button plain" download="quayside-recovery-codes.txt" href="${codesFile(codes)}">${words.say('Save as a file')}</a> <button type="button" class="plain" data-print hidden>${words.say('Print')}</button></p>
+<p><a class="button plain" download="quayside-recovery-codes.txt" href="${codesFile(codes)}">${words.say('Save as a file')}</a></p>
 <label class="screen-only">${words.say('All of them, to copy')} <input readonly data-copy dir="ltr" spellcheck="false" value="${codes.join(' ')}"></label>
 <p><a class="button" href="/">${words.say('I have saved them')}</a></p>${copyWords(words)}
 </main>`;

@@ -64,14 +64,11 @@ async function look(page: Page, name: string): Promise<void> {
 const widerThanScreen = (page: Page) =>
   page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
-test('recovery codes are copied, and printed without what is for the screen', async ({ browser, dashboard }) => {
+test('recovery codes are copied, and print without what is for the screen', async ({ browser, dashboard }) => {
   const { token } = await dashboard.invite('Nell', { role: 'owner', storeId: dashboard.api.merchantId });
   const { page } = await openPage(browser, dashboard.url);
-  await page.addInitScript('window.print = () => { document.title = "printed"; };');
   await join(dashboard, page, token);
   assert.is(await page.getByRole('button', { name: 'Copy' }).count(), 1);
-  await page.getByRole('button', { name: 'Print' }).click();
-  assert.is(await page.title(), 'printed');
   await look(page, 'recovery codes');
   await page.emulateMedia({ media: 'print' });
   assert.is(await page.locator('ol.codes').isVisible(), true);

@@ -3,7 +3,6 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { SUDO_MS } from '../../src/dashboard/web-session.ts';
 import { type Answer, confirm, formTokenOf, withDashboard } from '../support/dashboard.ts';
-import { confirmTip, openSale } from '../support/payment-scenes.ts';
 
 const operator = { atMs: 0, operator: 'root', command: 'store approve', reason: null };
 
@@ -76,41 +75,28 @@ test('the policy is saved after it was shown before and after, and a refund limi
       [entry?.operator, entry?.command, entry?.before],
       ['Ada (dashboard)', 'store set', { latePolicy: 'hold', refundAutoMinor: 100_000 }],
     );
+    const origins = 'https://shop.example, https://other.example:8443';
+    const look = await ada.submit(path, path, { ...shown, accent: '#FFEE00', origins });
+    assert.is((await confirm(ada, path, look)).status, 303);
+    const page = await api.database().stores.values(api.merchantId);
+    assert.equal([page.accent, page.embedOrigins], ['#ffee00', ['https://shop.example', 'https://other.example:8443']]);
     for (const [key, value] of [
-      ['name', ' '],
-      ['tolerance', '-1'],
-      ['monitoring', '367'],
-      ['refundDaily', '1.234'],
-      ['late', 'keep'],
-    ] as const) {
+      ...[['name', ' '] as const, ['tolerance', '-1'] as const, ['monitoring', '367'] as const],
+      ...[['refundDaily', '1.234'] as const, ['late', 'keep'] as const, ['accent', 'red"'] as const],
+      ...[
+        'https://shop.example/path',
+        'javascript:alert(1)',
+        'https://*',
+        'https://a;report-uri',
+        'https://*.example',
+      ].map((one) => ['origins', one] as const),
+    ]) {
       assert.is((await ada.submit(path, path, { ...shown, [key]: value })).status, 400, key);
     }
   }));
 
-test('colour and origins are checked and saved', () =>
-  withDashboard(async ({ api, person }) => {
-    const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
-    const page = `/s/${api.merchantId}/test/settings`;
-    const shown = shownFields(await ada.get(page));
-    for (const fields of [
-      { accent: 'red"' },
-      { origins: 'https://shop.example/path' },
-      { origins: 'javascript:alert(1)' },
-      ...['https://*', 'https://a;report-uri', 'https://x;sandbox', 'https://*.example'].map((origins) => ({
-        origins,
-      })),
-    ]) {
-      assert.is((await ada.submit(page, page, { ...shown, ...fields })).status, 400, JSON.stringify(fields));
-    }
-    const origins = 'https://shop.example, https://other.example:8443';
-    const review = await ada.submit(page, page, { ...shown, accent: '#FFEE00', origins });
-    assert.is((await confirm(ada, page, review)).status, 303);
-    const { accent, embedOrigins } = await api.database().stores.values(api.merchantId);
-    assert.equal([accent, embedOrigins], ['#ffee00', ['https://shop.example', 'https://other.example:8443']]);
-  }));
-
 test('a session alone lowers no price, and lets no other site frame the page', () =>
-  withDashboard(async ({ api, person, code }) => {
+  withDashboard(async ({ api, person }) => {
     const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
     const path = `/s/${api.merchantId}/test/settings`;
     api.clock.advance(SUDO_MS + 1);
@@ -122,18 +108,6 @@ test('a session alone lowers no price, and lets no other site frame the page', (
     const look = await ada.submit(path, path, { ...fields, origins: 'https://evil.example' });
     assert.is((await confirm(ada, path, look)).status, 403);
     assert.equal((await api.database().stores.values(api.merchantId)).embedOrigins, []);
-
-    // Where the tolerance is set all the same, 1.00 does not pay for 10.50.
-    assert.is((await confirm(ada, path, review, { code: code(ada.token) })).status, 303);
-    assert.is(await tolerance(), 9900);
-    const sale = await openSale(api);
-    await sale.send('1.00');
-    await confirmTip(api);
-    assert.is((await api.database().sessions.find(sale.id))?.life.status, 'pending');
-    const other = await openSale(api);
-    await other.send('9.98');
-    await confirmTip(api);
-    assert.is((await api.database().sessions.find(other.id))?.life.status, 'paid', 'within 5 %');
   }));
 
 test.run();

@@ -1,5 +1,4 @@
 /** The audit log, for the operator: what people changed, limited to a person, an act or a time. */
-import { shownMinor } from '../../acts/refund-words.ts';
 import type { AuditEntry } from '../../database/audit-log.ts';
 import type { AuditedState } from '../../database/column-values.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -54,34 +53,18 @@ const auditList = (deps: DashboardDeps): Listing<null, AuditEntry> => ({
   empty: (_visit, why) => (why === 'rest' ? 'Nothing here yet; older entries may match.' : 'No entry matches.'),
 });
 
-// ── Values as people know them. The stored ones stay as they are. ─────────────────────────────────────────
-
 const STORE = /(\bmer_\w+)/;
-const TIME_NAME = /(at|until|since)_?ms$/i;
+const TIME_NAME = /ms$/i;
 /** The range of numbers that are times: from 1973 to 2286. */
 const timeMs = { least: 1e11, most: 1e13 } as const;
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?Z$/;
-
-/** A name of the log ends in the unit of its value. */
-const UNIT = /^(.+?)(Minor|_minor|Ms|_ms|S|_s)$/;
-
-/** Returns a name of the log in words, without its unit: `topUpGraceS` is "top up grace". */
-function wordsOf(name: string): string {
-  const [, stem = name] = UNIT.exec(name) ?? [];
-  return stem.replaceAll('_', ' ').replace(/([a-z0-9])([A-Z])/g, (_, end, start) => `${end} ${start.toLowerCase()}`);
-}
 
 /** Reads the names of people and stores. */
 async function readNames({ database }: DashboardDeps) {
   const all = [...(await database.people.list()), ...(await database.stores.list())];
   const named = new Map(all.map(({ id, name }) => [id, html`<span class="long" title="${id}">${data(name)}</span>`]));
   const value = (name: string, one: string | number | boolean | null): Html => {
-    const [, , unit = ''] = UNIT.exec(name) ?? [];
-    const ms = TIME.test(String(one)) ? Date.parse(String(one)) : TIME_NAME.test(name) ? Number(one) : 0;
+    const ms = TIME_NAME.test(name) ? Number(one) : 0;
     if (ms >= timeMs.least && ms <= timeMs.most) return time(ms);
-    const isCount = /^\d{1,30}$/.test(String(one));
-    if (isCount && /minor/i.test(unit)) return data(shownMinor(BigInt(String(one))));
-    if (isCount && /^_?s$/i.test(unit)) return data(`${one} s`);
     if (typeof one !== 'string') return html`${one === null ? '–' : String(one)}`;
     // A role is said with its store: "owner of mer_…".
     return named.get(one) ?? html`${one.split(STORE).map((part) => named.get(part) ?? part)}`;
@@ -90,7 +73,7 @@ async function readNames({ database }: DashboardDeps) {
     target: (text: string) => named.get(text) ?? html`<code class="long">${text}</code>`,
     state: (state: AuditedState) =>
       html`<bdi class="long">${Object.entries(state ?? {}).map(
-        ([name, one], at) => html`${at === 0 ? null : ', '}${wordsOf(name)}: ${value(name, one)}`,
+        ([name, one], at) => html`${at === 0 ? null : ', '}${name}: ${value(name, one)}`,
       )}</bdi>`,
   };
 }

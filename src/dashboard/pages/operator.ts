@@ -7,7 +7,6 @@ import { adviceOn } from '../../acts/networks.ts';
 import { isInformed } from '../../database/alarms.ts';
 import type { BlockComparison } from '../../database/blocks.ts';
 import { type NetworkStatus, staleSinceMs, unseenSinceMs, whyUnfollowed } from '../../database/networks.ts';
-import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, figures, list, section } from '../../web/list.ts';
 import { ago, badge, data, english, type Tone, time } from '../../web/show.ts';
@@ -59,7 +58,7 @@ async function needs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const columns = await alarmColumns(deps, visit, open);
   const alarms = open.length > 0 ? list({ caption: 'Alarms', columns, rows: open, empty: '' }) : null;
   const quiet = lines.length === 0 && !alarms ? html`<p>${badge('no open alarm', 'good')}</p>` : null;
-  return html`<ul class="steps">${lines.map((line) => html`<li>${line}</li>`)}</ul>${alarms}${quiet}${noStore(visit, stores)}`;
+  return html`<ul class="steps">${lines.map((line) => html`<li>${line}</li>`)}</ul>${alarms}${quiet}`;
 }
 
 /** Precautions that are missing, and how to take them. */
@@ -68,18 +67,6 @@ async function missingGuards({ database, readBackups }: DashboardDeps): Promise<
   const backup = html`${badge('no backup was proved', 'attention')} <code>quayside backup</code> makes one and restores it on trial. <a href="#backups">Backups</a>`;
   const notice = html`${badge('nobody is informed about alarms', 'attention')} <a href="/operator/alarms#targets">Add somebody</a>, and type the code that arrives.`;
   return [...(readBackups().proved === null ? [backup] : []), ...(isTold ? [] : [notice])];
-}
-
-/** Says to an operator who is a member of no store how to see payments. */
-function noStore({ visitor: { person } }: Visit<null>, stores: readonly MerchantStore[]): Html | null {
-  if (person.memberships.some(({ storeId }) => storeId !== null)) return null;
-  const name = person.name.includes(' ') ? `"${person.name}"` : person.name;
-  const [first, ...others] = stores;
-  const store = others.length === 0 ? '' : ` --store ${first?.id ?? ''}`;
-  const next = first
-    ? html`<code>quayside user link ${name} --role owner${store}</code> makes you the owner of one.`
-    : html`<a href="/stores/new">Make a store</a>`;
-  return html`<p class="hint">You belong to no store, so no payment is shown to you. ${next}</p>`;
 }
 
 /** The list of networks, on the page of the installation. */

@@ -10,12 +10,11 @@ import type { Person } from '../../database/people.ts';
 import { CHANNEL_TYPE, WAITING_STORES_MAX } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
-import { ago, badge, copyCode, data, time } from '../../web/show.ts';
+import { badge, copyCode, data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, StoreAt, Visit } from '../page.ts';
 import { storeState } from '../show.ts';
-import { sessionLimits } from '../web-session.ts';
 
 const PATH = '/s/:store/:mode/settings';
 
@@ -126,30 +125,19 @@ const PEOPLE_PATH = '/s/:store/:mode/settings/people';
 const inviting = formOf(linkPerson, { path: PEOPLE_PATH, inputs: ['name', 'role'] });
 const removing = formOf(removePerson, { path: `${PEOPLE_PATH}/remove`, inputs: ['name'] });
 
-type Member = Person & Readonly<{ seenAtMs: number | null }>;
-
 async function teamSection(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html> {
-  const { at, visitor, nowMs, words } = visit;
-  const members: Member[] = [];
-  for (const person of await membersOf(deps.database.people, at.storeId)) {
-    const open = await deps.database.people.listWebSessions(person.id, nowMs, sessionLimits);
-    members.push({ ...person, seenAtMs: open.length === 0 ? null : Math.max(...open.map((one) => one.seenAtMs)) });
-  }
+  const { at, visitor, words } = visit;
   const isOwn = ({ id }: Person): boolean => id === visitor.person.id;
   const role = ({ memberships, isReady }: Person): Html => {
     const own = memberships.find(({ storeId }) => storeId === at.storeId)?.role;
     return html`${own === undefined ? null : words.say(`general.role_${own}`)} ${isReady ? null : badge(words.say('link not used yet'), 'wait')}`;
   };
-  const people = list<Member>({
+  const people = list<Person>({
     caption: words.say('People'),
     columns: [
       [words.say('Name'), (one) => (isOwn(one) ? words.html('{name} (you)', { name: one.name }) : data(one.name))],
       [words.say('Role'), role, 'lead'],
       [words.say('Created'), ({ createdAtMs }) => time(createdAtMs)],
-      [
-        words.say('Last seen'),
-        ({ seenAtMs }) => (seenAtMs === null ? words.say('not signed in') : ago(words, seenAtMs, nowMs)),
-      ],
       [
         words.say('Change'),
         (one) =>
@@ -162,7 +150,7 @@ async function teamSection(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<
               }),
       ],
     ],
-    rows: members,
+    rows: await membersOf(deps.database.people, at.storeId),
     empty: '',
   });
   const invite = inviting.show(visit, {
