@@ -12,7 +12,7 @@ import { isPaidBy, isPayback } from '../../src/core/intent.ts';
 import type { Payout } from '../../src/core/payout.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { type Freeze, isAutomatic } from '../../src/database/payouts/holds.ts';
-import type { OutgoingRecord } from '../../src/database/payouts/outgoing.ts';
+import type { OutgoingRecord } from '../../src/database/payouts/wallets.ts';
 import { type ExitParts, settlePaid } from './exits.ts';
 import { finalCountLost } from './nodes.ts';
 import { settling } from './settling-in.ts';

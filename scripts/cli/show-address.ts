@@ -50,7 +50,7 @@ async function ownerFindings(scene: Scene, sessionId: string | null): Promise<Fi
 }
 
 function outgoingFinding(scene: Scene, one: TracedOutgoing): Finding {
-  const { network, number, role, to, currency, units, state } = one;
+  const { network, blockNumber: number, role, toKey: to, currency, units, state } = one;
   const amount = coinText(scene.config.networks, network, currency, units);
   const text = `${amount} left the ${role} wallet in block ${number} of ${network}, to ${addressText(scene, network, to)}`;
   if (state === 'known') return ok('outcome', `${text}; no payout of ours (${state})`);
@@ -91,7 +91,7 @@ const meaningOf = {
 } as const;
 
 async function addressFindings(scene: Scene, text: string, own: TracedAddress): Promise<Finding[]> {
-  const name = `${text}, our ${own.mode} ${own.family} address number ${own.index}`;
+  const name = `${text}, our ${own.mode} ${own.family} address number ${own.derivationIndex}`;
   if (own.sessionId !== null)
     return [ok('address', `${name}, taken by ${own.sessionId}`), ...(await ownerFindings(scene, own.sessionId))];
   const traced = await scene.database.traces.ofAddress(own.id);

@@ -119,8 +119,8 @@ export async function transferFindings(
 }
 
 async function creditedBy(scene: Scene, transfer: TracedTransfer, session: Session | null, where: string) {
-  const { tx, block, address, isDust } = transfer;
-  if (!block.isCanonical) {
+  const { tx, block, address, dust: isDust } = transfer;
+  if (!block.canonical) {
     const isRecent = scene.nowMs - block.timeS * 1000 < MINED_AGAIN_MS;
     const lost = `${where} left the chain in a reorg; the transfer counts again if a later block contains it`;
     const advice = `look in an explorer whether the chain still has ${tx}`;
@@ -141,9 +141,9 @@ async function creditedBy(scene: Scene, transfer: TracedTransfer, session: Sessi
 
 /** By the newest transfers to the session on the network the policy is chosen. */
 async function confirmationOf(scene: Scene, transfer: TracedTransfer, session: Session): Promise<Finding> {
-  const { network, block, isConfirmed, firstConfirmedAtMs, phase } = transfer;
+  const { network, block, confirmed, firstConfirmedAtMs, phase } = transfer;
   const late = phase === 'in_time' ? '' : `, ${phase?.replace('_', ' ')}`;
-  if (isConfirmed) return ok('confirmations', `confirmed at ${at(firstConfirmedAtMs ?? 0)}${late}`);
+  if (confirmed) return ok('confirmations', `confirmed at ${at(firstConfirmedAtMs ?? 0)}${late}`);
   const place = scene.places.get(network);
   if (!place) {
     const advice = `add ${network} to the settings again; it is credited once the network is followed`;

@@ -2,8 +2,9 @@
  * The audit log: what operators changed. Append-only, which triggers enforce.
  */
 
-import { type AnyColumn, and, desc, eq, gte, lt, or, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, lt, sql } from 'drizzle-orm';
 import type { AuditedChange } from './column-values.ts';
+import { pageOf } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
@@ -40,16 +41,15 @@ export function createAuditLog(db: Db): RecordAct {
   };
 }
 
-/** Returns the condition that a column contains a text, in letters of any case. */
-const contains = (column: SQL.Aliased | AnyColumn, text: string): SQL =>
-  sql`replace(lower(${column}), lower(${text}), '') <> lower(${column})`;
+/** Whether one of the texts contains another one, in letters of any case; null is contained in all. */
+const contains = (texts: readonly string[], part: string | null): boolean =>
+  part === null || texts.some((text) => text.toLowerCase().includes(part.toLowerCase()));
 
 type AuditPage = AuditSearch & Readonly<{ beforeId: number | null; limit: number; entriesMax: number }>;
 
 export function auditCommands(db: Db) {
   const record = createAuditLog(db);
   const { id, atMs } = auditLog;
-  const newest = [desc(atMs), desc(id)];
 
   async function search({ who, what, fromMs, toMs, beforeId, limit, entriesMax }: AuditPage) {
     const before = beforeId === null ? null : await db.orm.select().from(auditLog).where(eq(id, beforeId)).get();
@@ -60,23 +60,12 @@ export function auditCommands(db: Db) {
       toMs === null ? undefined : lt(atMs, toMs),
       before ? sql`(${atMs}, ${id}) < (${before.atMs}, ${before.id})` : undefined,
     );
-    const all = db.orm.select().from(auditLog).where(within);
-    const looked = all
-      .orderBy(...newest)
-      .limit(entriesMax)
-      .as('looked');
-    const fits = and(
-      who === null ? undefined : contains(looked.operator, who),
-      what === null ? undefined : or(contains(looked.command, what), contains(looked.target, what)),
-    );
-    const fitting = db.orm.select().from(looked).where(fits).orderBy(desc(looked.atMs), desc(looked.id));
-    const found = await fitting.limit(limit + 1).all();
-    const entries = found.slice(0, limit);
-    if (found.length > limit) return { entries, goOnId: entries.at(-1)?.id ?? null };
-    const ids = db.orm.select({ id }).from(auditLog).where(within);
-    const ordered = ids.orderBy(...newest).limit(2);
-    const [last, next] = await ordered.offset(entriesMax - 1).all();
-    return { entries, goOnId: next === undefined ? null : (last?.id ?? null) };
+    const lookMax = who === null && what === null ? limit + 1 : entriesMax;
+    const newest = db.orm.select().from(auditLog).where(within).orderBy(desc(atMs), desc(id));
+    const fits = ({ operator, command, target }: AuditEntry) =>
+      contains([operator], who) && contains([command, target], what);
+    const { rows, goOn } = pageOf(await newest.limit(lookMax).all(), fits, { limit, lookMax });
+    return { entries: rows, goOnId: goOn?.id ?? null };
   }
 
   return {

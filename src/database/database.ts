@@ -19,27 +19,24 @@ import { keyCommands } from './keys.ts';
 import { leaseCommands } from './leases.ts';
 import { createLedger, ledgerCommands } from './ledger.ts';
 import { lookupCommands } from './lookups.ts';
-import { createNetworks, networkCommands } from './networks.ts';
+import { createNetworks, formatsOf, networkCommands, type TextFormats } from './networks.ts';
 import {
   createNonces,
   nonceCommands,
   openCommands,
   attemptCommands as payoutAttemptCommands,
 } from './payouts/attempts.ts';
-import { createDoubts } from './payouts/doubts.ts';
 import { adoptionCommands, engineCommands } from './payouts/engines.ts';
-import { createFreezer, holdCommands } from './payouts/holds.ts';
+import { createDoubts, createFreezer, holdCommands } from './payouts/holds.ts';
 import { type FollowLost, outcomeCommands } from './payouts/outcomes.ts';
-import { createOutgoing, outgoingCommands } from './payouts/outgoing.ts';
 import { createPayoutSteps, payoutCommands } from './payouts/payouts.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
-import { walletCommands } from './payouts/wallets.ts';
+import { createOutgoing, outgoingCommands, walletCommands } from './payouts/wallets.ts';
 import { peopleCommands } from './people.ts';
 import { recoveryCommands, rereadCommands } from './recovery.ts';
 import { createRefundDestinations } from './refunds/destinations.ts';
-import { createReturned } from './refunds/refund.ts';
+import { createRefundRows, createReturned } from './refunds/refund.ts';
 import { createRefundSettlement, refundCommands } from './refunds/refunds.ts';
-import { createRefundRows } from './refunds/rows.ts';
 import { createReplays, createRequestNonces } from './replays.ts';
 import { bookQueries, reportQueries, statsCommands } from './reports.ts';
 import {
@@ -52,12 +49,11 @@ import {
   type Vault,
 } from './sealing.ts';
 import { sendingCommands } from './sending.ts';
-import { sessionListQueries } from './session.ts';
+import { createSessionFinder, sessionListQueries } from './session.ts';
 import { createCountingSums, createHeldRecords, createSessionTransitions } from './session-transitions.ts';
-import { createSessionFinder, sessionCommands } from './sessions.ts';
+import { sessionCommands } from './sessions.ts';
 import { signInCommands } from './sign-ins.ts';
 import { createStoreRows, storeCommands } from './stores.ts';
-import { formatsOf, type TextFormats } from './text-formats.ts';
 import { createTransfers, traceQueries } from './transfers.ts';
 
 /**

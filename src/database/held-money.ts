@@ -18,8 +18,18 @@ import type { Db } from './engine/open.ts';
 import type { Ledger } from './ledger.ts';
 import type { PayoutSteps } from './payouts/payouts.ts';
 import type { RefundDestinations } from './refunds/destinations.ts';
-import type { DestinationCheck, DestinationFault, HeldReturn, Refund, ReturnedMoney } from './refunds/refund.ts';
-import { isOperators, newRefund, type RefundRow, type RefundRows } from './refunds/rows.ts';
+import {
+  type DestinationCheck,
+  type DestinationFault,
+  type HeldReturn,
+  isOperators,
+  newRefund,
+  type Refund,
+  type RefundRow,
+  type RefundRows,
+  type ReturnedMoney,
+} from './refunds/refund.ts';
+import type { FindSessionRow } from './session.ts';
 import { lifeOf, type SessionRow, termsOf } from './session.ts';
 import {
   amountText,
@@ -28,7 +38,6 @@ import {
   type HeldRow,
   type SessionTransitions,
 } from './session-transitions.ts';
-import type { FindSessionRow } from './sessions.ts';
 import type { StoreRows } from './stores.ts';
 import { heldMoney as records, sessions } from './tables.ts';
 import type { Transfers } from './transfers.ts';

@@ -28,14 +28,13 @@ import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, given } from './engine/prepared.ts';
 import type { Ledger } from './ledger.ts';
-import { idsAfter, type NetworkRows, type RowIds, tipColumns } from './networks.ts';
-import type { Outgoing } from './payouts/outgoing.ts';
+import { type FormatAmount, idsAfter, type NetworkRows, type RowIds, tipColumns } from './networks.ts';
+import type { Outgoing } from './payouts/wallets.ts';
+import type { FindSessionRow } from './session.ts';
 import { type SessionRow, termsOf } from './session.ts';
 import type { SessionTransitions } from './session-transitions.ts';
-import type { FindSessionRow } from './sessions.ts';
 import type { StoreRows } from './stores.ts';
 import { addresses, blocks, transfers } from './tables.ts';
-import type { FormatAmount } from './text-formats.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
 
 /**

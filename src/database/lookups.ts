@@ -13,7 +13,7 @@ import type { AddressRows } from './addresses.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { Db } from './engine/open.ts';
 import type { NetworkRows } from './networks.ts';
-import type { FindSessionRow } from './sessions.ts';
+import type { FindSessionRow } from './session.ts';
 import type { lookups } from './tables.ts';
 import type { Transfers } from './transfers.ts';
 

@@ -4,6 +4,7 @@
 
 import { eq, sql } from 'drizzle-orm';
 import type { BlockGap } from '../core/gap.ts';
+import type { Asset } from '../core/ledger.ts';
 import type { Moment } from '../core/session.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
@@ -255,3 +256,21 @@ export type NetworkReport = Pick<
     /** The `recoveryCount` of the position that it is about: of an earlier one, neither state nor reason is saved. */
     recoveries?: number;
   }>;
+
+// ── Texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// Formats of addresses and amounts depend on the chain and on the token, which the database does not know.
+
+/** Writes an address key as people read it. */
+export type FormatAddress = (network: NetworkKey, key: string) => string;
+/** Writes an amount of a network's coin or token as people read it, such as `10.50 USDT`. */
+export type FormatAmount = (network: NetworkKey, asset: Asset, units: bigint) => string;
+export type TextFormats = Readonly<{ formatAddress: FormatAddress; formatAmount: FormatAmount }>;
+
+const baseUnits: FormatAmount = (_network, asset, units) =>
+  `${units} base units of ${asset === 'native' ? 'the native coin' : asset}`;
+
+/** Without a configuration, keys are written as they are and amounts in base units. */
+export const formatsOf = ({
+  formatAddress = (_network, key) => key,
+  formatAmount = baseUnits,
+}: Partial<TextFormats>): TextFormats => ({ formatAddress, formatAmount });

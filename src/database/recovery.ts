@@ -18,7 +18,7 @@ import { atFirstUse, findBy, given } from './engine/prepared.ts';
 import type { BlockFacts, FactsContext, Ours } from './ingest.ts';
 import { idsAfter, type NetworkRow, type NetworkRows, numbersText, tipColumns } from './networks.ts';
 import { BLOCKS_UNSEARCHED, type Freezer } from './payouts/holds.ts';
-import type { Outgoing } from './payouts/outgoing.ts';
+import type { Outgoing } from './payouts/wallets.ts';
 import { addresses as addressTable, blocks as blockTable, sessions, transfers as transferTable } from './tables.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
 

@@ -1,6 +1,7 @@
 /**
  * Keys that a request uses up: the nonce of its signature, and the Idempotency-Key of a POST with what it led to.
  */
+import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import type { Db } from './engine/open.ts';
@@ -83,7 +84,8 @@ export function createReplays({ client }: Pick<Db, 'client'>) {
       const { idempotencyKey: key, bodyHash } = scope.replay;
       const { nowMs } = scope;
       if (key === null) return;
-      await insert.run({ scope: scopeOf(scope), key, bodyHash, madeId, nowMs, keepUntilMs: nowMs + KEPT_MS });
+      const row = { scope: scopeOf(scope), key, bodyHash, madeId, nowMs, keepUntilMs: nowMs + KEPT_MS };
+      invariant((await insert.run(row)).changes === 1, 'an idempotency key is recalled before it is remembered');
       await clear.run({ nowMs, limit: CLEARED_PER_NEW });
     },
   };

@@ -15,7 +15,7 @@ import type { Db } from './engine/open.ts';
 import { apiSecretName, macedKey } from './keys.ts';
 import { totpSecretName } from './people.ts';
 import { macedRefundAddress } from './refunds/destinations.ts';
-import { macedDestination } from './refunds/rows.ts';
+import { macedDestination } from './refunds/refund.ts';
 import {
   createRowMacs,
   createTokens,

@@ -2,16 +2,16 @@
  * A session's row, and its parts as core sees them.
  */
 
-import { and, asc, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
 import { deadline, type Life, type ReceiptState, type ReceiptSum, type Standing, type Terms } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { firstSessionId } from '../lib/id.ts';
 import type { Conversion, OrderDetails, PaymentOption, SessionRequest } from './column-values.ts';
-import { mapInOrder } from './engine/bodies.ts';
+import { pageOf } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, findBy, given } from './engine/prepared.ts';
+import { findBy } from './engine/prepared.ts';
 import { addresses, sessions, transfers } from './tables.ts';
 
 /** A transfer to the session's address in its current state. */
@@ -61,26 +61,23 @@ export type SessionSummary = Omit<Session, 'addresses' | 'payments'>;
 
 export type SessionRow = typeof sessions.$inferSelect;
 
+/** Finds a session's row by its full id. */
+export type FindSessionRow = (id: string) => Promise<SessionRow | undefined>;
+
+export function createSessionFinder(db: Db): FindSessionRow {
+  const byId = findBy(db, sessions, 'id');
+  return (id) => byId.get({ id });
+}
+
+const lifeNames = ['status', 'endedAtS', 'paidAtS', 'canceledAtS', 'paidLate', 'takesAnyToken'] as const;
+const standingNames = ['funded', 'firm', 'touched', 'late', 'seenPar', 'confirmedPar', 'latePar'] as const;
 /** The columns that change during a session's life. */
-export const stateColumnNames = [
-  'status',
-  'endedAtS',
-  'paidAtS',
-  'canceledAtS',
-  'paidLate',
-  'takesAnyToken',
-  'funded',
-  'firm',
-  'touched',
-  'late',
-  'seenPar',
-  'confirmedPar',
-  'latePar',
-  'deadlineS',
-  'sums',
-] as const satisfies readonly (keyof SessionRow)[];
+export const stateColumnNames = [...lifeNames, ...standingNames, 'deadlineS', 'sums'] as const;
 
 type SessionState = Pick<SessionRow, (typeof stateColumnNames)[number]>;
+
+const pick = <T, Name extends keyof T>(row: T, names: readonly Name[]): Pick<T, Name> =>
+  Object.fromEntries(names.map((name) => [name, row[name]])) as Pick<T, Name>;
 
 export function termsOf({ terms, createdAtMs, beforeNumbers }: SessionRow): Terms {
   const { duePar, tolerancePar, accepts, expiresAtS, inclusionGraceS, topUpGraceS, monitoringS, latePolicy } = terms;
@@ -91,24 +88,8 @@ export function termsOf({ terms, createdAtMs, beforeNumbers }: SessionRow): Term
   };
 }
 
-export const lifeOf = (state: SessionState): Life => ({
-  status: state.status,
-  endedAtS: state.endedAtS,
-  paidAtS: state.paidAtS,
-  canceledAtS: state.canceledAtS,
-  paidLate: state.paidLate,
-  takesAnyToken: state.takesAnyToken,
-});
-
-export const standingOf = (state: SessionState): Standing => ({
-  funded: state.funded,
-  firm: state.firm,
-  touched: state.touched,
-  late: state.late,
-  seenPar: state.seenPar,
-  confirmedPar: state.confirmedPar,
-  latePar: state.latePar,
-});
+export const lifeOf = (state: SessionState): Life => pick(state, lifeNames);
+export const standingOf = (state: SessionState): Standing => pick(state, standingNames);
 
 /** Returns the state columns, including the deadline that `settleDue` looks for. */
 export const stateOf = (terms: Terms, life: Life, standing: Standing, sums: readonly ReceiptSum[]): SessionState => ({
@@ -229,14 +210,13 @@ const odd: Readonly<Record<Exclude<SessionFlag, 'held'>, SQL | undefined>> = {
   late: and(isOdd, sql`${sessions.late} + ${sessions.paidLate} > 0`),
 };
 
-type At = Readonly<{ storeId: string; mode: Mode }>;
-/** Sessions to look at for a page, and where the next one goes on if these were not all. */
-type Narrowed = Readonly<{ ids: readonly string[]; goOnId: string | null }>;
-type IdRange = readonly [fromId: string, beforeId: string];
 const summaryOf = (row: SessionRow): SessionSummary => {
   const { addresses: _addresses, payments: _payments, ...summary } = toSession(row, {}, []);
   return summary;
 };
+
+const ofStore = ({ storeId, mode }: Readonly<{ storeId: string; mode: Mode }>) =>
+  and(eq(sessions.storeId, storeId), eq(sessions.mode, mode));
 
 export function sessionListQueries(db: Db) {
   const { orm } = db;
@@ -247,45 +227,15 @@ export function sessionListQueries(db: Db) {
   const held = db.client
     .prepare(
       `SELECT h.session_id FROM held_money AS h
-       WHERE h.state = 'open' AND h.session_id >= ? AND h.session_id < ?
-         AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = h.session_id AND s.store_id = ? AND s.mode = ?)
-       ORDER BY h.session_id DESC LIMIT ?`,
+       WHERE h.state = 'open' AND h.session_id >= :fromId AND h.session_id < :beforeId
+         AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = h.session_id AND s.store_id = :storeId AND s.mode = :mode)
+       ORDER BY h.session_id DESC LIMIT ${NARROWED_MAX}`,
     )
     .pluck();
-  const addressesOf = findBy(db, addresses, 'sessionId');
-  const isCredited = and(eq(transfers.dust, sql`0`), eq(transfers.confirmed, sql`1`));
-  const paying = atFirstUse(
-    orm
-      .select({ tx: transfers.tx })
-      .from(transfers)
-      .where(and(given(transfers, 'addressId'), isCredited))
-      .orderBy(asc(transfers.id))
-      .limit(sql.placeholder('limit')),
-  );
 
-  const ofStore = ({ storeId, mode }: At) => and(eq(sessions.storeId, storeId), eq(sessions.mode, mode));
-
-  const narrowedTo = (ids: readonly string[]): Narrowed => ({
-    ids,
-    goOnId: ids.length === NARROWED_MAX ? (ids.at(-1) ?? null) : null,
-  });
-
-  const conditionsOf = ({ status, flag = null }: SessionFilter) => ({
-    flag: flag === null || flag === 'held' ? undefined : odd[flag],
-    status: status === null ? undefined : eq(sessions.status, status),
-  });
-
-  /** Returns the newest sessions among which a page is looked for; null where one index has the whole filter. */
-  async function narrowed(filter: SessionFilter, [fromId, beforeId]: IdRange): Promise<Narrowed | null> {
-    const { storeId, mode } = filter;
-    const { flag, status } = conditionsOf(filter);
-    if (filter.flag === 'held')
-      return narrowedTo((await held.all(fromId, beforeId, storeId, mode, NARROWED_MAX)) as string[]);
-    if (!flag || !status) return null;
-    // An odd session is rarer than any status.
-    const isOfPage = and(ofStore(filter), flag, gte(sessions.id, fromId), lt(sessions.id, beforeId));
-    const ids = orm.select({ id: sessions.id }).from(sessions).where(isOfPage).orderBy(desc(sessions.id));
-    return narrowedTo((await ids.limit(NARROWED_MAX).all()).map(({ id }) => id));
+  /** Returns the condition of a flag. An odd session is rarer than any status. */
+  async function isFlagged(flag: SessionFlag, range: Readonly<Record<string, string>>): Promise<SQL | undefined> {
+    return flag === 'held' ? inArray(sessions.id, (await held.all(range)) as string[]) : odd[flag];
   }
 
   /** Returns the ids of the sessions whose addresses a search is about. */
@@ -310,40 +260,23 @@ export function sessionListQueries(db: Db) {
 
   return {
     async list({ beforeId, limit, ...filter }: SessionList): Promise<SessionPage<SessionSummary>> {
-      const { fromMs, toMs } = filter;
+      const { storeId, mode, status, flag = null, fromMs, toMs } = filter;
       const until = [beforeId, toMs === null ? null : firstSessionId(toMs)].filter((id) => id !== null).sort();
-      const range: IdRange = [fromMs === null ? '' : firstSessionId(fromMs), until[0] ?? LAST_CHARACTER];
+      const range = { fromId: fromMs === null ? '' : firstSessionId(fromMs), beforeId: until[0] ?? LAST_CHARACTER };
+      const isRange = and(gte(sessions.id, range.fromId), lt(sessions.id, range.beforeId));
+      const lookMax = flag === 'held' || (flag && status) ? NARROWED_MAX : limit + 1;
       return db.read(async () => {
-        const among = await narrowed(filter, range);
-        const { flag, status } = conditionsOf(filter);
-        const found = await select(
-          and(
-            ofStore(filter),
-            ...[flag, status],
-            among ? inArray(sessions.id, [...among.ids]) : and(gte(sessions.id, range[0]), lt(sessions.id, range[1])),
-          ),
-          limit + 1,
-        );
-        const shown = found.slice(0, limit);
-        return { sessions: shown, goOnId: (found.length > limit ? shown.at(-1)?.id : among?.goOnId) ?? null };
+        const isWanted =
+          flag === null
+            ? status === null
+              ? undefined
+              : eq(sessions.status, status)
+            : await isFlagged(flag, { storeId, mode, ...range });
+        const looked = await select(and(ofStore(filter), isWanted, isRange), lookMax);
+        const fits = ({ life }: SessionSummary) => status === null || life.status === status;
+        const { rows, goOn } = pageOf(looked, fits, { limit, lookMax });
+        return { sessions: rows, goOnId: goOn?.id ?? null };
       });
-    },
-    /** Returns the confirmed transactions to each session's addresses, at most `limit` for each. */
-    async transactionsOf(
-      sessionIds: readonly string[],
-      limit: number,
-    ): Promise<ReadonlyMap<string, readonly string[]>> {
-      const ofSession = async (sessionId: string): Promise<string[]> => {
-        const all = (
-          await mapInOrder(await addressesOf.all({ sessionId }), ({ id: addressId }) =>
-            paying.all({ addressId, limit }),
-          )
-        ).flat();
-        return [...new Set(all.map(({ tx }) => tx))].slice(0, limit);
-      };
-      return db.read(
-        async () => new Map(await mapInOrder(sessionIds, async (id) => [id, await ofSession(id)] as const)),
-      );
     },
     /** Returns at most `limit` sessions of the store and mode, newest first; a whole order id comes first of all. */
     async search(

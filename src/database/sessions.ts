@@ -15,10 +15,11 @@ import type { OperatorAct, RecordAct } from './audit-log.ts';
 import type { Conversion, PaymentOption, SessionRequest, StoreSettings } from './column-values.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, given, preparedInsert } from './engine/prepared.ts';
 import { isOffered, type NetworkRow, type NetworkRows } from './networks.ts';
 import type { NonceUse, Replay, Replays, RequestNonces } from './replays.ts';
 import {
+  type FindSessionRow,
   lifeOf,
   PAYMENTS_MAX,
   requestColumns,
@@ -87,14 +88,6 @@ type Parts = Readonly<{
 
 /** Ids are stored with their prefix; callers may omit it. */
 const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
-
-/** Finds a session's row by its full id. */
-export type FindSessionRow = (id: string) => Promise<SessionRow | undefined>;
-
-export function createSessionFinder(db: Db): FindSessionRow {
-  const byId = findBy(db, sessions, 'id');
-  return (id) => byId.get({ id });
-}
 
 /** Returns a function that finds the ids of pending sessions that the clock ends now, longest overdue first. */
 function createDue(db: Db, { networks, outageWaitS }: Pick<Parts, 'networks' | 'outageWaitS'>) {

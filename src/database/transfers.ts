@@ -19,14 +19,6 @@ type Fact = Omit<TransferRow, 'mac'>;
 /** Transfers among which the largest is looked for, so that nobody can make a refund slow. */
 const SENDERS_MAX = 1_000;
 
-type SessionTransfer = Pick<
-  TransferRow,
-  'id' | 'network' | 'tx' | 'position' | 'currency' | 'units' | 'decimals' | 'confirmed' | 'seenAtMs'
-> &
-  Pick<typeof blocks.$inferSelect, 'number' | 'timeS' | 'canonical'> &
-  Pick<typeof networks.$inferSelect, 'floor' | 'tipNumber'> &
-  Readonly<{ from: string; block: string; confirmedAtMs: number | null }>;
-
 /** Returns the columns that the MAC of a transfer covers: sender, amount and our address. */
 export const macedTransfer = (
   row: Omit<Fact, 'id' | 'confirmed' | 'firstConfirmedAtMs' | 'dust' | 'phase' | 'counted' | 'seenAtMs'>,
@@ -123,26 +115,21 @@ function factSteps(db: Db, guard: RowGuard) {
 
 const canonicalPlace = { canonical: blocks.canonical, number: blocks.number };
 
-/** Returns the payment that a session shows for a transfer. */
-const sessionColumns = {
-  id: transfers.id,
-  network: transfers.network,
-  tx: transfers.tx,
-  position: transfers.position,
+/** A payment that a session shows, and what its state follows from. */
+const shownPayment = {
+  networkKey: transfers.network,
   currency: transfers.currency,
-  from: transfers.fromKey,
   units: transfers.units,
   decimals: transfers.decimals,
-  confirmed: transfers.confirmed,
+  tx: transfers.tx,
+  index: transfers.position,
   block: blocks.hash,
-  number: blocks.number,
-  timeS: blocks.timeS,
-  canonical: blocks.canonical,
-  floor: networks.floor,
-  tipNumber: networks.tipNumber,
+  from: transfers.fromKey,
+  blockTimeS: blocks.timeS,
   seenAtMs: transfers.seenAtMs,
   confirmedAtMs: transfers.firstConfirmedAtMs,
 };
+const itsPlace = { ...canonicalPlace, id: transfers.id, confirmed: transfers.confirmed, floor: networks.floor };
 
 /** Queries for what one session received. */
 function sessionQueries({ orm }: Db, guard: RowGuard) {
@@ -151,7 +138,7 @@ function sessionQueries({ orm }: Db, guard: RowGuard) {
   const addressesOf = atFirstUse(orm.select({ id: addresses.id }).from(addresses).where(isOfSession));
   const newest = atFirstUse(
     orm
-      .select(sessionColumns)
+      .select({ payment: shownPayment, place: { ...itsPlace, tipNumber: networks.tipNumber } })
       .from(transfers)
       .innerJoin(blocks, eq(blocks.id, transfers.blockId))
       .innerJoin(networks, eq(networks.key, transfers.network))
@@ -194,8 +181,13 @@ function sessionQueries({ orm }: Db, guard: RowGuard) {
     /** Returns the newest shown transfers to a session's addresses, oldest first. */
     async ofSession(sessionId: string, limit: number): Promise<Payment[]> {
       const found = (await mapInOrder(await idsOf(sessionId), (addressId) => newest.all({ addressId, limit }))).flat();
-      found.sort((one, other) => one.id - other.id);
-      return found.slice(-limit).map(toPayment);
+      found.sort((one, other) => one.place.id - other.place.id);
+      return found.slice(-limit).map(({ payment, place }) => {
+        const { canonical, number, tipNumber } = place;
+        // The block itself is the first confirmation.
+        const confirmations = canonical ? (tipNumber ?? number) - number + 1 : 0;
+        return { ...payment, network: nameOf(payment.networkKey), confirmations, state: stateOf(place) };
+      });
     },
     /** Returns whether a canonical block contains a transfer of this transaction to the session. */
     async holds(sessionId: string, network: NetworkKey, tx: string): Promise<boolean> {
@@ -218,40 +210,21 @@ function sessionQueries({ orm }: Db, guard: RowGuard) {
 }
 
 /** Returns which of its session's sums contains a transfer now. */
-const countedAs = (transfer: Parameters<typeof stateOf>[0]): Counted => {
-  const state = stateOf(transfer);
+const countedAs = (place: Place): Counted => {
+  const state = stateOf(place);
   return state === 'orphaned' ? 'none' : state;
 };
 
+type Place = Pick<TransferRow, 'confirmed'> &
+  Pick<typeof blocks.$inferSelect, 'number' | 'canonical'> &
+  Pick<typeof networks.$inferSelect, 'floor'>;
+
 /** Returns how firm a transfer is now. */
-function stateOf({
-  canonical,
-  confirmed,
-  number,
-  floor,
-}: Pick<SessionTransfer, 'canonical' | 'confirmed' | 'number' | 'floor'>): ReceiptState {
+function stateOf({ canonical, confirmed, number, floor }: Place): ReceiptState {
   if (!canonical) return 'orphaned';
   if (!confirmed) return 'seen';
   return number <= floor ? 'final' : 'confirmed';
 }
-
-const toPayment = (transfer: SessionTransfer): Payment => ({
-  networkKey: transfer.network,
-  network: nameOf(transfer.network),
-  currency: transfer.currency,
-  units: transfer.units,
-  decimals: transfer.decimals,
-  tx: transfer.tx,
-  index: transfer.position,
-  block: transfer.block,
-  from: transfer.from,
-  // The block itself is the first confirmation.
-  confirmations: transfer.canonical ? (transfer.tipNumber ?? transfer.number) - transfer.number + 1 : 0,
-  state: stateOf(transfer),
-  blockTimeS: transfer.timeS,
-  seenAtMs: transfer.seenAtMs,
-  confirmedAtMs: transfer.confirmedAtMs,
-});
 
 // ── Traces ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 // They follow one payment through the tables. Everything is read; nothing is written.
@@ -268,53 +241,20 @@ export type TracedAddress = RowOf<Traces['findAddresses']>;
 export type TracedTransfer = RowOf<Traces['ofSession']>;
 export type TracedOutgoing = RowOf<Traces['outgoingOf']>;
 
-const addressFields = {
-  id: addresses.id,
-  family: addresses.family,
-  mode: addresses.mode,
-  key: addresses.key,
-  index: addresses.derivationIndex,
-  state: addresses.state,
-  sessionId: addresses.sessionId,
-};
-/** The pool of an address says whether it is retired: watched and never given out. */
-const poolFields = { current: pools.current, retiredThrough: pools.retiredThrough };
+type Own = Readonly<{ address: typeof addresses.$inferSelect; pool: typeof pools.$inferSelect }>;
 
-type AddressOfPool = Pick<typeof addresses.$inferSelect, 'state'> & Readonly<{ index: number }>;
-
-const isRetired = ({ state, index }: AddressOfPool, pool: Readonly<{ current: boolean; retiredThrough: number }>) =>
-  (state === 'free' && !pool.current) || (state === 'spoiled' && index < pool.retiredThrough);
-
-const transferFields = {
-  id: transfers.id,
-  network: transfers.network,
-  tx: transfers.tx,
-  index: transfers.position,
-  currency: transfers.currency,
-  units: transfers.units,
-  decimals: transfers.decimals,
-  isDust: transfers.dust,
-  isConfirmed: transfers.confirmed,
-  firstConfirmedAtMs: transfers.firstConfirmedAtMs,
-  phase: transfers.phase,
-  counted: transfers.counted,
-};
-const blockFields = { hash: blocks.hash, number: blocks.number, timeS: blocks.timeS, isCanonical: blocks.canonical };
-const outgoingFields = {
-  network: outgoingTransfers.network,
-  number: outgoingTransfers.blockNumber,
-  role: outgoingTransfers.role,
-  to: outgoingTransfers.toKey,
-  currency: outgoingTransfers.currency,
-  units: outgoingTransfers.units,
-  state: outgoingTransfers.state,
+/** Returns an address; its pool says whether it is retired: watched and never given out. */
+const traced = ({ address, pool }: Own) => {
+  const { state, derivationIndex } = address;
+  const isGone = state === 'spoiled' && derivationIndex < pool.retiredThrough;
+  return { ...address, isRetired: (state === 'free' && !pool.current) || isGone };
 };
 
 export function traceQueries({ orm, read }: Db) {
   /** Returns the newest transfers that match, oldest first. */
   async function newest(which: SQL | undefined) {
     const rows = await orm
-      .select({ transfer: transferFields, block: blockFields, address: addressFields, pool: poolFields })
+      .select({ transfer: transfers, block: blocks, address: addresses, pool: pools })
       .from(transfers)
       .innerJoin(blocks, eq(blocks.id, transfers.blockId))
       .innerJoin(addresses, eq(addresses.id, transfers.addressId))
@@ -323,9 +263,7 @@ export function traceQueries({ orm, read }: Db) {
       .orderBy(desc(transfers.id))
       .limit(TRACED_MAX)
       .all();
-    return rows.reverse().map(({ transfer, block, address, pool }) => {
-      return { ...transfer, block, address: { ...address, isRetired: isRetired(address, pool) } };
-    });
+    return rows.reverse().map(({ transfer, block, ...own }) => ({ ...transfer, block, address: traced(own) }));
   }
 
   /** Dust counts for nothing and costs its sender nothing, so it does not displace other transfers. */
@@ -350,12 +288,12 @@ export function traceQueries({ orm, read }: Db) {
     findAddresses: (family: string, key: string) =>
       read(async () => {
         const rows = await orm
-          .select({ address: addressFields, pool: poolFields })
+          .select({ address: addresses, pool: pools })
           .from(addresses)
           .innerJoin(pools, eq(pools.id, addresses.poolId))
           .where(and(eq(addresses.family, family), inArray(addresses.mode, ['live', 'test']), eq(addresses.key, key)))
           .all();
-        return rows.map(({ address, pool }) => ({ ...address, isRetired: isRetired(address, pool) }));
+        return rows.map(traced);
       }),
     /** Returns the ids of the sessions of an order, one in each store and mode at most. */
     sessionsOfOrder: (orderId: string) =>
@@ -369,7 +307,7 @@ export function traceQueries({ orm, read }: Db) {
     outgoingOf: (tx: string) =>
       read(() =>
         orm
-          .select(outgoingFields)
+          .select()
           .from(outgoingTransfers)
           .where(eq(outgoingTransfers.tx, tx))
           .orderBy(outgoingTransfers.id)

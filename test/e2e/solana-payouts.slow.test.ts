@@ -3,7 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { lockAddress, lockSeed } from '../../src/chains/solana/lock.ts';
 import { solanaSpending } from '../../src/chains/solana/spend.ts';
-import { refundIdOf } from '../../src/database/refunds/rows.ts';
+import { refundIdOf } from '../../src/database/refunds/refund.ts';
 import { closeBooks, refundConforms } from '../conformance/refund.ts';
 import { restoreConforms } from '../conformance/restore.ts';
 import { sweepConforms } from '../conformance/sweep.ts';

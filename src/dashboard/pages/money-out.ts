@@ -7,14 +7,12 @@ import { EVERYWHERE, freezeMoneyOut, placeOf, thawMoneyOut } from '../../acts/mo
 import { coinText } from '../../chains/coin-text.ts';
 import { isPaidBy, isPayback } from '../../core/intent.ts';
 import { type Asset, assetOf, unitsOf } from '../../core/ledger.ts';
-import type { Payout } from '../../core/payout.ts';
-import { delayOf } from '../../core/payout.ts';
+import { delayOf, type Payout } from '../../core/payout.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { unreadMinutes } from '../../core/wallet-books.ts';
 import type { PayoutEngine } from '../../database/payouts/engines.ts';
 import { type Freeze, needsReconcile } from '../../database/payouts/holds.ts';
-import type { OutgoingRecord } from '../../database/payouts/outgoing.ts';
-import type { WalletBalance } from '../../database/payouts/wallets.ts';
+import type { OutgoingRecord, WalletBalance } from '../../database/payouts/wallets.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { createAddressFormat } from '../../payments/destination.ts';
 import { pageOf } from '../../web/filters.ts';

@@ -212,9 +212,16 @@ const TRANSACTIONS_MAX = 20;
 
 async function cellsOf({ database }: DashboardDeps, sessions: readonly SessionSummary[]): Promise<readonly Cells[]> {
   const ids = sessions.map(({ id }) => id);
-  const transactions = await database.sessions.transactionsOf(ids, TRANSACTIONS_MAX);
   const refunds = await database.refunds.ofSession(ids);
-  return sessions.map((one) => paymentCells(one, transactions.get(one.id) ?? [], refunds.get(one.id) ?? []));
+  return Promise.all(
+    sessions.map(async (one) => paymentCells(one, await transactionsOf(database, one.id), refunds.get(one.id) ?? [])),
+  );
+}
+
+/** Returns the confirmed transactions of a payment, the oldest first. */
+async function transactionsOf({ traces }: DashboardDeps['database'], id: string): Promise<readonly string[]> {
+  const counted = (await traces.ofSession(id)).filter(({ confirmed, dust }) => confirmed && !dust);
+  return [...new Set(counted.map(({ tx }) => tx))].slice(0, TRANSACTIONS_MAX);
 }
 
 const isoTime = (s: number): string => new Date(s * 1000).toISOString();

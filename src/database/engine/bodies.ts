@@ -1,5 +1,5 @@
 /**
- * Parts of the bodies of transactions: work on rows one after the other, and a command that can be tried.
+ * Parts of the bodies of transactions: work on rows one after the other, pages of them, and a command that can be tried.
  */
 import type { Db } from './open.ts';
 
@@ -34,4 +34,19 @@ export async function writeOrTry<T>(db: Db, isDryRun: boolean, work: () => T | P
     if (error !== undo) throw error;
   }
   return undone[0] as T;
+}
+
+/**
+ * Returns a page of rows that were looked at in their order: those that fit, and where the next page goes on, after the
+ * last row that was shown or looked at; null at the end.
+ */
+export function pageOf<Row>(
+  looked: readonly Row[],
+  fits: (row: Row) => boolean,
+  { limit, lookMax }: Readonly<{ limit: number; lookMax: number }>,
+): Readonly<{ rows: readonly Row[]; goOn: Row | null }> {
+  const found = looked.filter(fits);
+  const rows = found.slice(0, limit);
+  const rest = looked.length === lookMax ? looked.at(-1) : null;
+  return { rows, goOn: (found.length > limit ? rows.at(-1) : rest) ?? null };
 }

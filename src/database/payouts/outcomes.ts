@@ -16,9 +16,9 @@ import type { Db } from '../engine/open.ts';
 import { changeBy, preparedInsert } from '../engine/prepared.ts';
 import type { Ledger } from '../ledger.ts';
 import { outgoingTransfers, payoutAttempts } from '../tables.ts';
-import type { Freezer } from './holds.ts';
-import type { EqualTransfer, Outgoing } from './outgoing.ts';
+import type { EqualTransfer, Freezer } from './holds.ts';
 import { noFault, noWait, type PayoutName, type PayoutRow, type PayoutSteps } from './payouts.ts';
+import type { Outgoing } from './wallets.ts';
 
 /**
  * How an operator ended a payout.

@@ -16,8 +16,7 @@ import type { Db } from '../engine/open.ts';
 import { atFirstUse, changeBy, findBy, preparedInsert } from '../engine/prepared.ts';
 import { createNetworkLock } from '../networks.ts';
 import { payoutAttempts, payouts, sessions, stores, sweepParts } from '../tables.ts';
-import type { Doubts } from './doubts.ts';
-import type { EqualTransfer } from './outgoing.ts';
+import type { Doubts, EqualTransfer } from './holds.ts';
 
 export type PayoutRow = typeof payouts.$inferSelect;
 export type AttemptRow = typeof payoutAttempts.$inferSelect;

@@ -1,19 +1,254 @@
 /**
- * The refund and gas wallets: what they hold, and whether that is what the ledger expects.
+ * The wallets that pay: what leaves them, what they hold, and whether that is what the ledger expects.
  */
-import { eq } from 'drizzle-orm';
-import type { HotRole } from '../../core/intent.ts';
+
+import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
+import type { BlockRef } from '../../core/block.ts';
+import { invariant } from '../../core/fault.ts';
+import { type HotRole, isPaidBy, type OwnRole, ownRoles, type PaybackIntent } from '../../core/intent.ts';
 import type { Asset } from '../../core/ledger.ts';
 import { freezeTexts } from '../../core/reasons.ts';
-import type { NetworkKey } from '../../core/transfer.ts';
+import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
 import { readBook } from '../../core/wallet-books.ts';
+import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import { readIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { createMeta } from '../meta.ts';
-import { createNetworkLock } from '../networks.ts';
-import { walletBooks } from '../tables.ts';
-import type { FormatAmount } from '../text-formats.ts';
-import { BALANCE_SHORT, type Freezer } from './holds.ts';
+import { atFirstUse, findBy, preparedInsert } from '../engine/prepared.ts';
+import { createCounters, createMeta } from '../meta.ts';
+import { createNetworkLock, type FormatAmount, type NetworkRows, type RowIds, type TextFormats } from '../networks.ts';
+import { otherTransfers, outgoingTransfers, ownWallets, payoutAttempts, walletBooks } from '../tables.ts';
+import { BALANCE_SHORT, type EqualTransfer, type Freezer, isUnexplained, OUTFLOW_FOREIGN } from './holds.ts';
+
+// ── Transfers out ────────────────────────────────────────────────────────────────────────────────────────────────────
+// Followers save them, and each is judged once it is final. An attempt explains it, or it freezes money out: it may be a
+// refund whose attempt a restored database does not know, or a theft.
+//
+// Decoders leave out transfers of zero. With many tokens anybody can write one in anybody's name (`transferFrom` with
+// 0).
+
+export type OwnWallet = Readonly<{ seq: number; role: OwnRole; key: string }>;
+
+/**
+ * A transfer out of one of our wallets that no attempt here explains.
+ * - `open`: not judged yet, because it is not final.
+ * - `foreign`: nothing explains it; it froze money out. `known`: an operator has acknowledged it since, by ending
+ *   that freeze; a refund that equals it waits for a person.
+ */
+export type OutgoingRecord = typeof outgoingTransfers.$inferSelect;
+
+/** Transfers that one transaction judges. */
+const JUDGED_MAX = 100;
+
+/** To be called within a transaction. */
+export type Outgoing = ReturnType<typeof createOutgoing>;
+
+export function createOutgoing(db: Db) {
+  const { orm } = db;
+  const { highest, withKey, attempted, saved, unexplained } = createQueries(db);
+  const insert = preparedInsert(db, outgoingTransfers);
+  const insertOther = preparedInsert(db, otherTransfers);
+  const leaving = async (network: NetworkKey, content: readonly ChainTransfer[]) =>
+    (
+      await mapInOrder(content, async (transfer) => {
+        const role = transfer.isOutgoing && (await withKey.get({ network, key: transfer.from }))?.role;
+        return role && role !== 'treasury' ? { role, transfer } : [];
+      })
+    ).flat();
+  const placeOf = (network: NetworkKey, block: BlockRef, { tx, index: position, from: fromKey }: ChainTransfer) => ({
+    network,
+    blockHash: block.hash,
+    tx,
+    position,
+    fromKey,
+  });
+
+  return {
+    /** Returns the `seq` of the newest wallet of a network; 0 if none is known. */
+    newestWallet: async (network: NetworkKey): Promise<number> => (await highest.get({ network }))?.seq ?? 0,
+    /** Returns a block's transfers out of the refund and gas wallets that are not saved and have no attempt. */
+    unsaved: async (
+      network: NetworkKey,
+      block: BlockRef,
+      content: readonly ChainTransfer[],
+    ): Promise<ChainTransfer[]> => {
+      const unknown = await filterInOrder(
+        await leaving(network, content),
+        async ({ transfer }) =>
+          !(await attempted.get({ tx: transfer.tx })) && !(await saved.get(placeOf(network, block, transfer))),
+      );
+      return unknown.map(({ transfer }) => transfer);
+    },
+    /** Saves those transfers of a block that leave the refund and gas wallets. */
+    async add(
+      { network, ids, nowMs }: Readonly<{ network: NetworkKey; ids: RowIds; nowMs: number }>,
+      block: BlockRef,
+      content: readonly ChainTransfer[],
+    ): Promise<void> {
+      for (const { role, transfer } of await leaving(network, content)) {
+        const { currency, to: toKey, units } = transfer;
+        invariant(units > 0n, `outgoing transfer ${transfer.tx} #${transfer.index} on ${network} is above zero`);
+        const place = placeOf(network, block, transfer);
+        if (await saved.get(place)) continue;
+        const row = { ...place, toKey, currency, units, role, blockNumber: block.number, seenAtMs: nowMs };
+        await insert({ ...row, id: ids.next(), state: 'open' });
+      }
+    },
+    /** Forgets what has not been judged of a block that left the chain. */
+    async drop(network: NetworkKey, hash: string): Promise<void> {
+      const { network: of, blockHash, state } = outgoingTransfers;
+      await orm
+        .delete(outgoingTransfers)
+        .where(and(eq(of, network), eq(blockHash, hash), eq(state, 'open')))
+        .run();
+    },
+    /**
+     * Returns the transfers that equal what a refund pays, that no attempt explains, and of which nobody has said that
+     * they were another payment.
+     */
+    equalTo: async (intent: PaybackIntent): Promise<EqualTransfer[]> =>
+      (await unexplained.all({ network: intent.network, to: intent.to, id: intent.id })).filter((row) =>
+        isPaidBy({ intent }, row),
+      ),
+    /** Saves that a person has said of these transfers that they were another payment than this one. */
+    async dismiss(payoutId: string, transferIds: readonly number[]): Promise<void> {
+      for (const transferId of transferIds) await insertOther({ payoutId, transferId });
+    },
+  };
+}
+
+function createQueries(db: Db) {
+  const { orm } = db;
+  const isOfNetwork = eq(ownWallets.network, sql.placeholder('network'));
+  const highest = atFirstUse(
+    orm.select({ seq: ownWallets.seq }).from(ownWallets).where(isOfNetwork).orderBy(desc(ownWallets.seq)).limit(1),
+  );
+  const withKey = findBy(db, ownWallets, 'network', 'key');
+  const attempted = findBy(db, payoutAttempts, 'tx');
+  const { network, id, toKey } = outgoingTransfers;
+  const isFrom = eq(network, sql.placeholder('network'));
+  const saved = findBy(db, outgoingTransfers, 'network', 'blockHash', 'tx', 'position', 'fromKey');
+  const unexplained = atFirstUse(
+    orm
+      .select()
+      .from(outgoingTransfers)
+      .where(
+        and(
+          isFrom,
+          eq(toKey, sql.placeholder('to')),
+          isUnexplained,
+          sql`NOT EXISTS (SELECT 1 FROM ${otherTransfers} AS o WHERE o.payout_id = ${sql.placeholder('id')} AND o.transfer_id = ${id})`,
+        ),
+      )
+      .orderBy(asc(id)),
+  );
+  return { highest, withKey, attempted, saved, unexplained };
+}
+
+function createJudgeQueries({ orm }: Db) {
+  const { network, state, blockNumber, id } = outgoingTransfers;
+  const isFrom = eq(network, sql.placeholder('network'));
+  const final = atFirstUse(
+    orm
+      .select()
+      .from(outgoingTransfers)
+      .where(and(isFrom, sql`${state} = 'open'`, lte(blockNumber, sql.placeholder('floor'))))
+      .orderBy(asc(blockNumber), asc(id))
+      .limit(JUDGED_MAX),
+  );
+  const foreign = atFirstUse(
+    orm
+      .select()
+      .from(outgoingTransfers)
+      .where(and(isFrom, sql`${state} = 'foreign'`, isUnexplained))
+      .orderBy(asc(id))
+      .limit(sql.placeholder('limit')),
+  );
+  return { final, foreign };
+}
+
+type OutgoingParts = TextFormats & Readonly<{ networks: NetworkRows; freezer: Freezer }>;
+
+/** Our wallets and what has left them; a part of the repository `wallets`. */
+export function outgoingCommands(db: Db, parts: OutgoingParts) {
+  const { orm } = db;
+  const { attempted } = createQueries(db);
+  const { final, foreign } = createJudgeQueries(db);
+  const insertWallet = preparedInsert(db, ownWallets);
+  const lock = createNetworkLock(db);
+  const nextNumber = createCounters(db);
+  const walletsOf = atFirstUse(
+    orm
+      .select()
+      .from(ownWallets)
+      .where(eq(ownWallets.network, sql.placeholder('network')))
+      .orderBy(asc(ownWallets.seq)),
+  );
+  const finalOf = async (network: NetworkKey) =>
+    await final.all({ network, floor: (await parts.networks.find(network))?.floor ?? 0 });
+
+  async function judge(row: OutgoingRecord, nowMs: number): Promise<void> {
+    const isRow = eq(outgoingTransfers.id, row.id);
+    if (await attempted.get({ tx: row.tx })) {
+      await orm.delete(outgoingTransfers).where(isRow).run();
+      return;
+    }
+    await orm.update(outgoingTransfers).set({ state: 'foreign' }).where(isRow).run();
+    await freezeFor(parts, row, nowMs);
+  }
+
+  return {
+    /** Saves the wallets of a network. Known ones stay watched. */
+    async recordOwn(network: NetworkKey, own: Readonly<Partial<Record<OwnRole, string>>>): Promise<void> {
+      const lacking = async () => {
+        const known = await walletsOf.all({ network });
+        const wallets = ownRoles.flatMap((role) => (own[role] === undefined ? [] : { role, key: own[role] }));
+        return wallets.filter(({ role, key }) => !known.some((one) => one.role === role && one.key === key));
+      };
+      if ((await db.read(lacking)).length === 0) return;
+      await db.write(async () => {
+        for (const { role, key } of await lacking())
+          await insertWallet({ network, seq: await nextNumber(`wallets:${network}`), role, key });
+      });
+    },
+    async listOwn(network: NetworkKey): Promise<readonly OwnWallet[]> {
+      return (await db.read(() => walletsOf.all({ network }))).map(({ seq, role, key }) => ({ seq, role, key }));
+    },
+    /**
+     * Judges the network's final outgoing transfers, once: forgets what attempts explain, and freezes money out on the
+     * network for what nothing explains, with an alarm and an entry of the audit log.
+     */
+    async judge(network: NetworkKey, nowMs: number): Promise<void> {
+      if ((await db.read(() => finalOf(network))).length === 0) return;
+      await db.write(async () => {
+        await lock.take(network);
+        for (const row of await finalOf(network)) await judge(row, nowMs);
+      });
+    },
+    /**
+     * Returns the oldest transfers that are judged, that no attempt explains and that nobody has acknowledged: the end
+     * of their freeze acknowledges them.
+     */
+    async listForeign(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]> {
+      return db.read(() => foreign.all({ network, limit }));
+    },
+  };
+}
+
+/** Freezes the network of a transfer that nothing explains. */
+async function freezeFor(
+  { freezer, formatAddress, formatAmount }: OutgoingParts,
+  row: OutgoingRecord,
+  nowMs: number,
+): Promise<void> {
+  const { network, fromKey, toKey, currency, units } = row;
+  const amount = formatAmount(network, currency, units);
+  const ends = { from: formatAddress(network, fromKey), to: formatAddress(network, toKey) };
+  const why = freezeTexts[OUTFLOW_FOREIGN]({ ...row, amount, ...ends });
+  await freezer.byProgram(network, OUTFLOW_FOREIGN, why, nowMs);
+  await freezer.alarm(network, OUTFLOW_FOREIGN, why, nowMs);
+}
+
+// ── Balances ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Balances of the paying wallet of a role, in base units; `low` lists the assets that it needs more of. */
 export type WalletBalance = Readonly<{

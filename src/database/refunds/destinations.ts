@@ -18,17 +18,21 @@ import { createPayerDataMark } from '../meta.ts';
 import type { PayoutSteps } from '../payouts/payouts.ts';
 import type { Replays } from '../replays.ts';
 import type { MacedRow, RowGuard } from '../sealing.ts';
-import type { FindSessionRow } from '../sessions.ts';
+import type { FindSessionRow } from '../session.ts';
 import type { StoreRows } from '../stores.ts';
 import { ownWallets, refundAddresses } from '../tables.ts';
-import type {
-  DestinationCheck,
-  DestinationFault,
-  RedirectRefund,
-  RedirectRefundOutcome,
-  SetDestinationOutcome,
+import {
+  type Bound,
+  boundTo,
+  type DestinationCheck,
+  type DestinationFault,
+  isOperators,
+  type RedirectRefund,
+  type RedirectRefundOutcome,
+  type RefundRow,
+  type RefundRows,
+  type SetDestinationOutcome,
 } from './refund.ts';
-import { type Bound, boundTo, isOperators, type RefundRow, type RefundRows } from './rows.ts';
 
 /** Fields that the MAC covers of an address which a payer left. */
 export const macedRefundAddress = ({

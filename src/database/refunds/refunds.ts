@@ -34,28 +34,33 @@ import { mapInOrder, writeOrTry } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
 import type { Outbox } from '../events.ts';
 import type { Ledger } from '../ledger.ts';
+import type { FormatAddress } from '../networks.ts';
 import type { PayoutSteps } from '../payouts/payouts.ts';
 import type { Replay, Replays } from '../replays.ts';
 import type { RowGuard } from '../sealing.ts';
+import type { FindSessionRow } from '../session.ts';
 import type { CountingSums, HeldRecords, SessionTransitions } from '../session-transitions.ts';
-import type { FindSessionRow } from '../sessions.ts';
 import type { StoreRows } from '../stores.ts';
 import { stores as storeTable } from '../tables.ts';
-import type { FormatAddress } from '../text-formats.ts';
 import type { Transfers } from '../transfers.ts';
 import { createDoubt, type RefundDestinations, refundAddressCommands } from './destinations.ts';
-import type {
-  ApproveRefundOutcome,
-  CancelRefundOutcome,
-  CreateRefundOutcome,
-  DestinationCheck,
-  FindRefundOutcome,
-  NewRefund,
-  Refund,
-  RefundFilter,
-  RefundRoom,
+import {
+  type ApproveRefundOutcome,
+  type Bound,
+  type CancelRefundOutcome,
+  type CreateRefundOutcome,
+  type DestinationCheck,
+  type FindRefundOutcome,
+  isOperators,
+  type NewRefund,
+  newRefund,
+  type Refund,
+  type RefundFilter,
+  type RefundRoom,
+  type RefundRow,
+  type RefundRows,
+  refundIdOf,
 } from './refund.ts';
-import { type Bound, isOperators, newRefund, type RefundRow, type RefundRows, refundIdOf } from './rows.ts';
 
 type Parts = Readonly<{
   rows: RefundRows;
@@ -203,7 +208,7 @@ export function refundCommands(db: Db, parts: Parts) {
         const known = await rows.own(input);
         if (known && known.bodyHash !== input.replay.bodyHash) return { kind: 'duplicate_refund_id' };
         if (known) {
-          await replays.remember(input, known.sessionId);
+          if (past.kind === 'new') await replays.remember(input, known.sessionId);
           return { kind: 'replayed', refund: await rows.view(known) };
         }
         if ((await stores.of(input.storeId)).isSuspended()) return { kind: 'store_suspended' };
