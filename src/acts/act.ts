@@ -10,7 +10,7 @@ import type { Currency, Mode } from '../core/transfer.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { RefundApproval, Scope } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
-import type { Endpoint } from '../database/endpoints.ts';
+import type { NewEndpoint } from '../database/endpoints.ts';
 import type { ApiKey, NewApiKey } from '../database/keys.ts';
 import type { DestinationCheck, Refund } from '../database/refunds/refund.ts';
 import type { NewStore } from '../database/stores.ts';
@@ -88,7 +88,7 @@ export type Issuer = Readonly<{
     url: string,
     extendedEvents: readonly ExtendedEventType[],
     nowMs: number,
-  ): Endpoint & Readonly<{ secret: string }>;
+  ): NewEndpoint & Readonly<{ secret: string }>;
 }>;
 
 /** An input as people give it: an option of the command, a field of the form. A switch is `yes`. */

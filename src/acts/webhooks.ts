@@ -3,7 +3,7 @@ import { STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import { type ExtendedEventType, extendedEvents } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Database } from '../database/database.ts';
-import type { Endpoint, RotationOutcome, RotationStep, WebhookSecret } from '../database/endpoints.ts';
+import type { Endpoint, NewEndpoint, RotationOutcome, RotationStep, WebhookSecret } from '../database/endpoints.ts';
 import { RESEND_PACE_MS } from '../database/events.ts';
 import { newWebhookSecret } from '../lib/id.ts';
 import {
@@ -46,14 +46,14 @@ const eventsText = (events: readonly ExtendedEventType[]) => events.join(', ') |
 const endpointField = { label: say('Endpoint'), help: 'its id, we_…', isArgument: true } as const satisfies Field;
 
 /** Returns an endpoint for programs. */
-export const endpointJson = (one: Endpoint) => ({
+export const endpointJson = (one: NewEndpoint & Partial<Pick<Endpoint, 'dialect' | 'pid'>>) => ({
   id: one.id,
   store: one.storeId,
   mode: one.mode,
   url: one.url,
   extended_events: one.extendedEvents,
   per_session: one.perSession,
-  ...(one.dialect !== null && { dialect: one.dialect, pid: one.pid }),
+  ...(one.dialect && { dialect: one.dialect, pid: one.pid }),
   disabled_reason: one.disabledReason,
   created_at: textOf({ atMs: one.createdAtMs }),
 });

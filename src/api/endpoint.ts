@@ -9,7 +9,7 @@ import type { ExtendedEventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Scope, StoreSettings } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
-import type { Endpoint as WebhookEndpoint } from '../database/endpoints.ts';
+import type { NewEndpoint } from '../database/endpoints.ts';
 import type { DestinationCheck } from '../database/refunds/refund.ts';
 import type { NonceUse } from '../database/replays.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -34,7 +34,7 @@ export type ApiDeps = Readonly<{
     url: string,
     extendedEvents: readonly ExtendedEventType[],
     nowMs: number,
-  ): WebhookEndpoint & Readonly<{ secret: string }>;
+  ): NewEndpoint & Readonly<{ secret: string }>;
   /** Checks whether a refund can be paid to an address that somebody typed. */
   checkDestination: DestinationCheck;
   /** True once the process has begun to stop; `/readyz` says so. */

@@ -162,8 +162,11 @@ const listEndpoint = ({ database }: ApiDeps): Endpoint => ({
     const query = readQuery(querySchema, search);
     const paging = readPaging(query);
     const { first, limit } = paging;
-    const found = await database.endpoints.page({ storeId, mode, ...idRange(query, idAt), first, limit: limit + 1 });
-    return { body: pageOf(found, paging, shown) };
+    const { fromId, beforeId } = idRange(query, idAt);
+    const isListed = ({ id, dialect }: WebhookEndpoint) => dialect === null && id >= fromId && id < beforeId;
+    const own = (await database.endpoints.ofStore({ storeId, mode })).filter(isListed);
+    const found = first === 'newest' ? own.toReversed() : own;
+    return { body: pageOf(found.slice(0, limit + 1), paging, shown) };
   },
 });
 

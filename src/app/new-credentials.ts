@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import type { ExtendedEventType } from '../core/event.ts';
 import type { Currency, Mode } from '../core/transfer.ts';
 import type { Scope, StoreSettings } from '../database/column-values.ts';
-import type { Endpoint } from '../database/endpoints.ts';
+import type { NewEndpoint } from '../database/endpoints.ts';
 import type { ApiKey, NewApiKey } from '../database/keys.ts';
 import type { NewStore } from '../database/stores.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../lib/id.ts';
@@ -66,7 +66,7 @@ export function issueEndpoint(
   url: string,
   extendedEvents: readonly ExtendedEventType[],
   nowMs: number,
-): Endpoint & Readonly<{ secret: string }> {
+): NewEndpoint & Readonly<{ secret: string }> {
   const id = `we_${sortableId(nowMs)}`;
   const none = { disabledAtMs: null, disabledReason: null, dialect: null, pid: null };
   return {

@@ -60,11 +60,11 @@ export function auditCommands(db: Db) {
       toMs === null ? undefined : lt(atMs, toMs),
       before ? sql`(${atMs}, ${id}) < (${before.atMs}, ${before.id})` : undefined,
     );
-    const lookMax = who === null && what === null ? limit + 1 : entriesMax;
+    const lookMax = who === null && what === null ? limit : entriesMax;
     const newest = db.orm.select().from(auditLog).where(within).orderBy(desc(atMs), desc(id));
     const fits = ({ operator, command, target }: AuditEntry) =>
       contains([operator], who) && contains([command, target], what);
-    const { rows, goOn } = pageOf(await newest.limit(lookMax).all(), fits, { limit, lookMax });
+    const { rows, goOn } = pageOf(await newest.limit(lookMax + 1).all(), fits, { limit, lookMax });
     return { entries: rows, goOnId: goOn?.id ?? null };
   }
 
@@ -80,16 +80,10 @@ export function auditCommands(db: Db) {
     async search(page: AuditPage): Promise<Readonly<{ entries: readonly AuditEntry[]; goOnId: number | null }>> {
       return db.read(() => search(page));
     },
-    /**
-     * Returns the newest entries, newest first.
-     * @param page `sinceMs`: none before this time; `beforeId`: only entries that are older than this one
-     */
-    async list(
-      limit: number,
-      { sinceMs = 0, beforeId = null }: Readonly<{ sinceMs?: number; beforeId?: number | null }> = {},
-    ): Promise<readonly AuditEntry[]> {
-      const all = { who: null, what: null, fromMs: sinceMs, toMs: null };
-      return db.read(async () => (await search({ ...all, beforeId, limit, entriesMax: limit })).entries);
+    /** Returns the newest entries, newest first. */
+    async list(limit: number): Promise<readonly AuditEntry[]> {
+      const all = { who: null, what: null, fromMs: null, toMs: null, beforeId: null };
+      return db.read(async () => (await search({ ...all, limit, entriesMax: limit })).entries);
     },
   };
 }

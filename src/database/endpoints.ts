@@ -2,7 +2,7 @@
  * Webhook endpoints.
  */
 
-import { and, asc, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
+import { and, eq, inArray, type SQL, sql } from 'drizzle-orm';
 import { sameTarget } from '../core/delivery.ts';
 import { SILENT_COUNT, STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import type { ExtendedEventType } from '../core/event.ts';
@@ -18,21 +18,22 @@ import type { Replay, Replays } from './replays.ts';
 import type { Vault } from './sealing.ts';
 import { deliveries, endpoints, stores } from './tables.ts';
 
-const { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs, dialect } =
-  endpoints;
-const shownColumns = {
-  ...{ id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs },
+const { id, storeId, mode, url, extendedEvents, perSession, failingSinceMs, createdAtMs } = endpoints;
+const { disabledAtMs, disabledReason, dialect } = endpoints;
+export const shownColumns = {
+  ...{ id, storeId, mode, url, extendedEvents, perSession, failingSinceMs, disabledAtMs, disabledReason, createdAtMs },
   ...{ dialect, pid: endpoints.pid },
 };
 
 /**
  * A webhook endpoint. `url`: the origin of the URLs that single sessions named, if `perSession`. `extendedEvents`:
- * events beyond the documented ones that it opted in to. `dialect` and `pid`: a door's; null for webhooks.
+ * events beyond the documented ones that it opted in to. `failingSinceMs`: since when it has accepted nothing although
+ * it was tried. `dialect` and `pid`: a door's; null for webhooks.
  */
 export type Endpoint = Pick<typeof endpoints.$inferSelect, keyof typeof shownColumns>;
 
 /** Without a secret of its own, the store's secret of the endpoint's mode signs. */
-export type NewEndpoint = Omit<Endpoint, 'dialect' | 'pid'> & Readonly<{ secret?: string }>;
+export type NewEndpoint = Omit<Endpoint, 'failingSinceMs' | 'dialect' | 'pid'> & Readonly<{ secret?: string }>;
 
 /** `other_mode`: the URL already receives events of the other mode, at the endpoint `endpointId`. */
 export type EndpointAdded = Readonly<{ kind: 'added' }> | Readonly<{ kind: 'other_mode'; endpointId: string }>;
@@ -45,18 +46,6 @@ export type EndpointRequested =
   | Readonly<{ kind: 'added' | 'replayed'; endpoint: Endpoint; secret: string }>
   | Extract<EndpointAdded, { kind: 'other_mode' }>
   | Readonly<{ kind: 'removed' | 'too_many' | 'idempotency_key_conflict' }>;
-
-/** A page of the endpoints of a store. `first`: which of those between the ids come first. */
-export type EndpointPaging = Readonly<{
-  storeId: string;
-  mode: Mode;
-  fromId: string;
-  beforeId: string;
-  first: 'newest' | 'oldest';
-  limit: number;
-  /** Doors too; webhooks alone if absent. */
-  withDoors?: boolean;
-}>;
 
 /** Waiting deliveries that one transaction ends. */
 const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 4);
@@ -188,23 +177,14 @@ export function endpointCommands(db: Db, parts: Parts) {
         const added = await add(input, act);
         if (added.kind === 'other_mode') return added;
         await replays.remember(scope, input.id);
-        return { kind: 'added', endpoint: { ...endpoint, dialect: null, pid: null }, secret };
+        return { kind: 'added', endpoint: { ...endpoint, failingSinceMs: null, dialect: null, pid: null }, secret };
       });
     },
-    /** Returns a page of a store's endpoints, without those that single sessions named. */
-    async page(paging: EndpointPaging): Promise<readonly Endpoint[]> {
-      const { storeId, mode, fromId, beforeId, first, limit, withDoors } = paging;
-      const where = and(
-        eq(endpoints.storeId, storeId),
-        eq(endpoints.mode, mode),
-        eq(endpoints.perSession, sql`0`),
-        withDoors ? undefined : isWebhook,
-        isPresent,
-        gte(endpoints.id, fromId),
-        lt(endpoints.id, beforeId),
-      );
-      const order = first === 'newest' ? desc(endpoints.id) : asc(endpoints.id);
-      return db.read(() => db.orm.select(shownColumns).from(endpoints).where(where).orderBy(order).limit(limit).all());
+    /** Returns a store's endpoints and doors in one mode by their ids, without those that single sessions named. */
+    async ofStore({ storeId, mode }: Readonly<{ storeId: string; mode: Mode }>): Promise<readonly Endpoint[]> {
+      const isOwn = and(eq(endpoints.storeId, storeId), eq(endpoints.mode, mode), eq(endpoints.perSession, sql`0`));
+      const own = db.orm.select(shownColumns).from(endpoints).where(and(isOwn, isPresent));
+      return db.read((): Promise<Endpoint[]> => own.orderBy(endpoints.id).all());
     },
     /** Returns the id of a store's endpoint with this URL in the other mode than this one, or null. */
     async findOfOtherMode(target: Readonly<{ storeId: string; mode: Mode; url: string }>): Promise<string | null> {

@@ -10,12 +10,14 @@ import { sortableId } from '../lib/id.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
 import { prepareDoorOf } from './doors.ts';
 import {
+  type Endpoint,
   type EventEndpoint,
   IS_UNPROVEN,
   isPresent,
   prepareEndpointsOf,
   type RefreshDue,
   refreshEach,
+  shownColumns,
 } from './endpoints.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
@@ -341,10 +343,7 @@ function resendCommands(db: Db, { refreshDue, recordAct }: DeliveryParts) {
 // ── Health of endpoints ──────────────────────────────────────────────────────────────────────────────────────────────
 export type RecentDelivery = Pick<Delivery, 'id' | 'eventType' | 'state' | 'attempts'>;
 
-const { id, storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs } = endpoints;
-const healthColumns = { id, storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs };
-
-export type ShownHealth = Pick<typeof endpoints.$inferSelect, keyof typeof healthColumns> &
+export type ShownHealth = Endpoint &
   Readonly<{
     /** Deliveries that wait, counted up to `WAITING_COUNTED_MAX`. */
     waiting: number;
@@ -380,7 +379,7 @@ const IN_TROUBLE = '(failing_since_ms IS NOT NULL OR disabled_at_ms IS NOT NULL)
 export function healthQueries({ client, orm, read }: Db) {
   const endpoint = atFirstUse(
     orm
-      .select(healthColumns)
+      .select(shownColumns)
       .from(endpoints)
       .where(and(eq(endpoints.id, sql.placeholder('id')), isPresent)),
   );

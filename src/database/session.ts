@@ -229,7 +229,7 @@ export function sessionListQueries(db: Db) {
       `SELECT h.session_id FROM held_money AS h
        WHERE h.state = 'open' AND h.session_id >= :fromId AND h.session_id < :beforeId
          AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = h.session_id AND s.store_id = :storeId AND s.mode = :mode)
-       ORDER BY h.session_id DESC LIMIT ${NARROWED_MAX}`,
+       ORDER BY h.session_id DESC LIMIT ${NARROWED_MAX + 1}`,
     )
     .pluck();
 
@@ -264,7 +264,7 @@ export function sessionListQueries(db: Db) {
       const until = [beforeId, toMs === null ? null : firstSessionId(toMs)].filter((id) => id !== null).sort();
       const range = { fromId: fromMs === null ? '' : firstSessionId(fromMs), beforeId: until[0] ?? LAST_CHARACTER };
       const isRange = and(gte(sessions.id, range.fromId), lt(sessions.id, range.beforeId));
-      const lookMax = flag === 'held' || (flag && status) ? NARROWED_MAX : limit + 1;
+      const lookMax = flag === 'held' || (flag && status) ? NARROWED_MAX : limit;
       return db.read(async () => {
         const isWanted =
           flag === null
@@ -272,7 +272,7 @@ export function sessionListQueries(db: Db) {
               ? undefined
               : eq(sessions.status, status)
             : await isFlagged(flag, { storeId, mode, ...range });
-        const looked = await select(and(ofStore(filter), isWanted, isRange), lookMax);
+        const looked = await select(and(ofStore(filter), isWanted, isRange), lookMax + 1);
         const fits = ({ life }: SessionSummary) => status === null || life.status === status;
         const { rows, goOn } = pageOf(looked, fits, { limit, lookMax });
         return { sessions: rows, goOnId: goOn?.id ?? null };

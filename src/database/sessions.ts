@@ -22,6 +22,7 @@ import {
   type FindSessionRow,
   lifeOf,
   PAYMENTS_MAX,
+  type Payment,
   requestColumns,
   type Session,
   type SessionPaging,
@@ -210,6 +211,10 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
         const row = await findRow(fullId(id));
         return row ? await view(row) : null;
       });
+    },
+    /** Returns the newest payments that a session shows, oldest first. */
+    async payments(id: string): Promise<readonly Payment[]> {
+      return db.read(() => transfers.ofSession(id, PAYMENTS_MAX));
     },
     /** Returns at most `limit` sessions by their ids; the cost does not grow with what is stored. */
     async page(paging: SessionPaging): Promise<readonly Session[]> {

@@ -20,7 +20,6 @@ import { may, pathIn, type StoreAt, type StorePage, type Visit } from '../page.t
 import { coinNames } from '../show.ts';
 import type { TextKey, Words } from '../texts.ts';
 import { NETWORKS_PATH, unseenNetworks } from './operator.ts';
-import { failingEndpoints, storeEndpoints } from './webhooks.ts';
 
 const DAYS_SHOWN = 30;
 /** What waits is counted up to this many: the count costs the same in every shop. */
@@ -30,8 +29,6 @@ const ALARMS_SHOWN = 10;
 const PAYOUT_ID = / \([a-z]{2}_[0-9a-f]{26,32}\)/;
 /** Deliveries that failed are counted this far back. */
 const FAILURE_DAYS = 7;
-/** Above what a store may have, except by the tool. */
-const ENDPOINTS_READ_MAX = 100;
 
 export const overviewPage = (deps: DashboardDeps): StorePage => ({
   method: 'get',
@@ -114,11 +111,10 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>, { held, refunds
 
 /** Says which endpoints of the store are off or accept nothing now, to who may look at them. */
 async function failingHooks({ database }: DashboardDeps, visit: Visit<StoreAt>) {
-  const { at, nowMs, words } = visit;
+  const { at, words } = visit;
   if (!may(visit, 'webhooks:read')) return [];
-  const failing = await failingEndpoints(database, nowMs);
-  const all = await storeEndpoints(database, at, ENDPOINTS_READ_MAX);
-  return all.flatMap(({ id, url, disabledAtMs, disabledReason }) => {
+  const all = await database.endpoints.ofStore(at);
+  return all.flatMap(({ id, url, disabledAtMs, disabledReason, failingSinceMs }) => {
     const endpoint = html`<a href="${pathIn(at, `webhooks/${id}`)}">${data(url)}</a>`;
     if (disabledAtMs !== null) {
       const since = { endpoint, time: time(disabledAtMs) };
@@ -126,13 +122,12 @@ async function failingHooks({ database }: DashboardDeps, visit: Visit<StoreAt>) 
         ? [words.html('{endpoint} since {time}. Its events wait.', since)]
         : [words.html('{endpoint} since {time}: {reason}. Its events wait.', { ...since, reason: disabledReason })];
     }
-    const sinceMs = failing.get(id);
-    return sinceMs === undefined
+    return failingSinceMs === null
       ? []
       : [
           words.html(
             '{endpoint} has accepted nothing since {time}: your shop does not hear of its payments. Its events wait and are tried again.',
-            { endpoint, time: time(sinceMs) },
+            { endpoint, time: time(failingSinceMs) },
           ),
         ];
   });

@@ -219,8 +219,8 @@ async function cellsOf({ database }: DashboardDeps, sessions: readonly SessionSu
 }
 
 /** Returns the confirmed transactions of a payment, the oldest first. */
-async function transactionsOf({ traces }: DashboardDeps['database'], id: string): Promise<readonly string[]> {
-  const counted = (await traces.ofSession(id)).filter(({ confirmed, dust }) => confirmed && !dust);
+async function transactionsOf({ sessions }: DashboardDeps['database'], id: string): Promise<readonly string[]> {
+  const counted = (await sessions.payments(id)).filter(({ state }) => state === 'confirmed' || state === 'final');
   return [...new Set(counted.map(({ tx }) => tx))].slice(0, TRANSACTIONS_MAX);
 }
 

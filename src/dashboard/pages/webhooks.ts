@@ -27,7 +27,6 @@ import type { Words } from '../texts.ts';
 const PATH = '/s/:store/:mode/webhooks';
 /** So many events and deliveries are looked at for each page. */
 const LOOK_MAX = 5_000;
-const ENDPOINTS_SHOWN = 100;
 
 /** Sends one delivery again, or all of an endpoint that failed since a time. */
 const resending = formOf(resendWebhooks, { path: `${PATH}/resend`, inputs: ['what', 'since'] });
@@ -49,13 +48,12 @@ export const webhooksPages = (deps: DashboardDeps): readonly Page[] => [
 ];
 
 async function webhooksPage({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
-  const { at, words, nowMs } = visit;
-  const own = await storeEndpoints(database, at, ENDPOINTS_SHOWN);
+  const { at, words } = visit;
+  const own = await database.endpoints.ofStore(at);
   const { form, table } = await showList(deliveryList(database, own), visit);
-  const failing = await failingEndpoints(database, nowMs);
   return {
     title: words.say('Webhooks'),
-    content: html`${section('endpoints', words.say('Endpoints'), endpointTable(visit, own, failing), 'plain')}
+    content: html`${section('endpoints', words.say('Endpoints'), endpointTable(visit, own), 'plain')}
 ${addForm(visit)}
 ${section('deliveries', words.say('Deliveries'), html`${form}${table}`, 'plain')}`,
   };
@@ -115,24 +113,19 @@ const usualEvents: readonly string[] = [...documentedPaymentEvents, ...documente
 /** Names the events that an endpoint gets: those that every one gets, and which more. */
 const eventsText = (more: readonly string[]): Html => data([...usualEvents, ...more].join(', '));
 
-function endpointState(words: Words, { id, disabledAtMs }: Endpoint, failing: ReadonlyMap<string, number>): Html {
+function endpointState(words: Words, { disabledAtMs, failingSinceMs }: Endpoint): Html {
   if (disabledAtMs !== null) return badge(words.say('disabled'), 'attention');
-  const sinceMs = failing.get(id);
-  return sinceMs === undefined ? badge(words.say('enabled'), 'good') : failingText(words, sinceMs);
+  return failingSinceMs === null ? badge(words.say('enabled'), 'good') : failingText(words, failingSinceMs);
 }
 
-const endpointTable = (
-  { at, words }: Visit<StoreAt>,
-  endpoints: readonly Endpoint[],
-  failing: ReadonlyMap<string, number>,
-): Html =>
+const endpointTable = ({ at, words }: Visit<StoreAt>, endpoints: readonly Endpoint[]): Html =>
   list<Endpoint>({
     caption: words.say('Endpoints'),
     columns: [
       [words.say('URL'), ({ id, url }) => html`<a href="${pathIn(at, `webhooks/${id}`)}">${data(url)}</a>`],
       [words.say('Events'), (one) => eventsText(one.extendedEvents)],
       [words.say('Created'), ({ createdAtMs }) => time(createdAtMs)],
-      [words.say('State'), (one) => endpointState(words, one, failing), 'lead'],
+      [words.say('State'), (one) => endpointState(words, one), 'lead'],
     ],
     rows: endpoints,
     empty: words.say(
@@ -180,35 +173,17 @@ const deliveryColumns = (
   [words.say('State'), (one) => deliveryState(words, one), 'lead'],
 ];
 
-/** Sorts behind every id. */
-const BEHIND_ALL = '~';
-
 type Reads = Pick<DashboardDeps['database'], 'endpoints'>;
 
-/** Returns a store's endpoints in one mode, oldest first, without those that single sessions named. */
-export const storeEndpoints = ({ endpoints }: Reads, at: StoreAt, limit: number): Promise<readonly Endpoint[]> =>
-  endpoints.page({ ...at, fromId: '', beforeId: BEHIND_ALL, first: 'oldest', limit, withDoors: true });
-
-/** Returns one of them; null where the store has none by that id in this mode. */
-async function findEndpoint({ endpoints }: Reads, at: StoreAt, id: string): Promise<Endpoint | null> {
-  const one = { fromId: id, beforeId: `${id}\u0000`, first: 'oldest', limit: 1 } as const;
-  return (await endpoints.page({ ...at, ...one, withDoors: true }))[0] ?? null;
-}
+/** Returns an endpoint of a store; null where it has none by that id in this mode. */
+const findEndpoint = async ({ endpoints }: Reads, at: StoreAt, id: string): Promise<Endpoint | null> =>
+  (await endpoints.ofStore(at)).find((one) => one.id === id) ?? null;
 
 /** Returns the URL of each endpoint of deliveries, by id: also of removed ones, and of those that sessions named. */
 async function urlsOf({ endpoints }: Reads, deliveries: readonly Delivery[]) {
   const ids = [...new Set(deliveries.map(({ endpointId }) => endpointId))];
   const found = await Promise.all(ids.map((id) => endpoints.find(id)));
   return new Map(found.flatMap((one) => (one ? [[one.id, one.url] as const] : [])));
-}
-
-/** Returns since when each endpoint that is on has accepted nothing although it was tried, by id. */
-export async function failingEndpoints(
-  { deliveries }: Pick<DashboardDeps['database'], 'deliveries'>,
-  nowMs: number,
-): Promise<ReadonlyMap<string, number>> {
-  const { failing } = await deliveries.trouble(nowMs, nowMs);
-  return new Map(failing.map(({ id, sinceMs }) => [id, sinceMs]));
 }
 
 /** Says that nothing is accepted, and since when. */

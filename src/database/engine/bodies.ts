@@ -1,5 +1,5 @@
 /**
- * Parts of the bodies of transactions: work on rows one after the other, pages of them, and a command that can be tried.
+ * Parts of the bodies of transactions: work on rows one after the other, pages, and a command that can be tried.
  */
 import type { Db } from './open.ts';
 
@@ -37,16 +37,18 @@ export async function writeOrTry<T>(db: Db, isDryRun: boolean, work: () => T | P
 }
 
 /**
- * Returns a page of rows that were looked at in their order: those that fit, and where the next page goes on, after the
- * last row that was shown or looked at; null at the end.
+ * Returns a page of rows in their order: those that fit among the first `lookMax`, and where the next page goes on,
+ * after the last row that was shown or looked at; null at the end.
+ * @param read at least `lookMax + 1` rows, if there are as many
  */
 export function pageOf<Row>(
-  looked: readonly Row[],
+  read: readonly Row[],
   fits: (row: Row) => boolean,
   { limit, lookMax }: Readonly<{ limit: number; lookMax: number }>,
 ): Readonly<{ rows: readonly Row[]; goOn: Row | null }> {
+  const looked = read.slice(0, lookMax);
   const found = looked.filter(fits);
   const rows = found.slice(0, limit);
-  const rest = looked.length === lookMax ? looked.at(-1) : null;
+  const rest = read.length > lookMax ? looked.at(-1) : null;
   return { rows, goOn: (found.length > limit ? rows.at(-1) : rest) ?? null };
 }

@@ -20,8 +20,8 @@ import { otherTransfers, outgoingTransfers, ownWallets, payoutAttempts, walletBo
 import { BALANCE_SHORT, type EqualTransfer, type Freezer, isUnexplained, OUTFLOW_FOREIGN } from './holds.ts';
 
 // ── Transfers out ────────────────────────────────────────────────────────────────────────────────────────────────────
-// Followers save them, and each is judged once it is final. An attempt explains it, or it freezes money out: it may be a
-// refund whose attempt a restored database does not know, or a theft.
+// Followers save them, and each is judged once it is final. An attempt explains it, or it freezes money out: it may be
+// a refund whose attempt a restored database does not know, or a theft.
 //
 // Decoders leave out transfers of zero. With many tokens anybody can write one in anybody's name (`transferFrom` with
 // 0).
