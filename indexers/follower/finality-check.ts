@@ -48,6 +48,6 @@ function hasStalled(kind: (typeof watched)[number], headNumber: number, number: 
 function notAsked(blocks: number) {
   const message =
     `solid_url is null, so payments are credited at ${blocks} blocks, which the network may still take back: set ` +
-    'solid_url to where the node shows final blocks, or accept that with "finality": false in confirmations';
+    'solid_url to where the node shows final blocks, or accept that with "finality": null in confirmations';
   return { code: 'finality_not_asked', message };
 }

@@ -9,6 +9,7 @@ import { check, configInvalid, type Problem } from './check.ts';
 import { readLayers, readSandbox } from './layers.ts';
 import { checkTogether, type NetworkConfig, type ReadNetwork, readNetworks } from './network.ts';
 import { type GeneralSettings, generalSettings } from './schema.ts';
+import { type CamelCased, camelCased } from './setting.ts';
 
 /** The signer's folder, with its socket, and the source of its passphrase; `external`: started by something else. */
 export type SignerConfig = Readonly<{
@@ -190,26 +191,4 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
     alarms: { patienceMs: alarms.patience_s * 1000, diskFreeBytesMin: alarms.disk_free_bytes_min },
     sandbox: networks.every(({ config }) => config.sandbox),
   });
-}
-
-// ── Names ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-type CamelName<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelName<Rest>>}` : Name;
-
-/** A value whose settings have camel-case names, at any depth. */
-export type CamelCased<T> = T extends readonly (infer Item)[]
-  ? readonly CamelCased<Item>[]
-  : T extends object
-    ? { readonly [Name in keyof T as CamelName<Name>]: CamelCased<T[Name]> }
-    : T;
-
-const camelName = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-
-/** Renames the settings of plain objects, at any depth. */
-export function camelCased<T>(value: T): CamelCased<T> {
-  if (Array.isArray(value)) return value.map(camelCased) as CamelCased<T>;
-  if (typeof value !== 'object' || value === null) return value as CamelCased<T>;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [camelName(name), camelCased(inner)]),
-  ) as CamelCased<T>;
 }

@@ -10,87 +10,84 @@ import { isFields } from '../core/fields.ts';
 import { inclusionGraceS } from '../core/inclusion.ts';
 import { minorToPar, parseUnits } from '../core/money.ts';
 import type { SweepPolicy } from '../core/sweep.ts';
-import type { Currency, Mode, NetworkKey, Token } from '../core/transfer.ts';
+import type { Currency, NetworkKey, Token } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { check, type Problem } from './check.ts';
 import {
-  type FeeHint,
   type Mark,
   type NetworkSettings,
   networkSettings,
   paidNetworkSettings,
   type SignerDefaults,
 } from './schema.ts';
-import type { Tree } from './setting.ts';
+import { type CamelCased, camelCased, type Tree } from './setting.ts';
 
 /** Amounts of the API have two decimals: less could not be shown. */
 const DUST_FLOOR_PAR = minorToPar(1n);
 /** Simulated payers are quick, and nobody wants to wait for an expired session in a trial. */
 const SANDBOX_GRACE_S = 5;
 
-/** One network and the node that serves it. */
-export type NetworkConfig = Readonly<{
-  key: NetworkKey;
-  /** The name in the API; unique within a mode. */
-  name: string;
-  family: Family;
-  mode: Mode;
-  url: string;
-  /** Where the node shows final blocks, if at another address; null: nowhere; absent: the family's usual place. */
-  finalityUrl?: string | null;
-  /** Where the node answers requests, if not at `url` or its usual neighbour. */
-  rpcUrl?: string;
-  /** A second, independent node that is asked before a payout is signed again. */
-  witnessUrl?: string;
-  /** A second node that serves blocks which the first one cannot. */
-  fallbackUrl?: string;
-  /** Short name of the coin that fees are paid in. */
-  nativeSymbol?: string;
-  /** The network's name for payers. */
-  title: string;
-  /** Its name at exchanges. */
-  exchangeName: string;
-  /** How its fees compare with those of other networks. */
-  feeHint?: FeeHint;
-  /** The signs that the payment page draws of the network and of its tokens. */
-  mark?: Mark;
-  tokenMarks?: Readonly<Partial<Record<Currency, Mark>>>;
-  /** A block explorer's page of a transaction, with `{tx}` in the place of its hash. */
-  explorer?: string;
-  /** Its page of an address, with `{address}`. */
-  addressExplorer?: string;
-  wallets: WalletSettings;
-  /** The smallest transfer that is looked at, at par. */
-  dustFloorPar: bigint;
-  /** The first policy of a signer for this network. The signer itself reads its own policy only. */
-  signer?: SignerDefaults;
-  chainId: string;
-  /** When payments are credited. */
-  confirmations: CreditPolicy;
-  /** The settings ask for finality, which the node does not show, so that depth alone decides. */
-  creditsUnfinal?: true;
-  tokens: readonly Token[];
-  /** Null if the family's addresses are imported. */
-  xpub: string | null;
-  /** The only signer whose address lists may be imported; absent: that of the first list. */
-  addressSigner?: string;
-  /** Usual time between blocks; paces polling and watchdogs. */
-  blockTimeMs: number;
-  /** For how long after a session's deadline a block's time still counts as in time, in seconds. */
-  inclusionGraceS: number;
-  /** How many of the newest blocks may be replaced; a deeper reorg halts the network. */
-  reorgDepthMax: number;
-  /** The head is polled at least this often, even with push notifications. */
-  pollMs: number;
-  /** The smallest amount, at par, that a session must have to be offered this network; absent: any. */
-  paymentMinPar?: bigint;
-  /** How long a payout's transaction can be included, where it expires by time; absent: the family's usual time. */
-  payoutExpiryMs?: number;
-  /** When deposit addresses are swept. */
-  sweep: SweepPolicy;
-  /** True for the built-in simulated network. */
-  sandbox: boolean;
-}>;
+type Settings = NetworkSettings<Family>;
+
+/** Settings that are used as they are, by their names in code. */
+type Plain = CamelCased<
+  Pick<
+    Settings,
+    | 'name'
+    | 'family'
+    | 'mode'
+    | 'sandbox'
+    | 'url'
+    | 'rpc_url'
+    | 'witness_url'
+    | 'fallback_url'
+    | 'native_symbol'
+    | 'fee_hint'
+    | 'mark'
+    | 'explorer'
+    | 'address_explorer'
+    | 'address_signer'
+    | 'chain_id'
+    | 'block_time_ms'
+    | 'reorg_depth_max'
+    | 'poll_ms'
+  >
+>;
+
+/** Optional fields are there or not, and never undefined. */
+type Defined<T> = { readonly [Key in keyof T]: Exclude<T[Key], undefined> };
+
+/** One network and the node that serves it. `config/descriptions.json` describes each setting. */
+export type NetworkConfig = Defined<Plain> &
+  Readonly<{
+    key: NetworkKey;
+    /** Where the node shows final blocks, if at another address; null: nowhere; absent: the family's usual place. */
+    finalityUrl?: string | null;
+    title: string;
+    exchangeName: string;
+    /** The signs that the payment page draws of its tokens. */
+    tokenMarks?: Readonly<Partial<Record<Currency, Mark>>>;
+    wallets: WalletSettings;
+    /** The smallest transfer that is looked at, at par. */
+    dustFloorPar: bigint;
+    /** The first policy of a signer for this network. The signer itself reads its own policy only. */
+    signer?: SignerDefaults;
+    /** When payments are credited. */
+    confirmations: CreditPolicy;
+    /** The settings ask for finality, which the node does not show, so that depth alone decides. */
+    creditsUnfinal?: true;
+    tokens: readonly Token[];
+    /** Null if the family's addresses are imported. */
+    xpub: string | null;
+    /** For how long after a session's deadline a block's time still counts as in time, in seconds. */
+    inclusionGraceS: number;
+    /** The smallest amount, at par, that a session must have to be offered this network; absent: any. */
+    paymentMinPar?: bigint;
+    /** How long a payout's transaction can be included, where it expires by time; absent: the family's usual time. */
+    payoutExpiryMs?: number;
+    /** When deposit addresses are swept. */
+    sweep: SweepPolicy;
+  }>;
 
 /** A network's configuration, and the path of its settings. */
 export type ReadNetwork = Readonly<{ path: string; config: NetworkConfig }>;
@@ -153,53 +150,32 @@ const capsText =
   '{"fee_max": "…", "caps": {"transaction": "…", "hour": "…", "day": "…"}, "gas_caps": {"transaction": "…", "day": "…"}}';
 
 /** Gives the settings of one network their types. */
-function toConfig(problems: Problem[], path: string, settings: NetworkSettings<Family>): NetworkConfig {
-  const { name, family, mode, title = name, wallets, confirmations } = settings;
+function toConfig(problems: Problem[], path: string, settings: Settings): NetworkConfig {
+  const { title = settings.name, exchange_name = title, solid_url, xpub = null, ...others } = settings;
+  const { tokens, signer, sweep, wallets, confirmations, two_node_amount, ...rest } = others;
+  const { payment_min, payout_expiry_s, ...plain } = rest;
   // Depth alone decides where the node shows no final blocks; a tier of finality alone is refused below.
-  const creditsUnfinal = settings.solid_url === null && confirmations.some(isByBoth);
+  const creditsUnfinal = solid_url === null && confirmations.some(isByBoth);
   return {
-    key: `${mode}:${name}`,
-    name,
-    family,
-    mode,
-    sandbox: settings.sandbox,
-    url: settings.url,
+    ...(given(camelCased(plain)) as Defined<Plain>),
     ...given({
-      finalityUrl: settings.solid_url,
-      rpcUrl: settings.rpc_url,
-      witnessUrl: settings.witness_url,
-      fallbackUrl: settings.fallback_url,
-      nativeSymbol: settings.native_symbol,
-      addressSigner: settings.address_signer,
-      feeHint: settings.fee_hint,
-      mark: settings.mark,
-      explorer: settings.explorer,
-      addressExplorer: settings.address_explorer,
-      signer: settings.signer,
-      paymentMinPar: settings.payment_min,
-      payoutExpiryMs: settings.payout_expiry_s && settings.payout_expiry_s * 1000,
+      finalityUrl: solid_url,
+      signer,
+      paymentMinPar: payment_min,
+      payoutExpiryMs: payout_expiry_s && payout_expiry_s * 1000,
     }),
+    key: `${settings.mode}:${settings.name}`,
     title,
-    exchangeName: settings.exchange_name ?? title,
-    wallets: given({
-      trustCoin: wallets.trust_coin,
-      okx: wallets.okx,
-      add: wallets.add && { chainName: wallets.add.chain_name, rpcUrls: wallets.add.rpc_urls },
-      nodeOrigins: wallets.node_origins,
-      cluster: wallets.cluster,
-    }),
+    exchangeName: exchange_name,
+    xpub,
+    wallets: given(camelCased(wallets)),
     dustFloorPar: DUST_FLOOR_PAR,
-    xpub: settings.xpub ?? null,
-    chainId: settings.chain_id,
     confirmations: toPolicy(settings, creditsUnfinal),
     ...(creditsUnfinal && { creditsUnfinal }),
-    sweep: toSweepPolicy(settings.sweep),
-    reorgDepthMax: settings.reorg_depth_max,
-    blockTimeMs: settings.block_time_ms,
+    sweep: toSweepPolicy(sweep),
     inclusionGraceS: settings.sandbox ? SANDBOX_GRACE_S : inclusionGraceS(settings.block_time_ms),
-    pollMs: settings.poll_ms,
     tokens: readTokens(problems, path, settings),
-    tokenMarks: Object.fromEntries(settings.tokens.flatMap(({ symbol, mark }) => (mark ? [[symbol, mark]] : []))),
+    tokenMarks: Object.fromEntries(tokens.flatMap(({ symbol, mark }) => (mark ? [[symbol, mark]] : []))),
   };
 }
 
@@ -207,7 +183,7 @@ const isByBoth = ({ blocks, finality }: CreditTier): boolean => blocks !== undef
 
 /** Returns the tiers, with one for the amounts that need a second node. */
 function toPolicy(
-  { confirmations, two_node_amount: fromPar }: NetworkSettings<Family>,
+  { confirmations, two_node_amount: fromPar }: Settings,
   creditsUnfinal: boolean,
 ): CreditPolicy {
   const tiers = creditsUnfinal
@@ -228,7 +204,7 @@ const given = <T extends object>(all: T): Given<T> =>
 function readTokens(
   problems: Problem[],
   path: string,
-  { family, tokens }: Pick<NetworkSettings<Family>, 'family' | 'tokens'>,
+  { family, tokens }: Pick<Settings, 'family' | 'tokens'>,
 ): readonly Token[] {
   const { address } = chains[family];
   const offered = tokens.flatMap(({ mark: _, disabled, ...token }, at) => {
@@ -246,7 +222,7 @@ function readTokens(
   return offered;
 }
 
-const toSweepPolicy = (settings: NetworkSettings<Family>['sweep']): SweepPolicy => ({
+const toSweepPolicy = (settings: Settings['sweep']): SweepPolicy => ({
   auto: settings.auto,
   minPar: settings.min,
   ageMsMax: settings.age_days_max * DAY_MS,
@@ -304,8 +280,8 @@ function checkConfirmations(problems: Problem[], path: string, config: NetworkCo
   for (const finality of new Set(confirmations.flatMap((tier) => tier.finality ?? []))) {
     if (finalities.includes(finality)) continue;
     const text =
-      `"${finality}"${finality === 'confirmed' ? ' (confirmed_amount_max)' : ''} is nothing that ${family} nodes say ` +
-      `of a block, expected finality ${finalities.join(' or ')}. Name one of these, or count blocks with {"blocks": …}`;
+      `"${finality}" is nothing that ${family} nodes say of a block, ` +
+      `expected finality ${finalities.join(' or ')}. Name one of these, or count blocks with {"blocks": …}`;
     problems.push({ path: `${path}.confirmations`, text });
   }
   if (finalityUrl === null && confirmations.some(({ finality }) => finality)) {
@@ -327,7 +303,7 @@ function checkConfirmations(problems: Problem[], path: string, config: NetworkCo
 }
 
 /** Checks what depends on the family: its native coin's decimals, and which wallet settings it has. */
-function checkCoinAndWallets(problems: Problem[], path: string, settings: NetworkSettings<Family>): void {
+function checkCoinAndWallets(problems: Problem[], path: string, settings: Settings): void {
   const { family, wallets, native_symbol, signer } = settings;
   const { ownSettings } = chains[family].wallets;
   for (const key of ['add', 'node_origins', 'cluster'] as const) {

@@ -49,8 +49,8 @@ const policyForms =
   '{"blocks": …}, {"finality": "finalized", "usual": …} or {"blocks": …, "finality": "finalized"}, and with ' +
   '"tiers": [{"from": "10000.00", …}] what larger amounts need besides';
 
-const finality = setting<Finality | false>(`one of ${finalities.map((name) => `"${name}"`).join(', ')}`, (value) =>
-  value === false ? false : finalities.find((known) => known === value),
+const finality = setting<Finality>(`one of ${finalities.map((name) => `"${name}"`).join(', ')}`, (value) =>
+  finalities.find((known) => known === value),
 );
 
 const conditions = {
@@ -88,21 +88,17 @@ const confirmations = z
     {
       ...conditions,
       tiers: orAbsent(largerAmounts),
-      confirmed_amount_max: orAbsent(stablecoinAmount),
     },
     { error: (issue) => (issue.code === 'invalid_type' ? `expected ${policyForms}` : undefined) },
   )
   .transform((settings, context): CreditPolicy => {
-    const { tiers = [], confirmed_amount_max: confirmedParMax, ...base } = settings;
+    const { tiers = [], ...base } = settings;
     const problem = (path: PropertyKey[], message: string) => {
       context.issues.push({ code: 'custom', input: settings, path, message });
       return z.NEVER;
     };
-    if (confirmedParMax !== undefined && base.blocks !== undefined) {
-      return problem(['confirmed_amount_max'], 'blocks are counted here, whatever the amount: leave it out');
-    }
-    const policy: CreditTier[] = confirmedParMax === undefined ? [] : [{ finality: 'confirmed' }];
-    const parts = [{ ...base, from: confirmedParMax && confirmedParMax + 1n }, ...tiers];
+    const policy: CreditTier[] = [];
+    const parts = [{ ...base, from: undefined }, ...tiers];
     for (const [at, { from, ...part }] of parts.entries()) {
       const path = at === 0 ? [] : ['tiers', at - 1];
       const tier = toTier(part, from);

@@ -18,25 +18,21 @@ test('TRON credits what is deep and final, or as the settings say', () => {
   };
   assert.equal(policyOf({}), [[{ blocks: 19, finality: 'finalized' }], undefined]);
   assert.equal(policyOf({ confirmations: { blocks: 30 } }), [[{ blocks: 30, finality: 'finalized' }], undefined]);
-  assert.equal(policyOf({ confirmations: { finality: false } }), [[{ blocks: 19 }], undefined]);
+  assert.equal(policyOf({ confirmations: { finality: null } }), [[{ blocks: 19 }], undefined]);
   const finalized = { blocks: null, usual: 21 };
   assert.equal(policyOf({ confirmations: finalized }), [[{ finality: 'finalized', usual: 21 }], undefined]);
   assert.equal(policyOf({ solid_url: null }), [[{ blocks: 19 }], true], 'it is followed as before, and says so');
 });
 
-test('the amount that need not be final overrides the preset’s, and is read at par', () => {
-  const config = load(
-    { networks: { solana: { url: 'ws://10.0.0.8:8900' } } },
-    { QUAYSIDE_NETWORKS__SOLANA__CONFIRMATIONS__CONFIRMED_AMOUNT_MAX: '50.5' },
-  );
-  const confirmedParMax = 50_500_000_000_000_000_000n;
-  assert.equal(config.networks[0]?.confirmations, [
+test('small amounts need not be final where a tier says so; all money waits by default', () => {
+  const policyOf = (settings: object) =>
+    load({ networks: { solana: { url: 'ws://10.0.0.8:8900', ...settings } } }).networks[0]?.confirmations;
+  const tiers = [{ from: '50.5', finality: 'finalized', usual: 32 }];
+  assert.equal(policyOf({ confirmations: { finality: 'confirmed', usual: null, tiers } }), [
     { finality: 'confirmed' },
-    { fromPar: confirmedParMax + 1n, finality: 'finalized', usual: 32 },
+    { fromPar: 50_500_000_000_000_000_000n, finality: 'finalized', usual: 32 },
   ]);
-  const plain = load({ networks: { solana: { url: 'ws://10.0.0.8:8900' } } });
-  const all = [{ finality: 'finalized', usual: 32 }];
-  assert.equal(plain.networks[0]?.confirmations, all, 'all money waits by default');
+  assert.equal(policyOf({}), [{ finality: 'finalized', usual: 32 }]);
 });
 
 test('a policy has tiers by amount; what an operator names joins the preset’s, and null removes', () => {
@@ -50,7 +46,7 @@ test('a policy has tiers by amount; what an operator names joins the preset’s,
   assert.equal(policyOf('ethereum', { blocks: 30, tiers: null }), [{ blocks: 30 }]);
   assert.equal(policyOf('bsc', {}), [{ finality: 'finalized', usual: 3 }]);
   assert.equal(policyOf('bsc', { blocks: 15 }), [{ blocks: 15, finality: 'finalized' }], 'both must hold');
-  assert.equal(policyOf('bsc', { blocks: 15, finality: false }), [{ blocks: 15 }]);
+  assert.equal(policyOf('bsc', { blocks: 15, finality: null }), [{ blocks: 15 }]);
   const rollup = {
     finality: 'sequencer',
     blocks: null,
@@ -95,8 +91,8 @@ const refused: readonly (readonly [string, Record<string, unknown>, RegExp])[] =
     (amount) =>
       [
         `a small amount of ${JSON.stringify(amount)}`,
-        { solana: { url: 'ws://10.0.0.8:8900', confirmations: { confirmed_amount_max: amount } } },
-        /^networks\.solana\.confirmations\.confirmed_amount_max: .*expected an amount of stablecoins as text, such as "50\.00"$/,
+        { bsc: { ...node, payment_min: amount } },
+        /^networks\.bsc\.payment_min: .*expected an amount of stablecoins as text, such as "50\.00"$/,
       ] as const,
   ),
   [
@@ -146,13 +142,8 @@ const refused: readonly (readonly [string, Record<string, unknown>, RegExp])[] =
   ],
   [
     'small amounts where no block is confirmed before it is final',
-    { bsc: { ...node, confirmations: { confirmed_amount_max: '50' } } },
-    /^networks\.bsc\.confirmations: "confirmed" \(confirmed_amount_max\) is nothing that evm nodes say .*Name one of these/,
-  ],
-  [
-    'small amounts where blocks are counted',
-    { solana: { url: 'ws://10.0.0.8:8900', confirmations: { blocks: 5, confirmed_amount_max: '50' } } },
-    /^networks\.solana\.confirmations\.confirmed_amount_max: blocks are counted here, whatever the amount: leave it out$/,
+    { bsc: { ...node, confirmations: { finality: 'confirmed' } } },
+    /^networks\.bsc\.confirmations: "confirmed" is nothing that evm nodes say .*Name one of these/,
   ],
 ];
 
