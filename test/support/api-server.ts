@@ -175,7 +175,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const rates = createRates({
     ...plainRateRules,
     sources: [options.rateSource ?? staticRates(staticTable)],
-    refresh: '0 0 1 1 *',
+    refreshMs: 86_400_000,
     ageSMax: { static: 400 * 86_400 },
     clock,
     log,
