@@ -109,7 +109,7 @@ async function watchFindings({ config, database, clock }: Installation): Promise
     ? ok('server', `${running.base_url} (pid ${running.pid})`)
     : failure('server', 'the server is not running, so there are no sessions and no rates', 'start it: `npm start`');
   const looked = watchesOf({ database, config, rates }).map(async ({ what, look }) => {
-    const found = await look(clock.nowMs(), () => false);
+    const found = await look(clock.nowMs());
     return found.length === 0
       ? [ok(what, 'nothing is wrong')]
       : found.map(({ rule, code = rule, message }) =>

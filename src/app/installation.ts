@@ -15,14 +15,13 @@ import { openLog } from '../lib/log.ts';
 import { databaseFile, secretKeyFile } from '../lib/secret-key.ts';
 import { collectStartGarbage } from '../lib/start-garbage.ts';
 import { removeAbandoned } from './backup/scratch.ts';
-import { everyDay, runOnce } from './nightly.ts';
+import { COMPARISON_TIME, everyDay, runOnce } from './nightly.ts';
 import { prepareEitherDatabase } from './prepare-database.ts';
 import { RETENTION_TIME } from './retention.ts';
 import { readCredentials } from './sandbox-credentials.ts';
 import { STANDBY_CHECK_MS } from './standby.ts';
 import { operatorBanner, safetyWarnings, sandboxBanner } from './startup-banner.ts';
 import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
-import { COMPARISON_TIME } from './watches/comparison.ts';
 
 /** The server's message once it answers requests. */
 const serverReady = z.object({

@@ -6,6 +6,9 @@ import { type Clock, DAY_MS } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { forkProgram } from './fork-program.ts';
 
+/** When final blocks are compared with the database, in UTC. Simulated chains are not compared. */
+export const COMPARISON_TIME = '02:15';
+
 /** A sleep this long at most, because the machine's clock may be set, or the machine suspended. */
 const SLEEP_MS_MAX = 60_000;
 

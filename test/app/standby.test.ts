@@ -6,7 +6,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { checkStandby, readStandbyReport } from '../../src/app/standby.ts';
-import { watchStandby } from '../../src/app/watches/standby.ts';
+import { watchUpkeep } from '../../src/app/watches/upkeep.ts';
 import type { Fault } from '../../src/core/fault.ts';
 import { copyDatabase } from '../../src/database/engine/inspection.ts';
 import { HOUR_MS, MINUTE_MS } from '../../src/lib/clock.ts';
@@ -81,7 +81,11 @@ test('without a command, the check says how one is configured', async () => {
 test('a copy that is behind, cannot be used, or was not checked for hours raises an alarm that ends by itself', async () => {
   const { database, close } = openTempDatabase();
   const backup = { ...bench.config.backup, standby: ['cp', copy, '{file}'] };
-  const { look, after, open } = watched(watchStandby({ dataDir, backup }), database, clock);
+  const { look, after, open } = watched(
+    watchUpkeep(database.blocks, { ...bench.config, backup, sandbox: true }),
+    database,
+    clock,
+  );
   try {
     replicate();
     await check('cp', copy, '{file}');

@@ -51,7 +51,7 @@ export function watchClock(database: Database, networks: readonly Watched[]): Wa
       const where = offs.length > 1 ? `all ${offs.length} networks that are read` : 'the one network that is read';
       const way = first > 0 ? 'ahead of' : 'behind';
       const message = `this machine’s clock is ${least} s ${way} the newest blocks of ${where}`;
-      return [{ rule: 'clock_skewed', subject: '', network: null, message }];
+      return [{ rule: 'clock_skewed', message }];
     },
   };
 }

@@ -6,8 +6,6 @@ import { join } from 'node:path';
 import { transient } from '../../core/fault.ts';
 import type { Watch } from './watchdog.ts';
 
-/** The alarm ends when this much more than the bound is free. */
-const ENOUGH_PERCENT = 110;
 const MIB = 1 << 20;
 
 /** @param bytesMin how much must be free */
@@ -19,17 +17,16 @@ export function watchDisk(
   return {
     what: 'the disk',
     scopes: ['disk'],
-    async look(_nowMs, isOpen) {
+    async look() {
       const { freeBytes, usedBytes } = await read(dataDir);
-      const bound = isOpen('disk_filling', '') ? (bytesMin * ENOUGH_PERCENT) / 100 : bytesMin;
       // A small limit is no reason for an alarm while most of it is free.
       const limit = storageBytesMax === null ? null : { left: storageBytesMax - usedBytes, low: storageBytesMax / 10 };
       const mib = (bytes: number) => `${Math.max(0, Math.floor(bytes / MIB))} MiB`;
       const message =
-        limit && limit.left < Math.min(bound, limit.low)
+        limit && limit.left < Math.min(bytesMin, limit.low)
           ? `the database has ${mib(limit.left)} left up to limits.storage_bytes_max`
-          : freeBytes < bound && `the disk of ${dataDir} has ${mib(freeBytes)} left, and ${mib(bytesMin)} should be`;
-      return message ? [{ rule: 'disk_filling', subject: '', network: null, message }] : [];
+          : freeBytes < bytesMin && `the disk of ${dataDir} has ${mib(freeBytes)} left, and ${mib(bytesMin)} should be`;
+      return message ? [{ rule: 'disk_filling', message }] : [];
     },
   };
 }

@@ -19,7 +19,7 @@ export const watchKeys = (keys: Keys): Watch => ({
       const isOver = expiresAtMs !== null && expiresAtMs <= nowMs;
       const end = `${new Date(expiresAtMs ?? nowMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
       const message = `API key ${id} (${hint}) of store ${storeId} ${isOver ? 'is refused since' : 'expires at'} ${end}`;
-      return { rule: isOver ? 'api_key_expired' : 'api_key_expiring', subject: id, network: null, message };
+      return { rule: isOver ? 'api_key_expired' : 'api_key_expiring', subject: id, message };
     });
   },
 });

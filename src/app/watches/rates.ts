@@ -13,11 +13,10 @@ export function watchRates(rates: Pick<Rates, 'status' | 'pegs'>): Watch {
     if (all.length === 0 || all.some(({ source }) => source === CHOSEN)) return null;
     const fresh = all.filter((one) => one.fresh).map(({ source }) => source);
     if (fresh.length > 1) return null;
-    const of = { subject: '', network: null } as const;
     const failing = all.filter(({ fault }) => fault !== null).map(({ source, fault }) => `${source} (${fault})`);
     const why = failing.length > 0 ? `: ${failing.join('; ')}` : '';
-    if (fresh.length === 0) return { ...of, rule: 'rates_stale', message: `no source of rates is fresh${why}` };
-    return { ...of, rule: 'rates_single_source', message: `only ${fresh[0]} has fresh rates${why}` };
+    if (fresh.length === 0) return { rule: 'rates_stale', message: `no source of rates is fresh${why}` };
+    return { rule: 'rates_single_source', message: `only ${fresh[0]} has fresh rates${why}` };
   }
 
   return {
@@ -30,7 +29,7 @@ export function watchRates(rates: Pick<Rates, 'status' | 'pegs'>): Watch {
         .map(({ currency, price, sources: by }): Finding => {
           const worth = price === null ? 'was last out of bounds, and no source shows it now' : `is worth ${price} USD`;
           const shown = by.length > 0 ? ` (${by.join(', ')})` : '';
-          return { rule: 'coin_depegged', subject: currency, network: null, message: `${currency} ${worth}${shown}` };
+          return { rule: 'coin_depegged', subject: currency, message: `${currency} ${worth}${shown}` };
         });
       const trouble = sources();
       return trouble ? [...off, trouble] : off;

@@ -7,9 +7,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { every } from '../../lib/every.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Rates } from '../../rates/rates.ts';
-import { watchBackup } from './backup.ts';
 import { watchClock } from './clock.ts';
-import { watchComparison } from './comparison.ts';
 import { watchDecisions } from './decisions.ts';
 import { watchDisk } from './disk.ts';
 import { watchKeys } from './keys.ts';
@@ -17,7 +15,7 @@ import { watchNetworks } from './networks.ts';
 import { watchPayouts } from './payouts.ts';
 import { watchPools } from './pools.ts';
 import { watchRates } from './rates.ts';
-import { watchStandby } from './standby.ts';
+import { watchUpkeep } from './upkeep.ts';
 import { createWatchdog, type Watch } from './watchdog.ts';
 import { watchWebhooks } from './webhooks.ts';
 
@@ -46,9 +44,7 @@ export function watchesOf({ database, config, rates }: Pick<WatchesOptions, 'dat
     watchKeys(database.keys),
     watchWebhooks(database.deliveries),
     watchDecisions(database),
-    watchComparison(database.blocks, config),
-    watchBackup(config),
-    watchStandby(config),
+    watchUpkeep(database.blocks, config),
     watchDisk(config.dataDir, { bytesMin: diskFreeBytesMin, storageBytesMax }),
   ];
 }

