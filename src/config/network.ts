@@ -182,10 +182,7 @@ function toConfig(problems: Problem[], path: string, settings: Settings): Networ
 const isByBoth = ({ blocks, finality }: CreditTier): boolean => blocks !== undefined && finality !== undefined;
 
 /** Returns the tiers, with one for the amounts that need a second node. */
-function toPolicy(
-  { confirmations, two_node_amount: fromPar }: Settings,
-  creditsUnfinal: boolean,
-): CreditPolicy {
+function toPolicy({ confirmations, two_node_amount: fromPar }: Settings, creditsUnfinal: boolean): CreditPolicy {
   const tiers = creditsUnfinal
     ? confirmations.map(({ finality, ...tier }) => (tier.blocks === undefined ? given({ ...tier, finality }) : tier))
     : confirmations;
