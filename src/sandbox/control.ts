@@ -10,7 +10,6 @@ import type { Token } from '../core/transfer.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { invalidParams, methodNotFound, RpcError, serverError } from './json-rpc.ts';
 import { digest } from './random.ts';
-import { paymentKinds } from './transaction.ts';
 import type { World } from './world.ts';
 
 type Controlled = Readonly<{
@@ -25,22 +24,15 @@ type Controlled = Readonly<{
 }>;
 
 const MINED_AT_ONCE_MAX = 10_000;
-const NOISE_MAX = 1000;
 
 const amount = z
   .string()
   .regex(/^\d{1,78}$/, 'expected base units as a decimal string')
   .transform(BigInt)
   .refine((units) => units < 2n ** 256n, 'more than any token can hold');
-const output = z.object({ to: z.string(), token: z.string().optional(), symbol: z.string().optional(), amount });
-const payment = z.object({ from: z.string().optional(), kind: z.enum(paymentKinds).default('direct') });
-const payOneParams = payment.extend(output.shape);
-const payManyParams = payment.extend({ outputs: z.array(output).min(1) });
-const fundParams = z.object({ to: z.string(), amount, staked: z.boolean().default(false) });
-const mineParams = z.object({
-  blocks: z.int().min(1).max(MINED_AT_ONCE_MAX).default(1),
-  noise: z.int().min(0).max(NOISE_MAX).default(0),
-});
+const payParams = z.object({ to: z.string(), symbol: z.string().default('USDT'), amount });
+const fundParams = z.object({ to: z.string(), amount });
+const mineParams = z.object({ blocks: z.int().min(1).max(MINED_AT_ONCE_MAX).default(1) });
 const reorgParams = z.object({ depth: z.int().min(1) });
 
 /** Returns the object among the parameters. */
@@ -55,13 +47,6 @@ function read<T>(schema: z.ZodType<T>, params: unknown): T {
   if (error) throw invalidParams(z.prettifyError(error));
   return data as T;
 }
-
-/** Converts a payment to one recipient to the general form. */
-const one = ({ from, kind, ...only }: z.infer<typeof payOneParams>): z.infer<typeof payManyParams> => ({
-  from,
-  kind,
-  outputs: [only],
-});
 
 /** Whether the caller has the token, as `Authorization: Bearer …`. */
 const isAuthorized = (token: string | null, bearer: string): boolean =>
@@ -106,19 +91,11 @@ function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
     return key;
   };
 
-  const tokenOf = (given: z.infer<typeof output>): string => {
-    if (given.token !== undefined) return keyOf(given.token);
-    const known = tokens.find((token) => token.symbol === (given.symbol ?? 'USDT'));
-    if (!known)
-      throw invalidParams(`there is no token ${given.symbol}, only ${tokens.map(({ symbol }) => symbol).join(', ')}`);
-    return known.key;
+  const tokenOf = (symbol: string): string => {
+    const known = tokens.find((token) => token.symbol === symbol);
+    if (known) return known.key;
+    throw invalidParams(`there is no token ${symbol}, only ${tokens.map((token) => token.symbol).join(', ')}`);
   };
-
-  const outputOf = (given: z.infer<typeof output>) => ({
-    token: tokenOf(given),
-    to: keyOf(given.to),
-    units: given.amount,
-  });
 
   /** Returns a stranger, the same for the same payment: an address that can be paid back. */
   function strangerPaying(to: string): string {
@@ -132,19 +109,17 @@ function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
 
   const methods: Record<string, Method> = {
     sandbox_pay(params) {
-      const isMany = Object.hasOwn(Object(named(params)), 'outputs');
-      const { from, kind, outputs: given } = isMany ? read(payManyParams, params) : one(read(payOneParams, params));
-      const outputs = given.map(outputOf);
-      const payer = from === undefined ? strangerPaying(outputs[0]?.to ?? '') : keyOf(from);
-      return { transactionHash: formatTransaction(world.pay({ kind, from: payer, outputs })) };
+      const given = read(payParams, params);
+      const output = { token: tokenOf(given.symbol), to: keyOf(given.to), units: given.amount };
+      const id = world.pay({ kind: 'direct', from: strangerPaying(output.to), outputs: [output] });
+      return { transactionHash: formatTransaction(id) };
     },
     sandbox_fund(params) {
-      const { to, amount: units, staked } = read(fundParams, params);
-      return { transactionHash: formatTransaction(world.fund(keyOf(to), units, staked)) };
+      const { to, amount: units } = read(fundParams, params);
+      return { transactionHash: formatTransaction(world.fund(keyOf(to), units)) };
     },
     sandbox_mine(params) {
-      const { blocks, noise } = read(mineParams, params);
-      for (let left = blocks; left > 0; left--) world.mine(noise);
+      for (let { blocks } = read(mineParams, params); blocks > 0; blocks--) world.mine();
       return showBlock(world.tip());
     },
     sandbox_reorg(params) {

@@ -16,7 +16,6 @@ import {
   renderWholeTransaction,
   signatureOf,
   TOKEN_2022_PROGRAM,
-  versionOf,
 } from './solana-render.ts';
 import { RENT_EPOCH, solanaWallets } from './solana-wallet-methods.ts';
 import { lookalikeKey, type WorldTransaction } from './transaction.ts';
@@ -85,20 +84,6 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
       );
     }
     throw new RpcError(-32007, `Slot ${slot} was skipped, or missing due to ledger jump to recent snapshot`);
-  }
-
-  function refuseNewVersions(
-    { transactions }: Pick<WorldBlock, 'transactions'>,
-    { maxSupportedTransactionVersion: supported }: Settings,
-  ): void {
-    for (const transaction of transactions) {
-      const version = versionOf(transaction);
-      if (version === 'legacy' || (typeof supported === 'number' && supported >= version)) continue;
-      throw new RpcError(
-        -32015,
-        `Transaction version (${version}) is not supported by the requesting client. Please try the request again with the following configuration parameter: "maxSupportedTransactionVersion": ${version}`,
-      );
-    }
   }
 
   function accountOf(address: unknown, number: number) {
@@ -173,7 +158,6 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
       if (details !== 'none' && details !== 'accounts') {
         throw invalidParams('the sandbox shows blocks with transactionDetails none or accounts');
       }
-      if (details === 'accounts') refuseNewVersions(block, settings);
       const parentSlot = world.byHash(block.parent)?.number ?? Math.max(0, block.number - 1);
       const coinsOf = (transaction: WorldTransaction) =>
         isSigned(transaction) ? coinChanges(world, block, transaction) : [];
@@ -196,7 +180,6 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
       if (settings.encoding !== 'json') throw invalidParams('the sandbox shows transactions with encoding json');
       const found = findSigned(signature, view);
       if (!found || found.block.number > newest(view, settings).number) return null;
-      refuseNewVersions({ transactions: [found.transaction] }, settings);
       const coins = coinChanges(world, found.block, found.transaction);
       return renderWholeTransaction(found.transaction, found.block, mintOf, coins);
     },

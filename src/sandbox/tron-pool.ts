@@ -12,7 +12,7 @@ import type { Accounts } from './accounts.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { type Admit, chooseForBlock } from './mempool.ts';
 import type { SignedTransaction, WorldTransaction } from './transaction.ts';
-import { readSigned, TronRefusal } from './tron-broadcast.ts';
+import { checkSigner, readBroadcast, TronRefusal } from './tron-broadcast.ts';
 import {
   allowances,
   chargeBytes,
@@ -166,7 +166,8 @@ export function openTronPool(
 ): TronPool {
   return {
     check(bytes) {
-      const transaction = readSigned(bytes);
+      const transaction = readBroadcast(bytes);
+      checkSigner(transaction);
       const { tx: id, signer, action } = transaction;
       const { timeS } = world.tip();
       if (world.find(id) || world.pending().some((waiting) => waiting.id === id)) {

@@ -5,7 +5,7 @@ import { wireAddress } from '../chains/tron/address.ts';
 import type { KeyedToken } from './token-calls.ts';
 import { lookalikeKey } from './transaction.ts';
 import { keyArgument, type TronQuestion, text } from './tron-arguments.ts';
-import { splitTransaction, TronRefusal, transactionId } from './tron-broadcast.ts';
+import { readBroadcast, TronRefusal } from './tron-broadcast.ts';
 import { openTronPool } from './tron-pool.ts';
 import {
   BYTE_SUN,
@@ -87,10 +87,10 @@ export function tronWalletMethods({ world, tokens }: TronChain): Readonly<Record
   return {
     broadcasthex({ body }) {
       const bytes = text(body, 'transaction');
-      const parts = splitTransaction(bytes);
+      const { tx: txid } = readBroadcast(bytes);
       const refusal = trySend(bytes);
       const { code = 'SUCCESS', message = '' } = refusal ?? {};
-      return { result: refusal === null, code, txid: transactionId(parts), message };
+      return { result: refusal === null, code, txid, message };
     },
 
     getaccount({ body, pool: { accounts } }) {

@@ -105,12 +105,9 @@ test('the control methods fund, pay, mine and reorganise', async () => {
   node.world.mine();
   assert.is(node.world.accounts().native(accountKey('signer')), 7n);
   const { transactionHash } = await result('sandbox_pay', [{ to, symbol: 'USDC', amount: '1000000000000000000000' }]);
-  await node.ask('sandbox_pay', { to, token: hex(usdtKey), amount: '0' });
-  await node.ask('sandbox_pay', { to, amount: '9', kind: 'failed' });
-  const outputs = [1, 2].map((amount) => ({ to, amount: String(amount) }));
-  await node.ask('sandbox_pay', { outputs, from: evmAddress.format(accountKey('batch')) });
-  assert.is(node.world.pending().length, 4);
-  const mined = await result('sandbox_mine', [{ blocks: 2, noise: 3 }]);
+  await node.ask('sandbox_pay', { to, amount: '9' });
+  assert.is(node.world.pending().length, 2);
+  const mined = await result('sandbox_mine', [{ blocks: 2 }]);
   assert.is(mined.number, 3);
   assert.is(mined.hash, hex(node.world.tip().hash));
   const truth = () => node.world.transfers().filter((transfer) => transfer.to === payee);
@@ -119,12 +116,10 @@ test('the control methods fund, pay, mine and reorganise', async () => {
     truth().map(({ token, units }) => [token, units]),
     [
       [usdcKey, 1000000000000000000000n],
-      [usdtKey, 1n],
-      [usdtKey, 2n],
+      [usdtKey, 9n],
     ],
   );
   assert.is(hex(truth()[0]?.transactionId ?? ''), transactionHash);
-  assert.is(node.world.transfers().length, 9, 'strangers pay each other, too');
   const { removed, added } = await result('sandbox_reorg', [{ depth: 2 }]);
   assert.is(removed[1].hash, mined.hash);
   assert.is(added.length, 2);
@@ -140,7 +135,6 @@ test('invalid control calls are refused with the reason', async () => {
     ['sandbox_pay', [{ to: hex(payee), amount: 5 }], /amount/],
     ['sandbox_pay', [{ to: hex(payee), amount: (2n ** 256n).toString() }], /more than any token can hold/],
     ['sandbox_pay', [{ to: hex(payee), amount: '1', symbol: 'DAI' }], /there is no token DAI, only USDT, USDC/],
-    ['sandbox_pay', [{ to: hex(payee), amount: '1', kind: 'gift' }], /kind/],
     ['sandbox_pay', [], /to/],
     ['sandbox_mine', [{ blocks: 0 }], /blocks/],
     ['sandbox_reorg', [{ depth: 5 }], /still kept, not 5/],

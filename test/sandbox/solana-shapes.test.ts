@@ -10,7 +10,7 @@ import { solanaOfflineKeys } from '../../src/chains/solana/offline-keys.ts';
 import { solanaSpending } from '../../src/chains/solana/spend.ts';
 import type { RefundIntent } from '../../src/core/intent.ts';
 import { solanaMethods } from '../../src/sandbox/solana-methods.ts';
-import { formatSignature, signatureOf, versionOf } from '../../src/sandbox/solana-render.ts';
+import { formatSignature } from '../../src/sandbox/solana-render.ts';
 import type { FaultKind } from '../simulated/faults.ts';
 import { refundIntent } from '../support/intents.ts';
 import { readRecordings, theRecording } from '../support/recordings.ts';
@@ -187,11 +187,6 @@ test('a transaction, and its status: in a block, failed, unknown', async () => {
   isSame(await ask('getTransaction', [unknown, detailed]), 'getTransaction.null');
   const statuses = [[paid, failed, unknown], { searchTransactionHistory: true }];
   isShaped(await ask('getSignatureStatuses', statuses), 'getSignatureStatuses.confirmed');
-  const versioned = block?.transactions.find((one) => versionOf(one) === 0);
-  isSame(
-    await ask('getTransaction', [versioned && signatureOf(versioned), { encoding: 'json', ...confirmed }]),
-    'getTransaction.version.missing',
-  );
 });
 
 /** Answers in which nothing depends on the chain but numbers, to the very requests that were recorded. */
@@ -218,15 +213,6 @@ test('slots: not there yet, not final yet, skipped', async () => {
   isSame(await ask('getBlock', [13, { ...header, commitment: 'finalized' }]), 'skipped.getBlock.finalized');
   isSame(await ask('getBlocks', [13, 13, confirmed]), 'skipped.getBlocks.within');
   isSame(await ask('getBlocksWithLimit', [13, 1, confirmed]), 'skipped.getBlocksWithLimit');
-  // The sandbox gives its payments versions in turn.
-  const old = { encoding: 'json', transactionDetails: 'accounts', ...confirmed };
-  const blockOf = () => {
-    node.pay(payee, 1n);
-    return world.mine();
-  };
-  let block = blockOf();
-  while (block.transactions.some((one) => versionOf(one) !== 0)) block = blockOf();
-  isSame(await ask('getBlock', [block.number, old]), 'getBlock.version.missing');
 });
 
 test('what a transaction is refused with, in text and data', async () => {

@@ -7,9 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { tronAddress } from '../../src/chains/tron/address.ts';
 import { readMessage } from '../../src/chains/tron/protobuf.ts';
-import { tronSpending } from '../../src/chains/tron/spend.ts';
 import { worldShape } from '../../src/sandbox/families.ts';
 import { openDurableWorld } from '../../src/sandbox/journal.ts';
 import { openTronPool } from '../../src/sandbox/tron-pool.ts';
@@ -152,23 +150,6 @@ test('signatures, loans and used allowances survive a restart', () => {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-});
-
-test('control can stake', async () => {
-  const key = tronSpending.derive(new Uint8Array(64).fill(9), { role: 'gas' }).key;
-  const response = await fetch(sandbox.url, {
-    method: 'POST',
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'sandbox_fund',
-      params: [{ to: tronAddress.format(key), amount: '5000000', staked: true }],
-    }),
-  });
-  assert.ok(((await response.json()) as Json).result.transactionHash);
-  mine();
-  assert.is(world.accounts().usable(key), 5n * TRX);
-  assert.is(world.accounts().native(key), 0n);
 });
 
 test('control is JSON-RPC at the root', async () => {
