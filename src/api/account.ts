@@ -1,13 +1,13 @@
 /** The abilities of a key's store, for a plugin that is about to ask for a payment. */
 import * as z from 'zod';
 import { STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
+import { invariant } from '../core/fault.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../core/money.ts';
 import { type Currency, currencies } from '../core/transfer.ts';
 import { offeredNetworks } from '../database/networks.ts';
 import { isoCodes } from '../rates/currencies.ts';
 import type { ApiDeps, Endpoint } from './endpoint.ts';
 import { examples } from './examples.ts';
-import { storeOfCaller } from './session-service.ts';
 
 const coinAmount = (description: string) => z.string().meta({ description, example: '10000.00' });
 
@@ -76,7 +76,8 @@ export const accountEndpoint = (deps: ApiDeps): Endpoint => ({
   async run({ caller }) {
     const { database, config, clock } = deps;
     const { storeId, mode, scopes } = caller;
-    const store = await storeOfCaller(deps, caller);
+    const store = await database.stores.find(storeId);
+    invariant(store, `key of store ${storeId} has a store`);
     const { settlementCurrency } = store.settings;
     const offered = offeredNetworks(await database.networks.list(), clock.nowMs());
     const policy = await database.stores.values(storeId);

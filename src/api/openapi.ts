@@ -39,25 +39,8 @@ export type Operation = Readonly<{
 /** Operations by path, or by name of the webhook, then by method. */
 export type Operations = Readonly<Record<string, Readonly<{ get?: Operation; post?: Operation; delete?: Operation }>>>;
 
-/** The part of OpenAPI that is used here. */
-export type OpenApiDocument = Readonly<{
-  openapi: string;
-  info: Readonly<{
-    title: string;
-    version: string;
-    description: string;
-    contact: { name: string; url: string };
-    license: { name: string; identifier: string };
-  }>;
-  tags: readonly Readonly<{ name: string; description: string }>[];
-  servers: readonly Readonly<{ url: string }>[];
-  components: Readonly<{
-    securitySchemes: Readonly<Record<string, Readonly<{ type: string; name?: string; description: string }>>>;
-    schemas: Readonly<Record<string, JsonSchema>>;
-  }>;
-  paths: Operations;
-  webhooks: Operations;
-}>;
+/** The whole document. */
+export type OpenApiDocument = ReturnType<typeof openApiDocument>;
 
 /** Some codes differ only in their case, which generators of clients do not keep: those of refunds get a prefix. */
 const errorCodeName = (code: string): string => (/[a-z]/.test(code) ? code : `refund_${code.toLowerCase()}`);
@@ -123,7 +106,7 @@ export const parts: Readonly<
     | 'webhookHeaders',
     Headers
   > & {
-    securitySchemes: OpenApiDocument['components']['securitySchemes'];
+    securitySchemes: Readonly<Record<string, Readonly<{ type: string; name?: string; description: string }>>>;
     webhookResponses: Operation['responses'];
   }
 > = JSON.parse(readFileSync(new URL('./openapi-parts.json', import.meta.url), 'utf8'));
@@ -132,10 +115,11 @@ export const parts: Readonly<
  * Returns the OpenAPI document.
  * @param baseUrl public base URL without a trailing slash
  */
-export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string): OpenApiDocument {
+export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string) {
   const schemas = createSchemaWriter();
   const security = [Object.fromEntries(Object.keys(parts.securitySchemes).map((name) => [name, []]))];
   const paths: Record<string, Operations[string]> = {};
+  const webhooks: Operations = Object.fromEntries(eventDocs.map((doc) => [doc.type, { post: webhook(doc, schemas) }]));
   for (const endpoint of endpoints) {
     paths[endpoint.path] = {
       ...paths[endpoint.path],
@@ -156,7 +140,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string)
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     components: { securitySchemes: parts.securitySchemes, schemas: schemas.named },
     paths: { ...paths, ...healthPaths(schemas, baseUrl) },
-    webhooks: Object.fromEntries(eventDocs.map((doc) => [doc.type, { post: webhook(doc, schemas) }])),
+    webhooks,
   };
 }
 

@@ -13,7 +13,6 @@ import type { Conversion, PaymentOption } from '../database/column-values.ts';
 import type { Replay } from '../database/replays.ts';
 import type { Session } from '../database/session.ts';
 import type { NewSession } from '../database/sessions.ts';
-import type { MerchantStore } from '../database/stores.ts';
 import { newSessionId, parseSessionId } from '../lib/id.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import type { ApiDeps, Call, Caller } from './endpoint.ts';
@@ -203,16 +202,6 @@ export async function cancelSession(
     case 'idempotency_key_conflict':
       throw refuse(outcome.kind);
   }
-}
-
-/** Returns the store of a key. */
-export async function storeOfCaller(
-  { database }: Pick<ApiDeps, 'database'>,
-  { storeId }: Pick<Caller, 'storeId'>,
-): Promise<MerchantStore> {
-  const store = await database.stores.find(storeId);
-  invariant(store, `key of store ${storeId} has a store`);
-  return store;
 }
 
 /** Returns the ways to pay and the amount due, or the reason why there are none. */

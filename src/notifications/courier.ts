@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { transient } from '../core/fault.ts';
 import { dueNotices, type NoticeText, noticeId, noticeRetryMs, noticeText, severityOf } from '../core/notice.ts';
-import { alarmKey, type NoticeTarget } from '../database/alarms.ts';
+import { alarmKey, type NoticeOutcome, type NoticeTarget } from '../database/alarms.ts';
 import type { ChannelKind } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
 import { type Clock, DAY_MS, toSeconds } from '../lib/clock.ts';
@@ -46,6 +46,8 @@ const isOwnServer: Readonly<Record<ChannelKind, boolean>> = {
   'dead-man': false,
 };
 
+type Sent = Extract<NoticeOutcome, { kind: 'sent' }>;
+
 const ownKey = ({ id }: NoticeTarget): string => alarmKey('notices', id);
 
 /** After a clock was put back, a time to come must not silence a target: it counts as long ago. */
@@ -85,7 +87,11 @@ export function createCourier({ database, ways, clock, log, sender, signal }: Co
     await database.alarms.keep({ ...alarm, network: null, sessionId: null });
   }
 
-  async function endFailure(target: NoticeTarget): Promise<void> {
+  /** Records what became of a message; null if its target was removed meanwhile. */
+  async function settle(target: NoticeTarget, answer: Delivered | null, sent: Omit<Sent, 'kind' | 'waitMs'>) {
+    if (answer === null) return;
+    if (!answer.ok) return settleFailure(target, answer);
+    await database.alarms.settleNotice(target.id, { kind: 'sent', ...sent, waitMs: MESSAGE_GAP_MS }, clock.nowMs());
     if (target.failingSinceMs !== null) await database.alarms.end(ownKey(target), clock.nowMs());
   }
 
@@ -98,11 +104,7 @@ export function createCourier({ database, ways, clock, log, sender, signal }: Co
       return;
     }
     const answer = await sendTo(target, noticeId(target.id, told), noticeText(told, sender, isOwnServer[target.kind]));
-    if (answer === null) return;
-    if (!answer.ok) return settleFailure(target, answer);
-    const outcome = { kind: 'sent', told, throughId, waitMs: MESSAGE_GAP_MS } as const;
-    await database.alarms.settleNotice(target.id, outcome, clock.nowMs());
-    await endFailure(target);
+    await settle(target, answer, { told, throughId });
   }
 
   /** Calls a dead-man URL while nothing is open that puts money or custody at risk. */
@@ -110,12 +112,7 @@ export function createCourier({ database, ways, clock, log, sender, signal }: Co
     const isWell = (await database.alarms.listOpen()).every(({ code }) => severityOf(code) !== 'page');
     if (!isWell) return;
     const answer = await sendTo(target, `call-${clock.nowMs()}`, { title: '', text: '', severity: 'know' });
-    if (answer === null) return;
-    if (!answer.ok) return settleFailure(target, answer);
-    const { throughAlarmId: throughId } = target;
-    const outcome = { kind: 'sent', told: [], throughId, waitMs: MESSAGE_GAP_MS } as const;
-    await database.alarms.settleNotice(target.id, outcome, clock.nowMs());
-    await endFailure(target);
+    await settle(target, answer, { told: [], throughId: target.throughAlarmId });
   }
 
   return {
