@@ -22,7 +22,6 @@ import {
   type RenderedLog,
   renderBlock,
   renderLog,
-  renderReceipt,
   renderReceipts,
   renderTransaction,
 } from './evm-render.ts';
@@ -113,7 +112,7 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
 
     eth_getTransactionReceipt({ params, view }) {
       const place = find(hashArgument(positional(params), 0), view)?.place;
-      return place ? renderReceipt(place.block, place.index, dialect) : null;
+      return (place && renderReceipts(place.block, dialect)[place.index]) ?? null;
     },
 
     eth_getTransactionByHash({ params, view }) {

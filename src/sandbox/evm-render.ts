@@ -169,55 +169,37 @@ export function renderLog({ transaction, transactionIndex, entry, index }: Logge
 
 export type RenderedLog = ReturnType<typeof renderLog>;
 
-/** The parts of a receipt; the sums and indexes run through the block. */
-type ReceiptPart = Readonly<{
-  transaction: WorldTransaction;
-  index: number;
-  own: readonly LoggedEntry[];
-  cumulativeGasUsed: number;
-}>;
-
-function receiptParts(block: WorldBlock, dialect: EvmDialect): ReceiptPart[] {
+function makeReceipts(block: WorldBlock, dialect: EvmDialect) {
   const logged = loggedEntries(block);
-  let from = 0;
   let cumulativeGasUsed = 0;
   return block.transactions.map((transaction, index) => {
-    const to = from + (transaction.succeeded ? transaction.entries.length : 0);
-    const own = logged.slice(from, to);
-    from = to;
-    cumulativeGasUsed += gasBill(transaction, block, dialect).gasUsed;
-    return { transaction, index, own, cumulativeGasUsed };
+    const own = logged.splice(0, transaction.succeeded ? transaction.entries.length : 0);
+    const { gasUsed, price } = gasBill(transaction, block, dialect);
+    cumulativeGasUsed += gasUsed;
+    return {
+      blockHash: hex(block.hash),
+      blockNumber: quantity(block.number),
+      contractAddress: null,
+      cumulativeGasUsed: quantity(cumulativeGasUsed),
+      effectiveGasPrice: quantity(price),
+      from: hex(transaction.sender),
+      gasUsed: quantity(gasUsed),
+      logs: own.map((entry) => renderLog(entry, block)),
+      logsBloom: logsBloom(own),
+      status: transaction.succeeded ? '0x1' : '0x0',
+      to: hex(transaction.target),
+      transactionHash: hex(transaction.id),
+      transactionIndex: quantity(index),
+      type: '0x2',
+    };
   });
 }
 
-/** The bloom makes a receipt expensive, so a single one is rendered without the others. */
-function renderReceiptPart(part: ReceiptPart, block: WorldBlock, dialect: EvmDialect) {
-  const { transaction, index, own, cumulativeGasUsed } = part;
-  const { gasUsed, price } = gasBill(transaction, block, dialect);
-  return {
-    blockHash: hex(block.hash),
-    blockNumber: quantity(block.number),
-    contractAddress: null,
-    cumulativeGasUsed: quantity(cumulativeGasUsed),
-    effectiveGasPrice: quantity(price),
-    from: hex(transaction.sender),
-    gasUsed: quantity(gasUsed),
-    logs: own.map((entry) => renderLog(entry, block)),
-    logsBloom: logsBloom(own),
-    status: transaction.succeeded ? '0x1' : '0x0',
-    to: hex(transaction.target),
-    transactionHash: hex(transaction.id),
-    transactionIndex: quantity(index),
-    type: '0x2',
-  };
-}
+/** The last that were asked for: their blooms are expensive, and a client asks for one receipt after the other. */
+let made: Readonly<{ block: WorldBlock; receipts: ReturnType<typeof makeReceipts> }> | null = null;
 
 /** Renders all receipts of a block, in order. */
-export const renderReceipts = (block: WorldBlock, dialect: EvmDialect) =>
-  receiptParts(block, dialect).map((part) => renderReceiptPart(part, block, dialect));
-
-/** Renders the receipt of the block's transaction number `index`, or returns null if there is none. */
-export function renderReceipt(block: WorldBlock, index: number, dialect: EvmDialect) {
-  const part = receiptParts(block, dialect)[index];
-  return part ? renderReceiptPart(part, block, dialect) : null;
+export function renderReceipts(block: WorldBlock, dialect: EvmDialect): ReturnType<typeof makeReceipts> {
+  if (made?.block !== block) made = { block, receipts: makeReceipts(block, dialect) };
+  return made.receipts;
 }

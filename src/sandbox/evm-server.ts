@@ -9,13 +9,11 @@ import { positional } from './evm-arguments.ts';
 import { dialects } from './evm-dialect.ts';
 import { evmMethods } from './evm-methods.ts';
 import { hex, renderHeader } from './evm-render.ts';
-import { methodNotFound, RpcError, serverError } from './json-rpc.ts';
+import { methodNotFound, RpcError } from './json-rpc.ts';
 import { type Peer, serveJsonRpc } from './json-rpc-server.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
 import { digest } from './random.ts';
 import type { Change } from './world.ts';
-
-const SUBSCRIPTIONS_MAX = 10_000;
 
 /**
  * Starts listening.
@@ -36,16 +34,9 @@ export async function startEvmServer(options: NodeServerOptions): Promise<NodeSe
     // −32001: go-ethereum's code for a connection that cannot receive notifications.
     if (!peer.notify) throw new RpcError(-32001, 'notifications not supported');
     if (kind !== 'newHeads') throw new RpcError(-32601, `no "${kind}" subscription in eth namespace`);
-    if (subscribers.size >= SUBSCRIPTIONS_MAX) throw serverError('too many subscriptions');
     const id = hex(digest('subscription', subscribed++).slice(0, 32).replace(/^0+/, ''));
     subscribers.set(id, peer);
     return id;
-  }
-
-  function unsubscribe(params: unknown, peer: Peer): boolean {
-    const id = String(positional(params)[0]);
-    if (subscribers.get(id) !== peer) throw serverError('subscription not found');
-    return subscribers.delete(id);
   }
 
   function announce({ added }: Change): void {
@@ -64,7 +55,6 @@ export async function startEvmServer(options: NodeServerOptions): Promise<NodeSe
     interceptor,
     call(method, params, peer) {
       if (method === 'eth_subscribe') return subscribe(params, peer);
-      if (method === 'eth_unsubscribe') return unsubscribe(params, peer);
       if (control.has(method)) return control.call(method, params, peer.bearer);
       const read = reads.get(method);
       if (!read) throw methodNotFound(method);

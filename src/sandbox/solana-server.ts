@@ -5,14 +5,13 @@
 import { solanaAddress } from '../chains/solana/address.ts';
 import { isSpendable } from '../chains/solana/offline-keys.ts';
 import { openControl } from './control.ts';
-import { methodNotFound, RpcError } from './json-rpc.ts';
+import { methodNotFound } from './json-rpc.ts';
 import { type Peer, type RpcService, serveJsonRpc } from './json-rpc-server.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
 import { solanaMethods } from './solana-methods.ts';
 import { formatBlockHash, formatSignature } from './solana-render.ts';
 import type { Change } from './world.ts';
 
-const SUBSCRIPTIONS_MAX = 10_000;
 /** Attempts to find two ports next to each other. */
 const PORT_PAIRS_MAX = 20;
 
@@ -54,16 +53,9 @@ export async function startSolanaServer(options: NodeServerOptions): Promise<Nod
   let subscribed = 0;
 
   function subscribe(peer: Peer): number {
-    if (subscribers.size >= SUBSCRIPTIONS_MAX) throw new RpcError(-32603, 'Internal Error: Subscription refused');
     const id = subscribed++;
     subscribers.set(id, peer);
     return id;
-  }
-
-  function unsubscribe(params: unknown, peer: Peer): boolean {
-    const id = Array.isArray(params) ? Number(params[0]) : Number.NaN;
-    if (subscribers.get(id) !== peer) throw new RpcError(-32602, 'Invalid subscription id.');
-    return subscribers.delete(id);
   }
 
   function announce({ added }: Change): void {
@@ -82,9 +74,8 @@ export async function startSolanaServer(options: NodeServerOptions): Promise<Nod
   const pubSub: RpcService = {
     only: 'websocket',
     interceptor,
-    call(method, params, peer) {
+    call(method, _params, peer) {
       if (method === 'slotSubscribe') return subscribe(peer);
-      if (method === 'slotUnsubscribe') return unsubscribe(params, peer);
       throw methodNotFound(method);
     },
     leave(peer) {
