@@ -55,7 +55,7 @@ export function createSweepWatch(options: SweepWatchOptions) {
     const [first] = foreign;
     if (first) {
       const example = `index ${first.owner.index}, ${first.owner.key}: ${first.detail}`;
-      const message = `${foreign.length} deposit address(es) on ${key} are not swept, because they are not from the signer's seed (${example}). \`quayside sweep\` shows them; find out who changed the addresses`;
+      const message = `${foreign.length} deposit address(es) on ${key} are not swept, because they are not from the signer's seed (${example}). \`quayside sweep ${key}\` shows them; find out who changed the addresses`;
       await alarm('sweep_not_ours', message);
     }
     const planned = await sweeper.commit(plan);

@@ -134,7 +134,11 @@ async function creditedBy(scene: Scene, transfer: TracedTransfer, session: Sessi
   if (!session || transfer.phase === null) {
     const owner = address.sessionId ? 'it came before the session that has the address' : 'no session has this address';
     const nobodys = `${owner} (${stateOf(address)}), so it pays no order; the ledger has it as unclaimed`;
-    return failure('credit', nobodys, 'find out who sent it; it can be swept with the rest: `quayside sweep`');
+    return failure(
+      'credit',
+      nobodys,
+      'find out who sent it; it can be swept with the rest: `quayside sweep <network>`',
+    );
   }
   return confirmationOf(scene, transfer, session);
 }

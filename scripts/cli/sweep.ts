@@ -1,31 +1,19 @@
 /** Plans, runs and follows sweeps of deposit addresses to the treasury. */
-import { payoutNodeOptions } from '../../indexers/payouts/nodes.ts';
 import { readOwners } from '../../indexers/payouts/sweep-watch.ts';
-import { createSweeper, type Sweeper, type SweepPlan } from '../../indexers/payouts/sweeper.ts';
+import { createSweeper, type SweepPlan } from '../../indexers/payouts/sweeper.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
-import type { PayoutNode } from '../../src/chains/spend.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { Fault, permanent } from '../../src/core/fault.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import { MINOR_DECIMALS, minorToPar, parseUnits } from '../../src/core/money.ts';
 import { delayOf, type Payout } from '../../src/core/payout.ts';
 import type { LeftReason, SweepPolicy } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
-import { openConfiguredSigner } from '../../src/signer/client.ts';
-import {
-  type Answer,
-  type Command,
-  dryRunOption,
-  type Input,
-  type Installation,
-  textOption,
-  usage,
-} from './command.ts';
+import { type Command, dryRunOption, type Input, type Installation, textOption, usage } from './command.ts';
 import { networkOf } from './network-name.ts';
 import { openProgress, progressBar } from './output.ts';
-import { amountOf, shownPayout } from './payouts.ts';
+import { amountOf, shownPayout, withPayoutAccess } from './payouts.ts';
 import { listLines, table } from './table.ts';
 import { agree, yesOption } from './terminal.ts';
 
@@ -33,15 +21,11 @@ const POLL_MS = 500;
 /** How long sweeps are followed; they continue after that. */
 const FOLLOWED_MS = 1_800_000;
 
-/** A network's plan, or why there is none. */
-type Planned = Readonly<{ network: NetworkConfig; sweeper: Sweeper; plan: SweepPlan | Fault }>;
-
 export const sweep: Command = {
   name: 'sweep',
-  args: [],
+  args: ['network'],
   summary: 'Sweep deposit addresses to the treasury: show what and at what cost, ask, and follow it to its end.',
   options: {
-    network: { value: 'KEY', help: 'only this network, such as live:mychain' },
     amount: {
       value: 'AMOUNT',
       help: 'sweep addresses with at least this much, such as 5.00, not the configured minimum',
@@ -50,60 +34,27 @@ export const sweep: Command = {
     'dry-run': dryRunOption,
   },
   needsSandbox: true,
-  run: (input, installation) =>
-    withPlans(input, installation, async (plans) => {
-      const json = plans.map(planJson);
-      const lines = json.flatMap(planLines);
-      const isBad = plans.some(({ plan }) => plan instanceof Fault);
-      if (input.options['dry-run'] === true) return { json, lines, isBad };
-      const isEmpty = plans.every(({ plan }) => plan instanceof Fault || plan.sweeps.length === 0);
-      if (isEmpty) return { json: { plan: json, sweeps: [] }, lines, isBad };
-      await agree(input, lines, 'Sweep this now?');
-      const ids: string[] = [];
-      for (const { plan, sweeper } of plans) if (!(plan instanceof Fault)) ids.push(...(await sweeper.commit(plan)));
-      const payouts = await follow(ids, installation);
-      return {
-        json: { plan: json, sweeps: payouts.map((payout) => shownPayout(payout, installation.config)) },
-        lines: [...(input.options.yes === true ? lines : []), ...outcomeLines(payouts, installation.config)],
-        isBad: isBad || payouts.some(({ state }) => state !== 'succeeded'),
-      };
-    }),
-};
-
-/** Opens the signer and the nodes of the chosen networks, and plans for one after the other. */
-async function withPlans(
-  input: Input,
-  { database, config, clock }: Installation,
-  work: (plans: readonly Planned[]) => Promise<Answer>,
-): Promise<Answer> {
-  if (!config.signer)
-    throw permanent('no_signer', 'the configuration has no `signer`, so nothing can be swept (docs/money.md)');
-  const key = textOption(input, 'network');
-  const networks = key === undefined ? config.networks : [networkOf(config.networks, key)];
-  const signer = openConfiguredSigner(config.signer);
-  const nodes: PayoutNode[] = [];
-  try {
-    const plans: Planned[] = [];
-    for (const network of networks) {
-      const { payouts, spendRules: rules } = chains[network.family];
-      if (!payouts) continue;
-      const node = (await payouts()).openPayoutNode(payoutNodeOptions(network));
-      nodes.push(node);
+  run(input, installation) {
+    const { database, config, clock } = installation;
+    const network = networkOf(config.networks, input.args[0] ?? '');
+    const policy = policyOf(input, network);
+    return withPayoutAccess(network, installation, async ({ node, signer, rules }) => {
       const sweeper = createSweeper({ network, rules, node, signer, database, clock });
-      const policy = policyOf(input, network);
-      const planning = readOwners(network, database, clock).then((owners) => sweeper.plan(owners, policy));
-      // A fault is part of the answer, so that the other networks are planned all the same.
-      const plan = await planning.catch((error) => {
-        if (error instanceof Fault) return error;
-        throw error;
-      });
-      plans.push({ network, sweeper, plan });
-    }
-    return await work(plans);
-  } finally {
-    await Promise.all([...nodes.map((node) => node.close()), signer.close()]);
-  }
-}
+      const plan = await sweeper.plan(await readOwners(network, database, clock), policy);
+      const json = planJson(network, plan);
+      const lines = planLines(json);
+      if (input.options['dry-run'] === true) return { json, lines };
+      if (plan.sweeps.length === 0) return { json: { plan: json, sweeps: [] }, lines };
+      await agree(input, lines, 'Sweep this now?');
+      const payouts = await follow(await sweeper.commit(plan), installation);
+      return {
+        json: { plan: json, sweeps: payouts.map((payout) => shownPayout(payout, config)) },
+        lines: [...(input.options.yes === true ? lines : []), ...outcomeLines(payouts, config)],
+        isBad: payouts.some(({ state }) => state !== 'succeeded'),
+      };
+    });
+  },
+};
 
 function policyOf(input: Input, { sweep: configured }: NetworkConfig): SweepPolicy {
   const text = textOption(input, 'amount');
@@ -123,8 +74,7 @@ const leftTexts: Readonly<Record<LeftReason, string>> = {
 };
 
 /** Returns a plan for programs, with amounts and addresses as text. */
-function planJson({ network, plan }: Pick<Planned, 'network' | 'plan'>) {
-  if (plan instanceof Fault) return { network: network.key, problem: { code: plan.code, message: plan.message } };
+function planJson(network: NetworkConfig, plan: SweepPlan) {
   const { format } = chains[network.family].address;
   const amount = (asset: Currency | 'native', units: bigint) => coinText([network], network.key, asset, units);
   const totals = new Map<Currency, bigint>();
@@ -157,9 +107,7 @@ function planJson({ network, plan }: Pick<Planned, 'network' | 'plan'>) {
 
 /** Returns a plan as lines for people. */
 function planLines(planned: ReturnType<typeof planJson>): string[] {
-  const { network } = planned;
-  if ('problem' in planned) return [`${network}: ${planned.problem.message}`];
-  const { treasury, sweeps, left, total, total_likely_cost: cost } = planned;
+  const { network, treasury, sweeps, left, total, total_likely_cost: cost } = planned;
   const shown = ['amount', 'from', 'likely_cost', 'cost_share'] as const;
   return [
     `${network} to the treasury ${treasury}`,

@@ -42,7 +42,7 @@ sweepConforms(shop, {
 
 test('without a terminal and without --yes nothing is swept', async () => {
   const before = await quayside.cli('payout', 'list');
-  const words = ['scripts/quayside.mjs', 'sweep', '--amount', '1.00'];
+  const words = ['scripts/quayside.mjs', 'sweep', shop.network, '--amount', '1.00'];
   const { code, stderr } = await runProgram(words, { QUAYSIDE_CONFIG: `${quayside.dataDir}/config.json` });
   assert.is(code, 2);
   assert.match(stderr, /add --yes/);
@@ -50,13 +50,13 @@ test('without a terminal and without --yes nothing is swept', async () => {
 });
 
 test('amounts below the minimum are swept if the operator says so', async () => {
-  const run = await quayside.cli('sweep', '--yes', '--amount', '1.00');
+  const run = await quayside.cli('sweep', shop.network, '--yes', '--amount', '1.00');
   assert.equal(
     run.sweeps.map(({ amount, state }: Json) => [amount, state]),
     [['5.00 USDT', 'succeeded']],
   );
   assert.is(await usdt.balanceOf(`0x${chain.treasury}`), 70_000_000n);
-  const [plan] = await quayside.cli('sweep', '--dry-run');
+  const plan = await quayside.cli('sweep', shop.network, '--dry-run');
   assert.equal([plan.sweeps, plan.left], [[], []]);
   const payouts: Json[] = await quayside.cli('payout', 'list');
   assert.is(payouts.filter(({ kind }) => kind === 'sweep').length, 4);

@@ -63,7 +63,7 @@ test('a refund waits until the network is added to the signer’s policy, and is
   const { id, payee } = await bench.refund(session, '12.34');
   // Until the signer has started, it is that which a plan lacks.
   await until('a plan says what is missing', async () => {
-    const plan = await quayside.cli('sweep', '--dry-run').catch((error: Error) => error.message);
+    const plan = await quayside.cli('sweep', 'velum', '--dry-run').catch((error: Error) => error.message);
     return String(plan).includes('run `quayside-signer policy <network>`, then restart the signer');
   });
   await until('the refund is processing', async () => (await bench.show(id)).status === 'processing');
@@ -95,10 +95,10 @@ test('its deposit addresses are swept to the treasury given to that command', as
   await chain.fund(bench.gasWallet, 10);
   await chain.finalize?.();
   await until('the payment is final', async () => {
-    const [plan] = await quayside.cli('sweep', '--dry-run');
+    const plan = await quayside.cli('sweep', 'velum', '--dry-run');
     return plan.sweeps.length + plan.left.length > 0;
   });
-  const { sweeps } = await quayside.cli('sweep', '--yes');
+  const { sweeps } = await quayside.cli('sweep', 'velum', '--yes');
   assert.equal(
     sweeps.map(({ amount, state }: { amount: string; state: string }) => [amount, state]),
     [['60.00 USDT', 'succeeded']],

@@ -32,19 +32,19 @@ test('with a stake, an address is lent energy for its sweep, which is reclaimed'
   const session = await shop.paidSession(4_000);
   const owner = shop.keyOf(session);
   await until('it is final', async () => {
-    const [plan] = await quayside.cli('sweep', '--dry-run');
+    const plan = await quayside.cli('sweep', shop.network, '--dry-run');
     return plan.sweeps.length + plan.left.length === 1;
   });
   await chain.fund(refundWallet, 1);
   world.fund(gasWallet, 1_000_000n * TRX, true);
-  const planned = async (): Promise<Json> => (await quayside.cli('sweep', '--dry-run'))[0].sweeps[0];
+  const planned = async (): Promise<Json> => (await quayside.cli('sweep', shop.network, '--dry-run')).sweeps[0];
   const formsOf = ({ gas }: Json): string[] => gas.map(({ form }: Json) => form);
   await until('energy can be lent', async () => formsOf(await planned()).includes('delegate'));
   const plan = await planned();
   assert.equal(formsOf(plan), ['transfer', 'delegate']);
   assert.ok(Number(/^([\d.]+) TRX$/.exec(plan.likely_cost)?.[1]) < 4, plan.likely_cost);
   const before = world.accounts().native(gasWallet);
-  const run = await quayside.cli('sweep', '--yes');
+  const run = await quayside.cli('sweep', shop.network, '--yes');
   assert.equal(
     run.sweeps.map(({ state }: Json) => state),
     ['succeeded'],

@@ -155,7 +155,7 @@ async function unswept(deps: DashboardDeps, { nowMs, words }: Visit<null>): Prom
     ],
     rows: await deps.database.sweeps.listUnswept(),
     empty: 'Nothing that is final lies on deposit addresses.',
-  })}<p class="hint"><code>quayside sweep</code> shows what a sweep brings and costs, asks, and makes it.</p>`;
+  })}<p class="hint"><code>quayside sweep &lt;network&gt;</code> shows what a sweep brings and costs, asks, and makes it.</p>`;
 }
 
 /** Says that the signer itself is frozen, as the engines have last seen it, and what ends that; null if it is not. */
