@@ -12,6 +12,7 @@ import { retireAfterGap, watchForGaps } from './addresses/gaps.ts';
 import { startPool, WHILE_EMPTY } from './addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
 import { createApp } from './api/app.ts';
+import { refundForDoor } from './api/refunds.ts';
 import { createForDoor, createPayment } from './api/session-service.ts';
 import { backupsOf, readBackupReport } from './app/backup/report.ts';
 import { type Listening, listen } from './app/http-server.ts';
@@ -173,6 +174,7 @@ async function listenForMerchants(
       doors: createDoors({
         ...creating,
         createForDoor: (owner, order) => createForDoor(creating, owner, order),
+        refundForDoor: (owner, refund) => refundForDoor({ database, clock, checkDestination }, owner, refund),
       }),
       pages: createCheckout({
         database,

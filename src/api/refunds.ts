@@ -2,12 +2,14 @@
  * The refund endpoints of the reference: create, read, cancel.
  */
 import * as z from 'zod';
+import { invariant } from '../core/fault.ts';
+import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import type { Refund } from '../database/refunds/refund.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { parseSessionId } from '../lib/id.ts';
 import { destinationFaults } from '../payments/destination.ts';
 import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
-import { refuse } from './errors.ts';
+import { Refusal, refuse } from './errors.ts';
 import { examples } from './examples.ts';
 import { meaningHash } from './json.ts';
 import { badParam, listSchema, pageOf, pagingFields, readPaging, readQuery } from './parameter.ts';
@@ -219,8 +221,8 @@ const unknownRefund = (kind: 'not_found' | 'foreign') =>
 const suspendedStore = () => refuse('FORBIDDEN', { message: refuse('store_suspended').message });
 
 async function createRefund(
-  { database, clock, checkDestination }: ApiDeps,
-  { keyId, storeId, mode }: Caller,
+  { database, clock, checkDestination }: Pick<ApiDeps, 'database' | 'clock' | 'checkDestination'>,
+  { keyId, storeId, mode }: Pick<Caller, 'keyId' | 'storeId' | 'mode'>,
   { sessionId, ...input }: RefundInput,
   idempotencyKey: string | null,
 ): Promise<Readonly<{ refund: Refund; replayed: boolean }>> {
@@ -251,6 +253,38 @@ async function createRefund(
       throw refuse('SESSION_NOT_FOUND');
     case 'session_access_denied':
       throw refuse('session_access_denied');
+  }
+}
+
+/**
+ * A refund that a panel asks a door for. `share`: of the whole price, as numerator and denominator. `currency`: the
+ * coin that paid it.
+ */
+export type DoorRefund = Readonly<{ sessionId: string; refundId: string; currency: string }> &
+  Readonly<{ share: readonly [part: bigint, whole: bigint] }>;
+
+/** Refunds a share of what a session cost, as the API does. @returns why not, in English; null if it is done */
+export async function refundForDoor(
+  deps: Pick<ApiDeps, 'database' | 'clock' | 'checkDestination'>,
+  { id: keyId, storeId, mode }: Readonly<{ id: string } & Pick<Caller, 'storeId' | 'mode'>>,
+  { sessionId, refundId, currency, share: [part, whole] }: DoorRefund,
+): Promise<string | null> {
+  const session = await deps.database.sessions.find(sessionId);
+  invariant(session, `session ${sessionId} paid an order`);
+  const { conversion, request } = session;
+  const amountMinor = ((conversion?.amountMinor ?? request.amountMinor) * part) / whole;
+  try {
+    const body = {
+      order_id: sessionId,
+      refund_id: refundId,
+      amount: formatUnits(amountMinor, MINOR_DECIMALS),
+      currency,
+    };
+    await createRefund(deps, { keyId, storeId, mode }, readRefundInput(body), null);
+    return null;
+  } catch (error) {
+    if (error instanceof Refusal) return error.message;
+    throw error;
   }
 }
 

@@ -20,6 +20,8 @@ import { doorOrders, endpoints } from './tables.ts';
 
 /** Doors of one dialect in an installation: the key of a request without a pid is found by trying each. */
 export const DOORS_MAX = 20;
+/** More orders of a span are not counted. */
+const COUNTED_MAX = 10_000;
 /** The first pid has four digits. */
 const PID_MIN = 1001;
 
@@ -133,6 +135,13 @@ function orderCommands(db: Db) {
      VALUES (:id, :endpointId, :orderNo, :tradeNo, :terms, :createdAtMs) ON CONFLICT (endpoint_id, order_no) DO NOTHING`,
   );
   const ofPanel = findBy(db, doorOrders, 'endpointId', 'orderNo');
+  const count = db.client
+    .prepare(
+      `SELECT count(*) FROM (SELECT 1 FROM door_orders
+         WHERE endpoint_id = :endpointId AND created_at_ms >= :fromMs AND created_at_ms < :beforeMs
+         LIMIT ${COUNTED_MAX}) AS limited`,
+    )
+    .pluck();
   const update = (id: string, values: Partial<Pick<OrderRow, 'terms' | 'sessionId'>>) =>
     db.orm.update(doorOrders).set(values).where(eq(doorOrders.id, id)).run();
   const shownOf = prepareShowing(db);
@@ -191,6 +200,13 @@ function orderCommands(db: Db) {
     /** Returns an order by the id in its return address. */
     async returnOf(endpointId: string, id: string): Promise<ShownOrder | null> {
       return findOne(and(eq(doorOrders.endpointId, endpointId), eq(doorOrders.id, id)));
+    },
+    /** Counts a door's orders of a span, up to `COUNTED_MAX`. */
+    async countOrders(
+      endpointId: string,
+      { fromMs, beforeMs }: Readonly<{ fromMs: number; beforeMs: number }>,
+    ): Promise<number> {
+      return db.read(async () => (await count.get({ endpointId, fromMs, beforeMs })) as number);
     },
     /** Lists a door's orders, newest first. `isPaid` null: all. */
     async orders(

@@ -18,6 +18,8 @@ const texts = {
   changed: 'differs from the first request of this order: use a new order number',
   unknown_order: 'is unknown: order not found',
   is_paid: 'is paid, being paid or over',
+  unpaid: 'is not paid',
+  not_refunded: 'cannot be refunded: see the refund’s state in the dashboard',
   refunds_off: 'is not allowed: refunds are switched off for this key',
 } as const;
 

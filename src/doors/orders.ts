@@ -43,6 +43,11 @@ export type DoorDeps = Readonly<{
     owner: Readonly<{ storeId: string; mode: Mode }>,
     order: OrderSession,
   ): Promise<Readonly<{ session: Session }> | Readonly<{ refusal: string; code: string }>>;
+  /** Refunds a share of what a session cost, as the API does. @returns why not; null if it is done */
+  refundForDoor(
+    owner: Readonly<{ id: string; storeId: string; mode: Mode }>,
+    refund: Readonly<{ sessionId: string; refundId: string; currency: string; share: readonly [bigint, bigint] }>,
+  ): Promise<string | null>;
 }>;
 
 /** An order with its session: of a paid one the session that paid it, otherwise the newest. */

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Express } from 'express';
 import { createApp } from '../../src/api/app.ts';
+import { refundForDoor } from '../../src/api/refunds.ts';
 import { createForDoor, type createPayment } from '../../src/api/session-service.ts';
 import { listen } from '../../src/app/http-server.ts';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
@@ -203,6 +204,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     doors: createDoors({
       ...{ ...shared, ...outsideOf(options), clock },
       createForDoor: (owner, order) => createForDoor({ ...shared, rates, clock, ...outsideOf(options) }, owner, order),
+      refundForDoor: (owner, refund) => refundForDoor({ ...shared, ...outsideOf(options), clock }, owner, refund),
     }),
     ...(options.pages && { pages: createCheckout({ ...shared, clock: pageClock, signal: stopping.signal }) }),
   });
