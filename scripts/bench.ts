@@ -10,6 +10,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { benchCalls } from './bench/calls.ts';
 import { benchCatchUps } from './bench/catch-up.ts';
+import { benchEngines } from './bench/engines.ts';
 import { benchFootprint } from './bench/footprint.ts';
 import { machine, type Row } from './bench/frame.ts';
 import { benchWebhooks } from './bench/webhooks.ts';
@@ -21,6 +22,7 @@ type Benchmark = Readonly<{ about: string; run(options: Options): Promise<Row[]>
 
 const benchmarks: Readonly<Record<string, Benchmark>> = {
   calls: { about: 'signed creates beside a bare Express with one synced insert; signed reads', run: benchCalls },
+  engines: { about: 'signed creates on SQLite, and on PostgreSQL with 1, 2 and 4 servers', run: benchEngines },
   webhooks: { about: 'deliveries beside raw posts, and the delay beside dead hosts', run: benchWebhooks },
   'catch-up': { about: 'an indexer of each network catches up with a simulated node', run: benchCatchUps },
   footprint: { about: 'start, memory and idle CPU of the built sandbox, by process', run: benchFootprint },

@@ -38,7 +38,8 @@ const whole: Size = { runs: 5, burst: 2_000 };
 const short: Size = { runs: 3, burst: 300 };
 
 const BARE_SHOP = new URL('./bare-shop.ts', import.meta.url);
-const CONCURRENT = 8;
+/** So many calls are under way at once. */
+export const CONCURRENT = 8;
 const NETWORKS = ['ethereum'] as const;
 const SESSIONS = '/api/v1/checkout/sessions';
 /** One key and one address make all calls, and blocks are not what is measured. */
@@ -51,7 +52,7 @@ const SETTINGS = {
 /** A server under measurement: how long its answers took, and what its process spent on them. */
 type Target = Readonly<{ pool: Pool; pid: number; times: number[]; cpuMs: number[]; bytes: number[] }>;
 
-const openTarget = (origin: string, pid: number): Target => ({
+export const openTarget = (origin: string, pid: number): Target => ({
   pool: new Pool(origin, { connections: CONCURRENT }),
   pid,
   ...{ times: [], cpuMs: [], bytes: [] },
@@ -89,18 +90,14 @@ async function measure({ bare, sandbox, dataDir, size: { runs, burst } }: Setup)
   const { id } = await sandbox.createSession();
   const bar = progress('calls', 2 * runs);
   let [orders, done] = [0, 0];
-  const order = () =>
-    JSON.stringify({ amount: 1050, currency: 'USD', order_id: `bench-${orders++}`, expires_in: 3600 });
   const createPair = await inTurn(
     runs,
-    () => rateOf(bare, burst, () => send(bare, 'POST', '/', order(), credentials)),
+    () => rateOf(bare, burst, () => send(bare, 'POST', '/', orderOf(`bench-${orders++}`), credentials)),
     async () => {
       await find('enough deposit addresses', async () =>
         (await sandbox.status()).pools.every(({ free }) => free >= burst),
       );
-      const rate = await rateOf(creates, burst, () =>
-        send(creates, 'POST', `${SESSIONS}/create`, order(), credentials),
-      );
+      const rate = await rateOf(creates, burst, () => createOrder(creates, `bench-${orders++}`, credentials));
       bar.step(++done);
       return rate;
     },
@@ -128,6 +125,15 @@ async function measure({ bare, sandbox, dataDir, size: { runs, burst } }: Setup)
   show('Each call', rows);
   return [ratio, readRow, ...rows];
 }
+
+const orderOf = (id: string): string =>
+  JSON.stringify({ amount: 1050, currency: 'USD', order_id: id, expires_in: 3600 });
+
+type Credentials = Readonly<{ key: string; secret: string }>;
+
+/** Creates a session. @throws Error if it is not answered with 200 */
+export const createOrder = (target: Target, id: string, credentials: Credentials): Promise<void> =>
+  send(target, 'POST', `${SESSIONS}/create`, orderOf(id), credentials);
 
 const rowOf = (name: string, { times, cpuMs, bytes }: Target): Row => ({
   call: name,
@@ -159,7 +165,7 @@ async function send(
   method: 'GET' | 'POST',
   path: string,
   body: string,
-  { key, secret }: Readonly<{ key: string; secret: string }>,
+  { key, secret }: Credentials,
 ): Promise<void> {
   const [timestamp, nonce] = [String(toSeconds(systemClock.nowMs())), randomUUID()];
   const startedAtMs = performance.now();

@@ -2,7 +2,7 @@
  * Moves an installation that is stopped between SQLite's file and a PostgreSQL database; or rehearses that on one state
  * of the source, which may go on.
  */
-import { existsSync, mkdirSync, renameSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
@@ -17,13 +17,11 @@ import {
   type TableProgress,
 } from '../database/engine/move.ts';
 import { type End, listTables, openFile, openServer, withScratchSchema } from '../database/engine/move-ends.ts';
-import { readMark } from '../database/engine/moved.ts';
 import { type Db, openSqlite } from '../database/engine/open.ts';
 import { openPostgres } from '../database/engine/postgres.ts';
 import { preparePostgres } from '../database/engine/postgres-server.ts';
 import { ledgerCommands, ledgerProblems } from '../database/ledger.ts';
 import { systemClock } from '../lib/clock.ts';
-import { syncFolder } from '../lib/secret-file.ts';
 import { databaseFile } from '../lib/secret-key.ts';
 import { openScratch } from './backup/scratch.ts';
 
@@ -100,10 +98,7 @@ async function withTarget<T>({ config, to, isRehearsal }: MoveParts, work: (targ
   const scratch = isRehearsal ? openScratch(dataDir, 'rehearsed-move') : null;
   try {
     const file = scratch ? join(scratch.folder, 'quayside.db') : databaseFile(dataDir);
-    const backupDir = join(dataDir, 'backups');
-    migrate({ file, backupDir });
-    await setMovedAside(file, backupDir);
-    migrate({ file, backupDir });
+    migrate({ file, backupDir: join(dataDir, 'backups') });
     return await work({
       end: openFile(file),
       db: openSqlite({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null }),
@@ -111,18 +106,6 @@ async function withTarget<T>({ config, to, isRehearsal }: MoveParts, work: (targ
   } finally {
     scratch?.remove();
   }
-}
-
-/** Keeps a file that was moved away once, and whose rows come back into a new one. */
-async function setMovedAside(file: string, folder: string): Promise<void> {
-  const end = openFile(file);
-  const mark = await readMark(end.all);
-  await end.close();
-  if (mark?.kind !== 'to') return;
-  const name = `quayside-moved-${new Date(systemClock.nowMs()).toISOString().replaceAll(/[-:.]/g, '')}.db`;
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  renameSync(file, join(folder, name));
-  syncFolder(folder);
 }
 
 async function moveInto(source: End, { end, db }: Target, { isRehearsal, onProgress }: MoveParts): Promise<Moved> {

@@ -436,7 +436,7 @@ CREATE TABLE payouts (
   intent TEXT COLLATE "C" NOT NULL,
   session_id TEXT COLLATE "C" REFERENCES sessions (id),
   named_session TEXT COLLATE "C",
-  serves_id TEXT COLLATE "C" REFERENCES payouts (id),
+  serves_id TEXT COLLATE "C" REFERENCES payouts (id) DEFERRABLE,
   state TEXT COLLATE "C" NOT NULL CHECK (state IN ('waiting', 'sent', 'succeeded', 'failed', 'canceled', 'stuck')),
   generation BIGINT NOT NULL CHECK (generation >= 0),
   proof TEXT COLLATE "C" CHECK (proof IN ('failed', 'dead')),

@@ -513,7 +513,7 @@ CREATE TABLE payouts (
   intent TEXT NOT NULL CHECK (json_valid(intent)), --> intent
   session_id TEXT REFERENCES sessions (id), -- of a refund or return, unless only the signer's journal knows it
   named_session TEXT, -- of a refund or return: the session that its intent names
-  serves_id TEXT REFERENCES payouts (id), -- the payout that waits until this one has ended, as a sweep for its gas
+  serves_id TEXT REFERENCES payouts (id) DEFERRABLE, -- the payout that waits until this one has ended, as a sweep for its gas
   -- waiting: no attempt of this generation is allotted. sent: one is, and may be on its way. stuck: a person must look.
   state TEXT NOT NULL CHECK (state IN ('waiting', 'sent', 'succeeded', 'failed', 'canceled', 'stuck')),
   generation INTEGER NOT NULL CHECK (generation >= 0),

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
 import { openSqliteDatabase } from '../../src/database/database.ts';
 import { textsPrepared } from '../../src/database/engine/client.ts';
+import { openEngine } from '../../src/database/engine/engine.ts';
 import { fenced } from '../../src/database/engine/fenced.ts';
 import { openPostgres } from '../../src/database/engine/postgres.ts';
 import { preparePostgres, refuseUnfit } from '../../src/database/engine/postgres-server.ts';
@@ -183,7 +184,10 @@ onServer('what cannot be used is refused in a sentence', async () => {
   await fails(preparePostgres(addressOf(folder, 'latin')), 'database_encoding_wrong');
   await fails(preparePostgres(addressOf(folder, 'foreign_tables')), 'database_foreign');
   await fails(preparePostgres(addressOf(folder, 'nowhere')), 'storage_unavailable');
-  const empty = openPostgres(addressOf(folder, 'empty'), {});
+  const empty = openEngine(
+    { url: addressOf(folder, 'empty'), file: '', busyTimeoutMs: 5_000, bytesMax: null },
+    async () => {},
+  );
   await fails(
     empty.read(async () => {}),
     'schema_not_current',

@@ -5,6 +5,7 @@ import { refuseMoved } from './moved.ts';
 import type { Db, SqliteOptions } from './open.ts';
 import { openSqlite } from './open.ts';
 import { openPostgres } from './postgres.ts';
+import { checkDatabase } from './postgres-server.ts';
 
 export type OpenOptions = SqliteOptions &
   Readonly<{
@@ -21,6 +22,7 @@ export type OpenOptions = SqliteOptions &
 export function openEngine({ url, ...options }: OpenOptions, check: (db: Db) => Promise<void>): Db {
   const db = url ? openPostgres(url, options) : openSqlite(options);
   return checkedFirst(db, async () => {
+    if (url) await db.read(() => checkDatabase((text) => db.client.prepare(text).all(), db.name));
     await refuseMoved(db);
     await check(db);
   });

@@ -17,14 +17,8 @@ const SCRATCH = 'quayside_rehearsal';
 
 export type Row = readonly unknown[];
 
-export type Table = Readonly<{
-  name: string;
-  /** The primary key's first. */
-  columns: readonly Readonly<{ name: string; type: string }>[];
-  key: readonly string[];
-  /** Columns that name another row of the same table. */
-  own: readonly string[];
-}>;
+/** `columns` begins with those of the primary key. */
+export type Table = Readonly<{ name: string; columns: readonly string[]; key: readonly string[] }>;
 
 export type End = Readonly<{
   /** The file, or the database and its server, for messages. */
@@ -32,8 +26,6 @@ export type End = Readonly<{
   isServer: boolean;
   /** Runs a statement that both engines understand. @returns its rows, as lists */
   all(text: string, values?: Row): Promise<readonly Row[]>;
-  /** Adds rows: all, or none. */
-  insert(table: Table, rows: readonly Row[]): Promise<void>;
   /** Begins a transaction that sees one state. `isAlone`: nobody else writes before its end. */
   begin(isAlone: boolean, tables: readonly Table[]): Promise<void>;
   /** @throws Fault permanent `database_in_use` if other processes use a server's database; a file's folder is locked */
@@ -48,12 +40,11 @@ export function listTables(): readonly Table[] {
   try {
     for (const { text } of [schema, ...migrations]) client.exec(text);
     const names = client.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid").pluck();
-    const columnsOf = client.prepare('SELECT name, type, pk FROM pragma_table_info(?) ORDER BY pk = 0, pk, cid');
-    const ownOf = client.prepare('SELECT "from" FROM pragma_foreign_key_list(:table) WHERE "table" = :table').pluck();
+    const columnsOf = client.prepare('SELECT name, pk FROM pragma_table_info(?) ORDER BY pk = 0, pk, cid');
     return (names.all() as string[]).map((name) => {
-      const columns = columnsOf.all(name) as { name: string; type: string; pk: number }[];
-      const key = columns.filter(({ pk }) => pk > 0).map((column) => column.name);
-      return { name, columns, key, own: ownOf.all({ table: name }) as string[] };
+      const columns = columnsOf.all(name) as { name: string; pk: number }[];
+      const namesOf = (some: typeof columns) => some.map((column) => column.name);
+      return { name, columns: namesOf(columns), key: namesOf(columns.filter(({ pk }) => pk > 0)) };
     });
   } finally {
     client.close();
@@ -62,9 +53,6 @@ export function listTables(): readonly Table[] {
 
 /** Returns names of columns for a statement. */
 export const quoted = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ');
-
-const insertInto = ({ name, columns }: Table): string =>
-  `INSERT INTO "${name}" (${quoted(columns.map((column) => column.name))})`;
 
 /**
  * Opens a file of the current schema.
@@ -89,14 +77,6 @@ export function openFile(file: string): End {
     name: file,
     isServer: false,
     all,
-    async insert(table, rows) {
-      guarded(file, () => {
-        const add = raw.prepare(`${insertInto(table)} VALUES (${table.columns.map(() => '?')})`);
-        raw.transaction(() => {
-          for (const row of rows) add.run(...row);
-        })();
-      });
-    },
     async begin(isAlone) {
       await all(isAlone ? 'BEGIN IMMEDIATE' : 'BEGIN');
     },
@@ -122,7 +102,6 @@ async function connectServer(url: string) {
   return { name, client, send: (text: string, values?: unknown[]) => translated(client.query(text, values)) };
 }
 
-const arrays: Readonly<Record<string, string>> = { TEXT: 'text[]', INTEGER: 'bigint[]', BLOB: 'bytea[]' };
 const OTHERS = `SELECT count(*) AS others FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = 'quayside'`;
 
@@ -133,7 +112,7 @@ const OTHERS = `SELECT count(*) AS others FROM pg_stat_activity
 export async function openServer(url: string): Promise<End> {
   const { name, client, send } = await connectServer(url);
   try {
-    await checkDatabase(client, name);
+    await checkDatabase(async (text) => (await send(text)).rows, name);
   } catch (error) {
     await client.end();
     throw error;
@@ -145,11 +124,6 @@ export async function openServer(url: string): Promise<End> {
       const { text: own, values } = translator(text)(given);
       const { rows, fields } = await send(own, [...values]);
       return rows.map((row) => fields.map((field) => row[field.name]));
-    },
-    async insert(table, rows) {
-      const lists = table.columns.map(({ type }, at) => `$${at + 1}::${arrays[type]}`);
-      const values = table.columns.map((_, at) => rows.map((row) => row[at]));
-      await send(`${insertInto(table)} SELECT * FROM unnest(${lists})`, values);
     },
     async begin(isAlone, tables) {
       await send(`BEGIN ISOLATION LEVEL REPEATABLE READ${isAlone ? '' : ' READ ONLY'}`);

@@ -1,6 +1,6 @@
 /**
- * Moves the rows of one database into another of the other engine: page by page in the order of keys, so that a move
- * that was interrupted goes on after the last row that arrived; then compares both.
+ * Moves the rows of one database into another of the other engine: table by table, each in one transaction, so that a
+ * move that was interrupted goes on with the first table that did not arrive; then compares both.
  */
 import { createHash } from 'node:crypto';
 import { permanent } from '../../core/fault.ts';
@@ -8,8 +8,8 @@ import { type End, quoted, type Row, type Table } from './move-ends.ts';
 import { type Mark, MOVE, movedFault, readMark } from './moved.ts';
 import { MADE_AT_MS } from './scripts.ts';
 
-/** Rows that are in memory at once. */
-const PAGE_ROWS = 1_000;
+/** Rows that are in memory at once. A statement adds them all; SQLite's takes 32,766 values at most. */
+const PAGE_ROWS = 500;
 
 /** Chooses what moves. The scripts that made a database, and the mark of its move, stay in it. */
 const moving = (table: Table): string =>
@@ -38,7 +38,7 @@ export async function beginMove(source: End, target: End, atMs: number): Promise
   if (used) {
     throw permanent(
       'target_not_empty',
-      `${target.name} has data already: name an empty database in \`quayside database move --to\`. Nothing was changed`,
+      `${target.name} has data already. Nothing was changed: ${target.isServer ? 'name an empty database' : 'move the file elsewhere'}, then run \`quayside database move\` again`,
     );
   }
   const mark: Mark = { kind: 'from', place: source.name, isServer: source.isServer, atMs };
@@ -62,7 +62,7 @@ export async function endMove(source: End, target: End, atMs: number): Promise<v
   await target.all('DELETE FROM meta WHERE name = ?', [MOVE]);
 }
 
-/** Copies the rows that the target lacks. */
+/** Copies a table, unless an earlier try has. */
 export async function copyTable(
   source: End,
   target: End,
@@ -75,45 +75,24 @@ export async function copyTable(
   let done = known;
   const say = () => onProgress({ table: table.name, done, total });
   say();
-  const order = table.key.map((name) => `"${name}" DESC`).join(', ');
-  const newest = `SELECT ${quoted(table.key)} FROM "${table.name}" WHERE ${moving(table)} ORDER BY ${order} LIMIT 1`;
-  const [last] = await target.all(newest);
-  for await (const rows of pagesOf(source, table, last)) {
-    const own = table.columns.map(({ name }) => table.own.includes(name));
-    // A row that names one of a later page gets the name afterwards.
-    await target.insert(
-      table,
-      table.own.length === 0 ? rows : rows.map((row) => row.map((cell, at) => (own[at] ? null : cell))),
-    );
+  if (known > 0) return;
+  await target.all('BEGIN');
+  // A row may name one of a later page.
+  await target.all(target.isServer ? 'SET CONSTRAINTS ALL DEFERRED' : 'PRAGMA defer_foreign_keys = ON');
+  const row = `(${table.columns.map(() => '?')})`;
+  for await (const rows of pagesOf(source, table)) {
+    const text = `INSERT INTO "${table.name}" (${quoted(table.columns)}) VALUES ${rows.map(() => row)}`;
+    await target.all(text, rows.flat());
     done += rows.length;
     say();
   }
-  await nameOwn(source, target, table);
+  await target.all('COMMIT');
 }
 
-/** Sets the columns that name another row of the same table. */
-async function nameOwn(source: End, target: End, table: Table): Promise<void> {
-  const places = table.columns.flatMap(({ name }, at) => (table.own.includes(name) ? [{ name, at }] : []));
-  if (places.length === 0) return;
-  const [set, where] = [places, table.key.map((name) => ({ name }))].map((columns) =>
-    columns.map(({ name }) => `"${name}" = ?`),
-  );
-  const update = `UPDATE "${table.name}" SET ${set?.join(', ')} WHERE ${where?.join(' AND ')}`;
-  for await (const rows of pagesOf(source, table)) {
-    await target.all('BEGIN');
-    for (const row of rows) {
-      const names = places.map(({ at }) => row[at]);
-      if (names.some((name) => name !== null)) await target.all(update, [...names, ...row.slice(0, table.key.length)]);
-    }
-    await target.all('COMMIT');
-  }
-}
-
-/** Reads a table in the order of its key, from after this key on. */
-async function* pagesOf({ all }: End, table: Table, after?: Row): AsyncGenerator<readonly Row[]> {
-  const key = quoted(table.key);
-  const columns = quoted(table.columns.map(({ name }) => name));
-  for (let last = after; ; ) {
+/** Reads a table in the order of its key. */
+async function* pagesOf({ all }: End, table: Table): AsyncGenerator<readonly Row[]> {
+  const [key, columns] = [quoted(table.key), quoted(table.columns)];
+  for (let last: Row | undefined; ; ) {
     const later = last ? `AND (${key}) > (${table.key.map(() => '?').join(', ')})` : '';
     const text = `SELECT ${columns} FROM "${table.name}" WHERE ${moving(table)} ${later} ORDER BY ${key} LIMIT ${PAGE_ROWS}`;
     const rows = await all(text, last ?? []);

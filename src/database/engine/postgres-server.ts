@@ -77,8 +77,8 @@ const wrongUrl = () =>
       'postgres://user:password@host:5432/quayside, or unset it to use SQLite.',
   );
 
-/** A pool of connections, or one. */
-type Queries = Pick<Pool, 'query'>;
+/** Returns the rows of a query, by column. */
+type Ask = (text: string) => Promise<readonly unknown[]>;
 
 type Server = Readonly<{ version: number; encoding: string; is_standby: number; now_ms: number }>;
 
@@ -86,22 +86,17 @@ const aboutServer = `SELECT current_setting('server_version_num')::bigint / 1000
   current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS is_standby,
   (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms`;
 
-/**
- * Refuses a server that cannot be used.
- * @throws Fault permanent `postgres_too_old`, `database_encoding_wrong`, `database_is_standby`, `clock_apart`;
- * transient `storage_unavailable`
- */
-async function checkServer(pool: Queries, name: string): Promise<void> {
+/** @throws Fault permanent: see `refuseUnfit` */
+async function checkServer(ask: Ask, name: string): Promise<void> {
   const beforeMs = systemClock.nowMs();
-  const found = await pool.query(aboutServer).catch((error: unknown) => {
-    throw asPostgresFault(error, name);
-  });
-  refuseUnfit(found.rows[0] as Server, name, { beforeMs, afterMs: systemClock.nowMs() });
+  const [server] = await ask(aboutServer);
+  refuseUnfit(server as Server, name, { beforeMs, afterMs: systemClock.nowMs() });
 }
 
 /**
+ * Refuses a server that cannot be used.
  * @param asked when the server was asked, and when it had answered, by this machine's clock
- * @throws Fault permanent: see `checkServer`
+ * @throws Fault permanent `postgres_too_old`, `database_encoding_wrong`, `database_is_standby`, `clock_apart`
  */
 export function refuseUnfit(server: Server, name: string, asked: Readonly<{ beforeMs: number; afterMs: number }>) {
   const { beforeMs, afterMs } = asked;
@@ -125,17 +120,15 @@ export function refuseUnfit(server: Server, name: string, asked: Readonly<{ befo
 }
 
 /** @returns the answer to `appliedQuery`; null if there is no table */
-async function appliedTo(client: Queries, name: string): Promise<readonly string[] | null> {
-  const found = await client.query(
+async function appliedTo(ask: Ask, name: string): Promise<readonly string[] | null> {
+  const [table] = (await ask(
     `SELECT relname = 'meta' AS is_ours FROM pg_class
      WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY is_ours DESC LIMIT 1`,
-  );
-  const [table] = found.rows as readonly { is_ours: number }[];
+  )) as readonly { is_ours: number }[];
   if (!table) return null;
-  if (table.is_ours === 0) throw foreign(name);
-  const { rows } = await client.query(appliedQuery);
+  const rows = table.is_ours === 1 ? ((await ask(appliedQuery)) as readonly { value: string }[]) : [];
   if (rows.length === 0) throw foreign(name);
-  return (rows as readonly { value: string }[]).map(({ value }) => value);
+  return rows.map(({ value }) => value);
 }
 
 const foreign = (name: string) =>
@@ -146,14 +139,12 @@ const foreign = (name: string) =>
 
 /**
  * Refuses a database that cannot be used, or that has another schema.
- * @throws Fault permanent `database_foreign`, `schema_not_current`, `postgres_too_old`, `database_encoding_wrong`,
- * `database_is_standby`, `clock_apart`; transient `storage_unavailable`
+ * @param ask asks it, and translates its errors
+ * @throws Fault permanent `database_foreign`, `schema_not_current`; see `refuseUnfit`
  */
-export async function checkDatabase(pool: Queries, name: string): Promise<void> {
-  await checkServer(pool, name);
-  const applied = await appliedTo(pool, name).catch((error: unknown) => {
-    throw asPostgresFault(error, name);
-  });
+export async function checkDatabase(ask: Ask, name: string): Promise<void> {
+  await checkServer(ask, name);
+  const applied = await appliedTo(ask, name);
   if (applied === null) {
     throw permanent(
       'schema_not_current',
@@ -167,20 +158,20 @@ export async function checkDatabase(pool: Queries, name: string): Promise<void> 
  * Creates the tables in an empty database, or applies the migrations that it lacks: all of them, or none. Several
  * processes may call this at once.
  * @returns the names of the scripts applied now
- * @throws Fault as `checkDatabase`; permanent `database_newer`, `migration_altered`, `migration_failed`
+ * @throws Fault as `checkDatabase`; transient `storage_unavailable`; permanent `database_newer`, `migration_altered`, `migration_failed`
  */
 export async function preparePostgres(url: string, isSandbox = false): Promise<readonly string[]> {
   const name = databaseName(url);
   const pool = openPool(url, { max: 1 });
+  const ask: Ask = async (text) => (await pool.query(text)).rows;
   try {
-    await checkServer(pool, name);
+    await checkServer(ask, name);
     // Another process that creates the same tables wins; then nothing is left to do.
-    const applied = await applyMissing(pool, name).catch((error: unknown) => {
-      if (isCreatedMeanwhile(error)) return applyMissing(pool, name);
+    const applied = await applyMissing(pool, ask, name).catch((error: unknown) => {
+      if (isCreatedMeanwhile(error)) return applyMissing(pool, ask, name);
       throw error;
     });
-    const { rows } = isSandbox ? await pool.query(LIVE_DATA) : { rows: [] };
-    if (rows.length > 0) throw liveDatabase(name);
+    if (isSandbox && (await ask(LIVE_DATA)).length > 0) throw liveDatabase(name);
     return applied;
   } catch (error) {
     throw asPostgresFault(error, name);
@@ -201,11 +192,11 @@ const liveDatabase = (name: string) =>
       'QUAYSIDE_CONFIG to your settings file, or QUAYSIDE_DATABASE_URL to another database for the sandbox.',
   );
 
-async function applyMissing(pool: Pool, name: string): Promise<readonly string[]> {
+async function applyMissing(pool: Pool, ask: Ask, name: string): Promise<readonly string[]> {
   const scripts = readScripts('.pg.sql');
   await pool.query('BEGIN');
   try {
-    const applied = await appliedTo(pool, name);
+    const applied = await appliedTo(ask, name);
     // A table that others lock, too, so that one process migrates at a time.
     if (applied) await pool.query('LOCK TABLE meta IN ACCESS EXCLUSIVE MODE');
     const missing = applied ? scriptsAfter({ name, version: newestOf(applied), applied }, scripts) : [scripts.schema];

@@ -18,7 +18,7 @@ import { after, systemClock } from '../../lib/clock.ts';
 import { type Client, noteText, type Statement } from './client.ts';
 import type { Db, WriteHooks } from './open.ts';
 import { asPostgresFault, isBroken, isLost, isTaken } from './postgres-fault.ts';
-import { checkDatabase, databaseName, openPool } from './postgres-server.ts';
+import { databaseName, openPool } from './postgres-server.ts';
 import { createOrm } from './statements.ts';
 import { translator } from './translate.ts';
 
@@ -79,8 +79,7 @@ type Body = {
 type Row = readonly unknown[];
 
 /**
- * Opens a database that `preparePostgres` has brought to the current schema. The first body waits until the server was
- * looked at, and fails as `checkDatabase` does.
+ * Opens a database that `preparePostgres` has brought to the current schema; `checkDatabase` says whether it has.
  * @throws Fault permanent `database_url_wrong`
  */
 export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks): Db {
@@ -96,13 +95,7 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks)
   const changes = watchChanges(pool);
   const { again, once } = createTransactions(pool, { bodies, name, onCommit: changes.saw });
   const writer = randomBytes(12).toString('hex');
-  let [last, isChecked, commands]: [Promise<unknown>, boolean, number] = [Promise.resolve(), false, 0];
-
-  /** @throws Fault: see `checkDatabase` */
-  async function check(): Promise<void> {
-    if (!isChecked) await checkDatabase(pool, name);
-    isChecked = true;
-  }
+  let [last, commands]: [Promise<unknown>, number] = [Promise.resolve(), 0];
 
   return {
     name,
@@ -112,10 +105,7 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks)
     nowMs: async () => Number(await now.get()),
     async read(work) {
       if (inside()) return work();
-      return again(RETRY_MS, async () => {
-        await check();
-        return once(null, async () => work());
-      });
+      return again(RETRY_MS, () => once(null, async () => work()));
     },
     async write(work, { waitMs = RETRY_MS } = {}) {
       invariant(!inside(), 'a write is a transaction of its own');
@@ -126,8 +116,7 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks)
         if (waitedMs > waitMs) throw waitFault(name);
         /** Results of tries that came as far as their COMMIT, by the number under which it would be saved. */
         const tried = new Map<number, Awaited<ReturnType<typeof work>>>();
-        return again(Math.min(RETRY_MS, waitMs), async () => {
-          await check();
+        return again(Math.min(RETRY_MS, waitMs), () => {
           const command = { writer, number: ++commands };
           if (commands === 1) void pool.query(FORGET_WRITERS).catch(() => {});
           return once(command, async (body) => {
