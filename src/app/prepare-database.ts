@@ -4,8 +4,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { permanent } from '../core/fault.ts';
-import { hasLiveData } from '../database/engine/inspection.ts';
+import { hasLiveData, liveFault } from '../database/engine/inspection.ts';
 import { migrate } from '../database/engine/migrate.ts';
 import { preparePostgres } from '../database/engine/postgres-server.ts';
 import type { Log } from '../lib/log.ts';
@@ -21,7 +20,7 @@ export function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Lo
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const file = databaseFile(config.dataDir);
   if (config.sandbox && (hasLiveData(file) || (config.signer && isLiveSigner(config.signer.dir)))) {
-    throw liveFolder(config.dataDir);
+    throw liveFault(config.dataDir, 'QUAYSIDE_DATA_DIR to another folder');
   }
   // The key comes first: a database without its key is refused, and a missing database gets a new key.
   readSecretKey(config.dataDir, env);
@@ -47,10 +46,3 @@ function isLiveSigner(dir: string): boolean {
   const { journal, policy } = signerFiles(dir);
   return hasLiveData(journal) || (existsSync(policy) && readFileSync(policy, 'utf8').includes('"live:'));
 }
-
-/** Play money in a merchant's own database could be taken for real, and its sessions would not be followed. */
-const liveFolder = (dataDir: string) =>
-  permanent(
-    'live_data_folder',
-    `${dataDir} has the data of live networks, but only simulated networks are configured. Set QUAYSIDE_CONFIG to your settings file, or QUAYSIDE_DATA_DIR to another folder for the sandbox, and run \`npm start\` again`,
-  );

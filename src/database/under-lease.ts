@@ -74,16 +74,9 @@ async function holdDuring<T>(
   signal: AbortSignal,
   work: LeasedWork<T>,
 ): Promise<Turn<T>> {
-  const [ending, released] = [new AbortController(), new AbortController()];
-  const end = () => ending.abort();
-  signal.addEventListener('abort', end, { once: true });
-  if (signal.aborted) end();
-  let isLost = false;
-  const lose = () => {
-    isLost = true;
-    end();
-  };
+  const [lost, released] = [new AbortController(), new AbortController()];
   const held = { name, fence };
+  const lose = () => lost.abort();
   const renew = async () => {
     if (await database.leases.renew(held)) return undefined;
     lose();
@@ -91,17 +84,16 @@ async function holdDuring<T>(
   };
   const renewing = every(RENEW_MS, renew, { clock, log, signal: released.signal, what: `renewing the lease ${name}` });
   try {
-    const result = await work(database.fenced(held, lose), ending.signal);
-    return isLost ? { isLost } : { isLost, result };
+    const result = await work(database.fenced(held, lose), AbortSignal.any([signal, lost.signal]));
+    return lost.signal.aborted ? { isLost: true } : { isLost: false, result };
   } catch (error) {
-    if (isLost && isLeaseLost(error)) return { isLost: true };
+    if (lost.signal.aborted && isLeaseLost(error)) return { isLost: true };
     throw error;
   } finally {
-    signal.removeEventListener('abort', end);
     released.abort();
     await renewing;
     // Without this, it ends by itself.
-    if (!isLost) await database.leases.letGo(held).catch(ignoreFault);
+    if (!lost.signal.aborted) await database.leases.letGo(held).catch(ignoreFault);
   }
 }
 

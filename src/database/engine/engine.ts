@@ -31,17 +31,15 @@ export function openEngine({ url, ...options }: OpenOptions, check: (db: Db) => 
 /** Returns the same database; its bodies wait until the check has passed once. */
 function checkedFirst(db: Db, check: () => Promise<void>): Db {
   let [passed, running]: [boolean, Promise<void> | null] = [false, null];
+  // The obstacle to a check that failed may pass.
   function pass(): Promise<void> {
-    running ??= check().then(
-      () => {
+    running ??= check()
+      .then(() => {
         passed = true;
-      },
-      (error: unknown) => {
-        // The obstacle to its check may pass.
+      })
+      .finally(() => {
         running = null;
-        throw error;
-      },
-    );
+      });
     return running;
   }
   return {

@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
+import { permanent } from '../../core/fault.ts';
 import { imbalances, type Posting } from '../../core/ledger.ts';
 import { connect, guarded } from './connection.ts';
 import { versionOf } from './migrate.ts';
@@ -138,3 +139,11 @@ export function hasLiveData(file: string): boolean {
     );
   return lookInto(file, look, openAny);
 }
+
+/** Play money in a merchant's own database could be taken for real, and its sessions would not be followed. */
+export const liveFault = (place: string, other: string) =>
+  permanent(
+    'live_data_folder',
+    `${place} has the data of live networks, but only simulated networks are configured. Set QUAYSIDE_CONFIG to your ` +
+      `settings file, or ${other} for the sandbox, and run \`npm start\` again`,
+  );

@@ -4,6 +4,7 @@
 import { type ClientConfig, Pool, type PoolConfig, types } from 'pg';
 import { permanent } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { liveFault } from './inspection.ts';
 import { asPostgresFault, codeOf } from './postgres-fault.ts';
 import { appliedQuery, newestOf, readScripts, recordsOf, refuseOtherVersion, scriptsAfter } from './scripts.ts';
 
@@ -99,24 +100,18 @@ async function checkServer(ask: Ask, name: string): Promise<void> {
  * @throws Fault permanent `postgres_too_old`, `database_encoding_wrong`, `database_is_standby`, `clock_apart`
  */
 export function refuseUnfit(server: Server, name: string, asked: Readonly<{ beforeMs: number; afterMs: number }>) {
-  const { beforeMs, afterMs } = asked;
-  const refuse = (code: string, why: string) => permanent(code, `The database ${name} cannot be used: ${why}`);
-  if (server.version < VERSION_MIN) {
-    const why = `it is PostgreSQL ${server.version}. Use ${VERSION_MIN} or newer.`;
-    throw refuse('postgres_too_old', why);
-  }
-  if (server.encoding !== 'UTF8') {
-    const why = `its encoding is ${server.encoding}. Create one with ENCODING 'UTF8' and TEMPLATE template0.`;
-    throw refuse('database_encoding_wrong', why);
-  }
-  if (server.is_standby === 1) {
-    throw refuse('database_is_standby', 'it is a standby, which takes no writes. Name the primary instead.');
-  }
-  const apartMs = Math.max(beforeMs - server.now_ms, server.now_ms - afterMs);
-  if (apartMs > CLOCK_MS_MAX) {
-    const why = `its clock and this machine's are ${Math.round(apartMs / 1000)} s apart. Synchronise both by NTP.`;
-    throw refuse('clock_apart', why);
-  }
+  const { version, encoding, is_standby, now_ms } = server;
+  const apartMs = Math.max(asked.beforeMs - now_ms, now_ms - asked.afterMs);
+  const clocks = `its clock and this machine's are ${Math.round(apartMs / 1000)} s apart. Synchronise both by NTP.`;
+  const template = `Create one with ENCODING 'UTF8' and TEMPLATE template0.`;
+  const reasons: readonly (readonly [boolean, string, string])[] = [
+    [version < VERSION_MIN, 'postgres_too_old', `it is PostgreSQL ${version}. Use ${VERSION_MIN} or newer.`],
+    [encoding !== 'UTF8', 'database_encoding_wrong', `its encoding is ${encoding}. ${template}`],
+    [is_standby === 1, 'database_is_standby', 'it is a standby, which takes no writes. Name the primary instead.'],
+    [apartMs > CLOCK_MS_MAX, 'clock_apart', clocks],
+  ];
+  const [, code, why] = reasons.find(([isUnfit]) => isUnfit) ?? [];
+  if (code) throw permanent(code, `The database ${name} cannot be used: ${why}`);
 }
 
 /** @returns the answer to `appliedQuery`; null if there is no table */
@@ -171,7 +166,9 @@ export async function preparePostgres(url: string, isSandbox = false): Promise<r
       if (isCreatedMeanwhile(error)) return applyMissing(pool, ask, name);
       throw error;
     });
-    if (isSandbox && (await ask(LIVE_DATA)).length > 0) throw liveDatabase(name);
+    if (isSandbox && (await ask(LIVE_DATA)).length > 0) {
+      throw liveFault(`The database ${name}`, 'QUAYSIDE_DATABASE_URL to another database');
+    }
     return applied;
   } catch (error) {
     throw asPostgresFault(error, name);
@@ -184,13 +181,6 @@ export async function preparePostgres(url: string, isSandbox = false): Promise<r
 const LIVE_DATA = `SELECT 1 FROM networks WHERE starts_with(key, 'live:') UNION ALL
   SELECT 1 FROM pools WHERE mode = 'live' UNION ALL SELECT 1 FROM keys WHERE mode = 'live' AND last_used_at_ms IS NOT NULL
   LIMIT 1`;
-
-const liveDatabase = (name: string) =>
-  permanent(
-    'live_data_folder',
-    `The database ${name} has the data of live networks, but only simulated networks are configured. Set ` +
-      'QUAYSIDE_CONFIG to your settings file, or QUAYSIDE_DATABASE_URL to another database for the sandbox.',
-  );
 
 async function applyMissing(pool: Pool, ask: Ask, name: string): Promise<readonly string[]> {
   const scripts = readScripts('.pg.sql');

@@ -5,11 +5,11 @@
  * So each parameter says the type of its value, and null is written into the text: one statement has a few texts.
  */
 
-/** A text with `$1`, `$2`, … and their values. */
-export type Translated = Readonly<{ text: string; values: readonly unknown[] }>;
-
-/** Returns the text for these values, which are in the order of the `?`, or one object with the names of all others. */
-export type Translate = (values: readonly unknown[]) => Translated;
+/**
+ * Returns the text for these values, with `$1`, `$2`, … and their values in that order. Values are given in the order of
+ * the `?`, or as one object with the names of all others.
+ */
+type Translate = (given: readonly unknown[]) => Readonly<{ text: string; values: readonly unknown[] }>;
 
 /** Something in a statement that stays (a literal, a name, a comment), or a parameter. */
 const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|(?<mark>\?)|(?<!:)[:@](?<name>[A-Za-z_]\w*)/g;
