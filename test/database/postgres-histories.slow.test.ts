@@ -1,7 +1,7 @@
 /**
  * Concurrent histories on PostgreSQL: three processes, each with a shop, a follower of two networks, a payer and a
  * sender, while connections break at commits and between any two statements, processes are killed, the primary crashes
- * and starts again, and at last its standby takes its place. Run by `npm test -- --postgres`.
+ * and starts again, its standby pauses for ten seconds, and at last takes its place. Run by `npm test -- --postgres`.
  *
  *   CONCURRENT_S=600 npm test -- --postgres histories.slow      ten minutes of it
  */
@@ -29,7 +29,7 @@ import type { FromClient, MadeBlock, Signed, ToClient } from './postgres-client.
 
 const test = suite('postgres-histories');
 const onServer = process.env.TEST_POSTGRES === undefined ? test.skip : test;
-const SECONDS = Number(process.env.CONCURRENT_S ?? 25);
+const SECONDS = Number(process.env.CONCURRENT_S ?? 30);
 const PROCESSES = 3;
 const PAYOUTS = 40;
 /** On a slow machine it takes longer until so many sessions were paid. */
@@ -39,6 +39,8 @@ const BLOCK_MS = 150;
 const BREAK_MS = 60;
 const KILL_MS = 3_000;
 const HEAL_MS = 60_000;
+/** Longer than a commit is waited for, and than a command is tried. */
+const PAUSE_MS = 10_000;
 const DATABASE = 'template';
 /** Commits are in the log before they are answered; the log survives the server, if not the machine. */
 const careful = { fsync: 'off', synchronous_commit: 'on' };
@@ -152,11 +154,13 @@ async function setUp(database: Database): Promise<void> {
 const openAt = (url: string): Database =>
   openSqliteDatabase({ file: '', url, secretKey, busyTimeoutMs: 5_000, bytesMax: null, outageWaitS: 600 });
 
-/** Waits until everything that happened is in the database. */
+/** Waits until everything that happened is in the database, as long as it goes on. */
 async function heal(database: Database, truth: ReturnType<typeof createTruth>): Promise<void> {
-  const untilMs = Date.now() + HEAL_MS;
   truth.end();
+  let [untilMs, before] = [Date.now() + HEAL_MS, ''];
   for (let left = ['all']; left.length > 0; await rest(200)) {
+    if (left.join() !== before) untilMs = Date.now() + HEAL_MS;
+    before = left.join();
     left = [];
     for (const on of ['one', 'two'] as const) {
       const [tip] = await database.blocks.tail(`test:${on}`, 1);
@@ -190,130 +194,139 @@ async function check(database: Database, truth: ReturnType<typeof createTruth>):
   await booksAgree(database);
 }
 
-onServer(`${SECONDS} s of ${PROCESSES} processes, breaks, kills, a crash and a standby that takes over`, async () => {
-  const primary = await startPostgres(serverPrograms() ?? '', careful);
-  const standby = primary.standBy();
-  let current = primary;
-  const proxy = await openPostgresProxy(primary.folder);
-  const url = proxy.address(DATABASE);
-  const database = openAt(url);
-  const children = new Set<ChildProcess>();
-  /** Those that have done something: a process that starts is left alone. */
-  const working = new Set<ChildProcess>();
-  let failure: unknown = null;
-  const truth = createTruth((message) => {
-    for (const child of children) child.send(message);
-  });
-  const begin = (): void => {
-    const child = fork(program, [url], { execArgv: [...loaderOptions], serialization: 'advanced' });
-    children.add(child);
-    child.on('exit', () => {
-      children.delete(child);
-      working.delete(child);
+onServer(
+  `${SECONDS} s of ${PROCESSES} processes, breaks, kills, a crash, a standby that pauses and takes over`,
+  async () => {
+    const primary = await startPostgres(serverPrograms() ?? '', careful);
+    const standby = primary.standBy();
+    let current = primary;
+    const proxy = await openPostgresProxy(primary.folder);
+    const url = proxy.address(DATABASE);
+    const database = openAt(url);
+    const children = new Set<ChildProcess>();
+    /** Those that have done something: a process that starts is left alone. */
+    const working = new Set<ChildProcess>();
+    let failure: unknown = null;
+    const truth = createTruth((message) => {
+      for (const child of children) child.send(message);
     });
-    child.on('message', (message: FromClient) => {
-      working.add(child);
-      try {
-        truth.hear(message);
-      } catch (error) {
-        failure ??= error;
-      }
-    });
-    child.on('error', () => {});
-    for (const on of ['one', 'two'] as const)
-      for (const made of truth.chains[on]) child.send({ is: 'block', on, made } satisfies ToClient);
-    for (const signed of truth.journal) child.send({ is: 'signed', signed } satisfies ToClient);
-  };
-
-  await setUp(database);
-  const reader = startReader(database);
-  for (let n = 0; n < PROCESSES; n++) begin();
-  while (working.size < PROCESSES && !failure) {
-    truth.mine('one');
-    truth.mine('two');
-    await rest(BLOCK_MS);
-  }
-  const beganMs = Date.now();
-  let [kills, cuts, lastKillMs, lastBlockMs, crashes] = [0, 0, beganMs, 0, 0];
-
-  async function cut(): Promise<void> {
-    const admin = openPool(addressOf(current.folder, DATABASE), { max: 1, application_name: 'chaos' });
-    const { rowCount } = await admin.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-       WHERE application_name = 'quayside' AND state <> 'idle' ORDER BY random() LIMIT 1`,
-    );
-    cuts += rowCount ?? 0;
-    await admin.end();
-  }
-
-  /** Crashes the primary after a third of the time, and loses it for good after two. */
-  async function crash(passed: number): Promise<void> {
-    if (crashes === 0 && passed > 1 / 3) {
-      crashes++;
-      await primary.crash();
-      primary.start();
-    } else if (crashes === 1 && passed > 2 / 3) {
-      crashes++;
-      await primary.crash();
-      standby.promote();
-      current = standby;
-      proxy.turnTo(standby.folder);
-    }
-  }
-
-  try {
-    const isShort = (nowMs: number) => nowMs < beganMs + SECONDS * 1000 || truth.paid.size < PAID_MIN;
-    for (let nowMs = beganMs; isShort(nowMs) && !failure; nowMs = Date.now()) {
-      if (nowMs > lastBlockMs + BLOCK_MS) {
-        truth.mine('one');
-        truth.mine('two');
-        lastBlockMs = nowMs;
-      }
-      if (randomInt(2) === 0) await cut().catch(() => {});
-      else if (proxy.next.length === 0) proxy.next.push(usualBreaks[randomInt(usualBreaks.length)] ?? 'after');
-      if (nowMs > lastKillMs + KILL_MS) {
-        lastKillMs = nowMs;
-        const victim = [...working][0];
-        if (!victim) continue;
-        kills++;
-        working.delete(victim);
-        victim.kill('SIGKILL');
-        begin();
-      }
-      await crash((nowMs - beganMs) / (SECONDS * 1000));
-      await rest(BREAK_MS);
-    }
-    proxy.next.length = 0;
-    if (!failure) await heal(database, truth);
-    if (failure) throw failure;
-    for (const child of children) child.send({ is: 'stop' } satisfies ToClient);
-    while (children.size > 0) await rest(50);
-    await check(database, truth);
-    const events = await reader.check();
-    const file = join(tmpdir(), `quayside-copy-${process.pid}.db`);
-    createDatabaseFile(file);
-    const looking = openPool(addressOf(current.folder, DATABASE), { max: 1 });
-    await copyRows(looking, file).finally(() => looking.end());
-    assert.equal(audit(file), []);
-    rmSync(file);
-    const did = {
-      sessions: truth.paid.size,
-      events,
-      kills,
-      cuts,
-      broken: proxy.broken(),
-      refusals: [...truth.refusals],
+    const begin = (): void => {
+      const child = fork(program, [url], { execArgv: [...loaderOptions], serialization: 'advanced' });
+      children.add(child);
+      child.on('exit', () => {
+        children.delete(child);
+        working.delete(child);
+      });
+      child.on('message', (message: FromClient) => {
+        working.add(child);
+        try {
+          truth.hear(message);
+        } catch (error) {
+          failure ??= error;
+        }
+      });
+      child.on('error', () => {});
+      for (const on of ['one', 'two'] as const)
+        for (const made of truth.chains[on]) child.send({ is: 'block', on, made } satisfies ToClient);
+      for (const signed of truth.journal) child.send({ is: 'signed', signed } satisfies ToClient);
     };
-    process.stderr.write(`${JSON.stringify(did)}\n`);
-    assert.ok(events >= truth.paid.size && cuts > 5 && proxy.broken() > 5, 'not idle');
-    assert.is(crashes, 2);
-  } finally {
-    for (const child of children) child.kill('SIGKILL');
-    reader.stop();
-    database.close();
-    proxy.close();
-    for (const server of [primary, standby]) server.stop();
-  }
-});
+
+    await setUp(database);
+    const reader = startReader(database);
+    for (let n = 0; n < PROCESSES; n++) begin();
+    while (working.size < PROCESSES && !failure) {
+      truth.mine('one');
+      truth.mine('two');
+      await rest(BLOCK_MS);
+    }
+    const beganMs = Date.now();
+    let [kills, cuts, lastKillMs, lastBlockMs, crashes] = [0, 0, beganMs, 0, 0];
+    let resume = () => {};
+
+    async function cut(): Promise<void> {
+      const admin = openPool(addressOf(current.folder, DATABASE), { max: 1, application_name: 'chaos' });
+      const { rowCount } = await admin.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE application_name = 'quayside' AND state <> 'idle' ORDER BY random() LIMIT 1`,
+      );
+      cuts += rowCount ?? 0;
+      await admin.end();
+    }
+
+    /** Crashes the primary, pauses the standby that each commit waits for, and loses the primary for good. */
+    async function crash(passed: number): Promise<void> {
+      if (crashes === 0 && passed > 0.2) {
+        crashes++;
+        await primary.crash();
+        primary.start();
+      } else if (crashes === 1 && passed > 0.35) {
+        crashes++;
+        resume = standby.pause();
+        setTimeout(resume, PAUSE_MS);
+      } else if (crashes === 2 && passed > 0.8) {
+        crashes++;
+        await primary.crash();
+        standby.promote();
+        current = standby;
+        proxy.turnTo(standby.folder);
+      }
+    }
+
+    try {
+      const isShort = (nowMs: number) => nowMs < beganMs + SECONDS * 1000 || truth.paid.size < PAID_MIN;
+      for (let nowMs = beganMs; isShort(nowMs) && !failure; nowMs = Date.now()) {
+        if (nowMs > lastBlockMs + BLOCK_MS) {
+          truth.mine('one');
+          truth.mine('two');
+          lastBlockMs = nowMs;
+        }
+        if (randomInt(2) === 0) await cut().catch(() => {});
+        else if (proxy.next.length === 0) proxy.next.push(usualBreaks[randomInt(usualBreaks.length)] ?? 'after');
+        if (nowMs > lastKillMs + KILL_MS) {
+          lastKillMs = nowMs;
+          const victim = [...working][0];
+          if (!victim) continue;
+          kills++;
+          working.delete(victim);
+          victim.kill('SIGKILL');
+          begin();
+        }
+        await crash((nowMs - beganMs) / (SECONDS * 1000));
+        await rest(BREAK_MS);
+      }
+      proxy.next.length = 0;
+      if (!failure) await heal(database, truth);
+      if (failure) throw failure;
+      for (const child of children) child.send({ is: 'stop' } satisfies ToClient);
+      while (children.size > 0) await rest(50);
+      await check(database, truth);
+      const events = await reader.check();
+      const file = join(tmpdir(), `quayside-copy-${process.pid}.db`);
+      createDatabaseFile(file);
+      const looking = openPool(addressOf(current.folder, DATABASE), { max: 1 });
+      await copyRows(looking, file).finally(() => looking.end());
+      assert.equal(audit(file), []);
+      rmSync(file);
+      const did = {
+        sessions: truth.paid.size,
+        events,
+        kills,
+        cuts,
+        broken: proxy.broken(),
+        refusals: [...truth.refusals],
+      };
+      process.stderr.write(`${JSON.stringify(did)}\n`);
+      assert.ok(events >= truth.paid.size && cuts > 5 && proxy.broken() > 5, 'not idle');
+      assert.is(crashes, 3);
+    } finally {
+      resume();
+      for (const child of children) child.kill('SIGKILL');
+      reader.stop();
+      database.close();
+      proxy.close();
+      for (const server of [primary, standby]) server.stop();
+    }
+  },
+);
 
 test.run();

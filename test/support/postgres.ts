@@ -17,6 +17,8 @@ export type PostgresServer = Readonly<{
   start(): void;
   /** Starts a copy on a socket of its own, which every commit waits for from now on. */
   standBy(): PostgresServer;
+  /** Stops all its processes where they are. @returns what lets them go on */
+  pause(): () => void;
   /** Makes a standby take writes. */
   promote(): void;
   stop(): void;
@@ -83,6 +85,14 @@ function startOn(bin: string, folder: string, settings: Readonly<Record<string, 
       server.kill('SIGQUIT');
       await ended;
     },
+    pause() {
+      const found = execFileSync('ps', ['-o', 'pid=', '--ppid', String(server.pid)], { encoding: 'utf8' });
+      const pids = [server.pid ?? 0, ...found.trim().split(/\s+/).map(Number)];
+      for (const pid of pids) process.kill(pid, 'SIGSTOP');
+      return once(() => {
+        for (const pid of pids) process.kill(pid, 'SIGCONT');
+      });
+    },
     standBy() {
       const copy = makeFolder();
       const target = ['-h', folder, '-U', 'postgres', '-D', join(copy, 'data')];
@@ -94,6 +104,14 @@ function startOn(bin: string, folder: string, settings: Readonly<Record<string, 
       return standby;
     },
     promote: () => runProgram(bin, folder, ['pg_ctl', 'promote', '-D', data, '-w']),
+  };
+}
+
+function once(work: () => void): () => void {
+  let isDone = false;
+  return () => {
+    if (!isDone) work();
+    isDone = true;
   };
 }
 
