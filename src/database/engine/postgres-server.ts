@@ -153,7 +153,8 @@ export async function checkDatabase(ask: Ask, name: string): Promise<void> {
  * Creates the tables in an empty database, or applies the migrations that it lacks: all of them, or none. Several
  * processes may call this at once.
  * @returns the names of the scripts applied now
- * @throws Fault as `checkDatabase`; transient `storage_unavailable`; permanent `database_newer`, `migration_altered`, `migration_failed`
+ * @throws Fault as `checkDatabase`; transient `storage_unavailable`; permanent `database_newer`, `migration_altered`,
+ * `migration_failed`
  */
 export async function preparePostgres(url: string, isSandbox = false): Promise<readonly string[]> {
   const name = databaseName(url);

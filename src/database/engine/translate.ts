@@ -6,8 +6,8 @@
  */
 
 /**
- * Returns the text for these values, with `$1`, `$2`, … and their values in that order. Values are given in the order of
- * the `?`, or as one object with the names of all others.
+ * Returns the text for these values, with `$1`, `$2`, … and their values in that order. Values are given in the order
+ * of the `?`, or as one object with the names of all others.
  */
 type Translate = (given: readonly unknown[]) => Readonly<{ text: string; values: readonly unknown[] }>;
 
