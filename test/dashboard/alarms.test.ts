@@ -4,9 +4,10 @@ import { basename, dirname, join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { SUDO_MS } from '../../src/dashboard/web-session.ts';
-import { confirm, rowsOf, textOf, withDashboard } from '../support/dashboard.ts';
+import { confirm, withDashboard } from '../support/dashboard.ts';
 import { mailSettings, textOf as mailText, startMailServer } from '../support/mail-server.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
+import { rowsOf, textOf } from '../support/read-page.ts';
 
 const PATH = '/operator/alarms';
 const NOTICES = '/operator/notices';

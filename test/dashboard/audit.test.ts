@@ -1,7 +1,8 @@
 /** The audit log on the dashboard: read page by page to its first entry. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { rowsOf, withDashboard } from '../support/dashboard.ts';
+import { withDashboard } from '../support/dashboard.ts';
+import { rowsOf } from '../support/read-page.ts';
 
 test('the log is limited to a person, an act and days, in the address, page by page', () =>
   withDashboard(async (dashboard) => {

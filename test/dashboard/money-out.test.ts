@@ -1,7 +1,8 @@
 /** The operator's page of money out: wallets, freezes and their ends, payouts that need a person. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { confirm, type Dashboard, rowsOf, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { rowsOf, textOf } from '../support/read-page.ts';
 
 const network = 'test:ethereum' as const;
 const PAGE = '/operator/money';

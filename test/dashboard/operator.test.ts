@@ -4,8 +4,9 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { rememberBackup, updateBackupReport } from '../../src/app/backup/report.ts';
 import type { NetworkReport } from '../../src/database/networks.ts';
-import { confirm, type Dashboard, rowsOf, textOf, withDashboard } from '../support/dashboard.ts';
+import { confirm, type Dashboard, withDashboard } from '../support/dashboard.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
+import { rowsOf, textOf } from '../support/read-page.ts';
 
 const network = 'test:ethereum' as const;
 const STORES = '/operator/stores';

@@ -6,8 +6,9 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
-import { confirm, type Dashboard, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
+import { fieldsOf, textOf } from '../support/read-page.ts';
 
 test('a payment is made once by its form, in the mode of the page, with a link to send', () =>
   withDashboard(async (dashboard) => {
@@ -15,9 +16,7 @@ test('a payment is made once by its form, in the mode of the page, with a link t
     const ada = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
     const list = `/s/${api.merchantId}/test/payments`;
     const order = { amount: '12.34', currency: 'eur', order: 'by-mail-7' };
-    const { text } = await ada.get(list);
-    const fields = [...text.matchAll(/<input type="hidden" name="(form_token|once)" value="([^"]*)"/g)];
-    const form = { ...Object.fromEntries(fields.map(([, name, value]) => [name, value])), ...order };
+    const form = { ...fieldsOf((await ada.get(list)).text, list), ...order };
     const [done, again] = [await ada.post(list, form), await ada.post(list, form)];
     const [path = '', same] = [done, again].map(({ headers }) => headers.get('location')?.split('?')[0]);
     assert.equal([done.status, same], [303, path]);

@@ -4,9 +4,10 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { writeSlices } from '../../src/web/slices.ts';
-import { type Dashboard, rowsOf, textOf, withDashboard } from '../support/dashboard.ts';
+import { type Dashboard, withDashboard } from '../support/dashboard.ts';
 import { PAYEE } from '../support/dashboard-pages.ts';
 import { txOf } from '../support/ingested-chain.ts';
+import { rowsOf, textOf } from '../support/read-page.ts';
 
 /** `tx`: of what was paid, if anything was. */
 type Made = Readonly<{ id: string; orderId: string; tx: string }>;

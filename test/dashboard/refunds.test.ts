@@ -15,11 +15,11 @@ import {
   confirm,
   type Dashboard,
   formTokenOf,
-  textOf,
   type Visitor,
   withDashboard,
 } from '../support/dashboard.ts';
 import { confirmTip, openSale, type Sale } from '../support/payment-scenes.ts';
+import { factsOf, fieldsOf, textOf } from '../support/read-page.ts';
 
 const address = (digit: string) => chains.evm.address.format(`c0ffee${digit.repeat(34)}`);
 
@@ -108,28 +108,31 @@ test('a refund is refused where the API would refuse it, before anybody confirms
 test('the form says what is left, on which network and until when; the review says how long it can be canceled', () =>
   withShop(async (shop) => {
     const { api, ada, base, sessionId, refundForm } = shop;
-    const plain = async () => textOf((await ada.get(refundForm)).text);
+    const form = async () => (await ada.get(refundForm)).text;
+    const fact = async (name: string) => factsOf(await form())[name] ?? '';
     const orderId = (await api.database().sessions.find(sessionId))?.request.orderId ?? '';
-    const amountOf = (text: string) => /name="amount"[^>]* value="([^"]*)"/.exec(text)?.[1];
-    assert.is(amountOf((await ada.get(refundForm)).text), '10.50');
-    assert.match(await plain(), 'Network Ethereum (ERC20)');
-    assert.match(await plain(), 'USDT on Ethereum (ERC20)');
-    assert.match(await plain(), '10,000.00 USDT a day, 10,000.00 USDT of it left today; 180 days after a payment');
-    assert.match(await plain(), 'above 1,000.00 USDT');
+    const amountOf = (text: string) => fieldsOf(text, refundForm).amount;
+    assert.is(amountOf(await form()), '10.50');
+    assert.is(await fact('Network'), 'Ethereum (ERC20)');
+    assert.match(textOf(await form()), 'USDT on Ethereum (ERC20)');
+    const daily = '10,000.00 USDT a day, 10,000.00 USDT of it left today; 180 days after a payment';
+    assert.is(await fact('The store may refund'), daily);
+    assert.match(await fact('Approval is needed'), /^above 1,000\.00 USDT/);
 
     const review = await ada.submit(refundForm, refundForm, {
       amount: '4.50',
       currency: 'USDT',
       address: address('7'),
     });
-    assert.match(textOf(review.text), `Order ${orderId} Amount 4.50 USDT Network Ethereum (ERC20)`);
+    const { Order, Amount, Network } = factsOf(review.text);
+    assert.equal({ Order, Amount, Network }, { Order: orderId, Amount: '4.50 USDT', Network: 'Ethereum (ERC20)' });
     assert.match(textOf(review.text), 'for 60 seconds after you confirm');
     const unnamed = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT' });
     assert.match(textOf(unnamed.text), 'Once nothing is missing, it can be canceled for 60 seconds');
     await confirm(ada, refundForm, review);
-    assert.is(amountOf((await ada.get(refundForm)).text), '6.00');
-    assert.match(await plain(), 'Left to refund 6.00 USDT');
-    assert.match(await plain(), '9,995.50 USDT of it left today');
+    assert.is(amountOf(await form()), '6.00');
+    assert.is(await fact('Left to refund'), '6.00 USDT');
+    assert.match(await fact('The store may refund'), '9,995.50 USDT of it left today');
     const { text } = await ada.submit(refundForm, refundForm, { amount: '6.01', currency: 'USDT' });
     assert.match(text.replaceAll(/<\/?bdi>/g, ''), 'after its earlier refunds: 6.00 USDT.');
     assert.is(amountOf(text), '6.01', 'what was typed stays');
@@ -172,12 +175,13 @@ test('an approval is for the address that was seen', () =>
     const path = await makeRefund(shop, { address: address('3') });
     const review = await bob.submit(path, `${path}/approve`);
     assert.match(review.text, 'Approve 4.50 USDT?');
-    for (const text of [textOf((await bob.get(path)).text), textOf(review.text)]) {
-      assert.match(text, /Asked for by Ada ?, \d{4}-/, 'who asked');
-      assert.match(text, 'named by your shop');
-      assert.match(text, 'The payment received 10.50 USDT');
-      assert.match(text, 'Left after all its refunds 6.00 USDT');
-      assert.not.match(text, 'Approved at');
+    for (const { text } of [await bob.get(path), review]) {
+      const facts = factsOf(text);
+      assert.match(facts['Asked for by'] ?? '', /^Ada ?, \d{4}-/);
+      assert.match(textOf(text), 'named by your shop');
+      assert.is(facts['The payment received'], '10.50 USDT');
+      assert.is(facts['Left after all its refunds'], '6.00 USDT');
+      assert.is(facts['Approved at'], undefined);
     }
     const elsewhere = await ada.submit(path, `${path}/destination`, { address: address('4') });
     await follow(ada, await confirm(ada, `${path}/destination`, elsewhere, { typed: '4.50' }));
@@ -191,7 +195,7 @@ test('an approval is for the address that was seen', () =>
     assert.is((await refundsOf(shop))[0]?.approvedAtMs, api.clock.nowMs());
     const [entry] = await api.database().audit.list(1);
     assert.equal([entry?.operator, entry?.command], ['Bob (dashboard)', 'refund approve']);
-    assert.match(textOf((await ada.get(path)).text), /Approved at \d{4}-/);
+    assert.match(factsOf((await ada.get(path)).text)['Approved at'] ?? '', /^\d{4}-/);
   }));
 
 test('the overview leads to the refunds that wait for approval, and to no others', () =>
@@ -430,9 +434,9 @@ test('a claim link that nobody of the store has seen is the payer’s', () =>
   withRefund(async (scene) => {
     assert.is((await enter(scene.claimUrl, address('1'))).status, 303);
     const ada = await staff(scene, 'Ada', 'owner');
-    const shown = textOf((await ada.get(scene.refundPath)).text);
-    assert.match(shown, 'named by the payer with the claim link');
-    assert.match(shown, /Asked for by your shop, through the API ?, /);
+    const facts = factsOf((await ada.get(scene.refundPath)).text);
+    assert.match(facts.To ?? '', 'named by the payer with the claim link');
+    assert.match(facts['Asked for by'] ?? '', /^your shop, through the API ?, /);
   }));
 
 test('staff cannot take an approved refund by its claim link', () =>

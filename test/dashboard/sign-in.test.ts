@@ -13,9 +13,9 @@ import {
   formTokenOf,
   PASSWORD,
   plainNetwork,
-  textOf,
   withDashboard,
 } from '../support/dashboard.ts';
+import { textOf } from '../support/read-page.ts';
 
 const CHANGE = '/sign-in?change=yes';
 const NEW_PASSWORD = 'seven kettles under velvet';

@@ -2,20 +2,10 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { SUDO_MS } from '../../src/dashboard/web-session.ts';
-import { type Answer, confirm, formTokenOf, withDashboard } from '../support/dashboard.ts';
+import { confirm, formTokenOf, withDashboard } from '../support/dashboard.ts';
+import { fieldsOf } from '../support/read-page.ts';
 
 const operator = { atMs: 0, operator: 'root', command: 'store approve', reason: null };
-
-/** What the policy form holds, as a browser would send it unchanged. */
-function shownFields({ text }: Answer): Record<string, string> {
-  const form = text.slice(text.indexOf('aria-labelledby="policy"'), text.indexOf('aria-labelledby="people"'));
-  const inputs = [...form.matchAll(/<input name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]);
-  const selects = [...form.matchAll(/<select name="(\w+)">([\s\S]*?)<\/select>/g)].map(([, name, options = '']) => [
-    name,
-    /value="(\w+)" selected/.exec(options)?.[1],
-  ]);
-  return Object.fromEntries([...inputs, ...selects]);
-}
 
 test('a new store waits for approval with its maker as the owner, is made once, and gets keys only then', () =>
   withDashboard(async ({ api, person }) => {
@@ -57,7 +47,7 @@ test('the policy is saved after it was shown before and after, and a refund limi
     const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
     const path = `/s/${api.merchantId}/test/settings`;
     api.clock.advance(600_000);
-    const shown = shownFields(await ada.get(path));
+    const shown = fieldsOf((await ada.get(path)).text, path);
     const unchanged = await ada.submit(path, path, shown);
     assert.match((await ada.get(unchanged.headers.get('location') ?? '')).text, 'Nothing was changed');
     const harmless = await ada.submit(path, path, { ...shown, grace: '45' });
@@ -101,7 +91,7 @@ test('a session alone lowers no price, and lets no other site frame the page', (
     const path = `/s/${api.merchantId}/test/settings`;
     api.clock.advance(SUDO_MS + 1);
     const tolerance = async () => (await api.database().stores.find(api.merchantId))?.settings.toleranceMinor;
-    const fields = { ...shownFields(await ada.get(path)), tolerance: '9900' };
+    const fields = { ...fieldsOf((await ada.get(path)).text, path), tolerance: '9900' };
     const review = await ada.submit(path, path, fields);
     assert.is((await confirm(ada, path, review)).status, 403);
     assert.is(await tolerance(), 0);

@@ -3,9 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Answer, confirm, type Dashboard, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { type Answer, confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { freePort } from '../support/free-port.ts';
 import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
+import { textOf } from '../support/read-page.ts';
 import { answerDue, claimDue, recordAttempt } from '../support/record-attempt.ts';
 
 /** Text of a page, as a browser shows it. */

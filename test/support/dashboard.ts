@@ -26,6 +26,7 @@ import { createSender } from '../../src/webhooks/sender.ts';
 import { sendTestEvent } from '../../src/webhooks/test-event.ts';
 import { type ApiServer, type ApiServerOptions, network, noRetention, startApi, token } from './api-server.ts';
 import { linkSecretIn } from './link-secret.ts';
+import { fieldsOf } from './read-page.ts';
 
 export const PASSWORD = 'correct horse battery staple';
 
@@ -210,45 +211,15 @@ export function openVisitor(url: string): Visitor {
 
 /** Returns the token that all forms of a visitor's session carry. */
 export const formTokenOf = async (visitor: Visitor): Promise<string> =>
-  /name="form_token" value="([^"]+)"/.exec((await visitor.get('/account')).text)?.[1] ?? '';
+  fieldsOf((await visitor.get('/account')).text, '/sign-out').form_token ?? '';
 
 /** Sends the form of a page that confirms, with its own hidden fields. */
-export function confirm(
+export const confirm = (
   visitor: Visitor,
   path: string,
   { text }: Pick<Answer, 'text'>,
   more: Record<string, string> = {},
-): Promise<Answer> {
-  const form = text.slice(text.indexOf('class="card confirm"'));
-  const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
-  const plain = (value = '') =>
-    value.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&');
-  return visitor.post(path, { ...Object.fromEntries(fields.map(([, name, value]) => [name, plain(value)])), ...more });
-}
-
-/** Returns the text of a page, without its tags. */
-export const textOf = (page: string): string =>
-  page
-    .replaceAll(/<[^>]+>/g, ' ')
-    .replaceAll(/\s+/g, ' ')
-    .trim();
-
-/** Returns the rows of the list with this caption: the text of each cell by the heading of its column. */
-export function rowsOf(page: string, caption: string): readonly Readonly<Record<string, string>>[] {
-  const table = page.split('<table>').find((one) => one.includes(`<caption class="unseen">${caption}</caption>`)) ?? '';
-  const body = table.slice(table.indexOf('<tbody>'), table.indexOf('</table>'));
-  return body
-    .split('<tr>')
-    .slice(1)
-    .map((row) =>
-      Object.fromEntries(
-        [...row.matchAll(/<td data-label="([^"]*)"[^>]*>([\s\S]*?)<\/td>/g)].map(([, name = '', cell = '']) => [
-          name,
-          textOf(cell),
-        ]),
-      ),
-    );
-}
+): Promise<Answer> => visitor.post(path, { ...fieldsOf(text, path), ...more });
 
 export async function withDashboard(
   work: (dashboard: Dashboard) => Promise<void>,

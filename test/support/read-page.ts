@@ -1,0 +1,57 @@
+/** Reads pages by their structure: texts, lists, facts, steps and forms. */
+
+type Texts = Readonly<Record<string, string>>;
+
+const plain = (text: string): string =>
+  text
+    .replaceAll(/&(lt|gt|quot|#39);/g, (_, name: string) => ({ lt: '<', gt: '>', quot: '"', '#39': "'" })[name] ?? '')
+    .replaceAll('&amp;', '&');
+
+/** Returns the text of a page, without its tags. */
+export const textOf = (page: string): string =>
+  page
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+
+/** Returns the rows of the list with this caption: the text of each cell by the heading of its column. */
+export function rowsOf(page: string, caption: string): readonly Texts[] {
+  const table = page.split('<table>').find((one) => one.includes(`<caption class="unseen">${caption}</caption>`)) ?? '';
+  const body = table.slice(table.indexOf('<tbody>'), table.indexOf('</table>'));
+  const cells = (row: string) => [...row.matchAll(/<td data-label="([^"]*)"[^>]*>([\s\S]*?)<\/td>/g)];
+  return body
+    .split('<tr>')
+    .slice(1)
+    .map((row) => Object.fromEntries(cells(row).map(([, name = '', cell = '']) => [name, textOf(cell)])));
+}
+
+/** Returns the facts and figures of a page by their names. */
+export const factsOf = (page: string): Texts =>
+  Object.fromEntries(
+    [...page.matchAll(/<dt>([\s\S]*?)<\/dt><dd>([\s\S]*?)<\/dd>/g)].map(([, name = '', value = '']) => [
+      textOf(name),
+      textOf(value),
+    ]),
+  );
+
+/** Returns the lines of what needs somebody, and of what is to do. */
+export const stepsOf = (page: string): readonly string[] =>
+  [...page.matchAll(/<ul class="steps">([\s\S]*?)<\/ul>/g)].flatMap(([, list = '']) =>
+    list.split('<li>').slice(1).map(textOf),
+  );
+
+/** Returns what the form that is sent there holds, as a browser would send it unchanged. */
+export function fieldsOf(page: string, action: string): Texts {
+  const [, , form = ''] =
+    [...page.matchAll(/<form[^>]* action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)].find(([, to]) => to === action) ?? [];
+  const inputs = [...form.matchAll(/<input(?: type="hidden")? name="([^"]*)" value="([^"]*)"/g)];
+  const boxes = [...form.matchAll(/<input type="checkbox" name="([^"]*)" checked/g)].map(([, name]) => [
+    '',
+    name,
+    'on',
+  ]);
+  const selects = [...form.matchAll(/<select name="([^"]*)">[\s\S]*?<\/select>/g)].map(([select, name]) => [
+    ...['', name, /value="([^"]*)" selected/.exec(select)?.[1] ?? ''],
+  ]);
+  return Object.fromEntries([...inputs, ...boxes, ...selects].map(([, name = '', value = '']) => [name, plain(value)]));
+}
