@@ -2,7 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { withDashboard } from '../support/dashboard.ts';
-import { rowsOf } from '../support/read-page.ts';
+import { nextOf, rowsOf } from '../support/read-page.ts';
 
 test('the log is limited to a person, an act and days, in the address, page by page', () =>
   withDashboard(async (dashboard) => {
@@ -15,14 +15,13 @@ test('the log is limited to a person, an act and days, in the address, page by p
       const act = { atMs, operator: who, command: nth % 3 === 0 ? 'approve refund' : 'pay', reason: null };
       await api.database().audit.record(act, { target: `t-${nth}`, before: null, after: { nth } });
     }
-    const targets = (text: string) =>
-      [...text.matchAll(/<code class="long">t-(\d+)<\/code>/g)].map(([, nth]) => Number(nth));
+    const targets = (text: string) => rowsOf(text, 'Audit log').map(({ On = '' }) => Number(On.slice(2)));
     const all = async (query: string) => {
       const seen: number[] = [];
       for (let path: string | undefined = `/operator/audit?${query}`; path; ) {
         const { text }: { text: string } = await operator.get(path);
         seen.push(...targets(text));
-        path = /href="([^"]*before=\d+)" rel="next"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
+        path = nextOf(text);
       }
       return seen;
     };

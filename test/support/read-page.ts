@@ -25,6 +25,12 @@ export function rowsOf(page: string, caption: string): readonly Texts[] {
     .map((row) => Object.fromEntries(cells(row).map(([, name = '', cell = '']) => [name, textOf(cell)])));
 }
 
+/** Returns the path of the next page of a list; undefined on the last one. */
+export const nextOf = (page: string): string | undefined => {
+  const [, path] = /<a href="([^"]*)" rel="next"/.exec(page) ?? [];
+  return path && plain(path);
+};
+
 /** Returns the facts and figures of a page by their names. */
 export const factsOf = (page: string): Texts =>
   Object.fromEntries(
