@@ -2,7 +2,7 @@
  * Notices that a chain's finality does not move, where payments wait for it. The server raises an alarm if this lasts.
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { finalityLagMax, type Lack, usualDepth } from '../../src/core/credit-policy.ts';
+import { finalityLagMax, type Lack } from '../../src/core/credit-policy.ts';
 import type { NetworkReport } from '../../src/database/networks.ts';
 
 /** The kinds of finality whose heights nodes show. */
@@ -21,17 +21,13 @@ export function createFinalityCheck({
   confirmations,
   blockTimeMs,
   reorgDepthMax,
-  creditsUnfinal = false,
-}: Pick<NetworkConfig, 'confirmations' | 'blockTimeMs' | 'reorgDepthMax'> & {
-  readonly creditsUnfinal?: boolean;
-}): FinalityCheck {
+}: Pick<NetworkConfig, 'confirmations' | 'blockTimeMs' | 'reorgDepthMax'>): FinalityCheck {
   return (headNumber, heights, lacking) => {
     const stalled = watched.find((kind) => {
       const lagMax = finalityLagMax(confirmations, kind, blockTimeMs) ?? (lacking.has(kind) ? reorgDepthMax : null);
       return lagMax !== null && headNumber - (heights[kind] ?? 0) > lagMax;
     });
-    if (stalled) return hasStalled(stalled, headNumber, heights[stalled]);
-    return creditsUnfinal ? notAsked(usualDepth(confirmations, 0n)) : null;
+    return stalled ? hasStalled(stalled, headNumber, heights[stalled]) : null;
   };
 }
 
@@ -43,11 +39,4 @@ function hasStalled(kind: (typeof watched)[number], headNumber: number, number: 
     `blocks are ${name}. Look at the node, and at its consensus client if it has one, or name a depth instead in the ` +
     "network's confirmations";
   return { code: 'finality_stalled', message };
-}
-
-function notAsked(blocks: number) {
-  const message =
-    `solid_url is null, so payments are credited at ${blocks} blocks, which the network may still take back: set ` +
-    'solid_url to where the node shows final blocks, or accept that with "finality": null in confirmations';
-  return { code: 'finality_not_asked', message };
 }

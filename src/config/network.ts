@@ -4,7 +4,7 @@
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { WalletSettings } from '../chains/wallet.ts';
-import { type CreditPolicy, type CreditTier, usualDepthMax } from '../core/credit-policy.ts';
+import { type CreditPolicy, usualDepthMax } from '../core/credit-policy.ts';
 import { Fault, permanent } from '../core/fault.ts';
 import { isFields } from '../core/fields.ts';
 import { inclusionGraceS } from '../core/inclusion.ts';
@@ -74,8 +74,6 @@ export type NetworkConfig = Defined<Plain> &
     signer?: SignerDefaults;
     /** When payments are credited. */
     confirmations: CreditPolicy;
-    /** The settings ask for finality, which the node does not show, so that depth alone decides. */
-    creditsUnfinal?: true;
     tokens: readonly Token[];
     /** Null if the family's addresses are imported. */
     xpub: string | null;
@@ -152,10 +150,8 @@ const capsText =
 /** Gives the settings of one network their types. */
 function toConfig(problems: Problem[], path: string, settings: Settings): NetworkConfig {
   const { title = settings.name, exchange_name = title, solid_url, xpub = null, ...others } = settings;
-  const { tokens, signer, sweep, wallets, confirmations, two_node_amount, ...rest } = others;
+  const { tokens, signer, sweep, wallets, confirmations: _confirmations, two_node_amount, ...rest } = others;
   const { payment_min, payout_expiry_s, ...plain } = rest;
-  // Depth alone decides where the node shows no final blocks; a tier of finality alone is refused below.
-  const creditsUnfinal = solid_url === null && confirmations.some(isByBoth);
   return {
     ...(given(camelCased(plain)) as Defined<Plain>),
     ...given({
@@ -170,8 +166,7 @@ function toConfig(problems: Problem[], path: string, settings: Settings): Networ
     xpub,
     wallets: given(camelCased(wallets)),
     dustFloorPar: DUST_FLOOR_PAR,
-    confirmations: toPolicy(settings, creditsUnfinal),
-    ...(creditsUnfinal && { creditsUnfinal }),
+    confirmations: toPolicy(settings),
     sweep: toSweepPolicy(sweep),
     inclusionGraceS: settings.sandbox ? SANDBOX_GRACE_S : inclusionGraceS(settings.block_time_ms),
     tokens: readTokens(problems, path, settings),
@@ -179,13 +174,8 @@ function toConfig(problems: Problem[], path: string, settings: Settings): Networ
   };
 }
 
-const isByBoth = ({ blocks, finality }: CreditTier): boolean => blocks !== undefined && finality !== undefined;
-
 /** Returns the tiers, with one for the amounts that need a second node. */
-function toPolicy({ confirmations, two_node_amount: fromPar }: Settings, creditsUnfinal: boolean): CreditPolicy {
-  const tiers = creditsUnfinal
-    ? confirmations.map(({ finality, ...tier }) => (tier.blocks === undefined ? given({ ...tier, finality }) : tier))
-    : confirmations;
+function toPolicy({ confirmations: tiers, two_node_amount: fromPar }: Settings): CreditPolicy {
   if (fromPar === undefined) return tiers;
   const below = tiers.filter((tier) => (tier.fromPar ?? 0n) <= fromPar);
   return [...below, { fromPar, secondNode: true }, ...tiers.slice(below.length)];
@@ -282,7 +272,9 @@ function checkConfirmations(problems: Problem[], path: string, config: NetworkCo
     problems.push({ path: `${path}.confirmations`, text });
   }
   if (finalityUrl === null && confirmations.some(({ finality }) => finality)) {
-    const text = 'null, expected an address: "finality" waits for what the node shows there';
+    const text =
+      'null, expected an address: "finality" waits for what the node shows there. With "finality": null in ' +
+      'confirmations, depth alone decides';
     problems.push({ path: `${path}.solid_url`, text });
   }
   if (witnessUrl === undefined && confirmations.some(({ secondNode }) => secondNode)) {

@@ -65,6 +65,12 @@ export const typesNamed = (name: string): readonly EventType[] =>
 export const isExtended = (type: EventType): type is ExtendedEventType =>
   (extendedEvents as readonly string[]).includes(type);
 
+type Envelope = Readonly<{ id: string; type: string; createdAtS: number; mode: Mode }>;
+
+/** Returns the exact JSON text that is stored once and sent on every attempt. */
+const bodyOf = ({ id, type, createdAtS, mode }: Envelope, object: object): string =>
+  JSON.stringify({ id, type, created_at: createdAtS, livemode: mode === 'live', data: { object } });
+
 /** Webhooks call the session status `paid` `completed`. */
 type PaymentEventStatus = 'completed' | Exclude<SessionStatus, 'paid'>;
 
@@ -87,25 +93,17 @@ export type PaymentEvent = Readonly<{
 /** The rate that events show for a session at par. The session itself shows none. */
 const PAR_RATE = '1.0000';
 
-/** Returns the exact JSON text that is stored once and sent on every attempt. */
+/** Returns the body of a payment event. */
 export function paymentEventBody(event: PaymentEvent): string {
   const status: PaymentEventStatus = event.status === 'paid' ? 'completed' : event.status;
-  return JSON.stringify({
-    id: event.id,
-    type: event.type,
-    created_at: event.createdAtS,
-    livemode: event.mode === 'live',
-    data: {
-      object: {
-        ...(event.sum && { amount: Number(event.sum.amountMinor) }),
-        status,
-        ...(event.sum && { currency: event.sum.currency }),
-        exchange_rate: event.exchangeRate ?? PAR_RATE,
-        order_id: event.orderId,
-        session_id: event.sessionId,
-        source: 'api',
-      },
-    },
+  return bodyOf(event, {
+    ...(event.sum && { amount: Number(event.sum.amountMinor) }),
+    status,
+    ...(event.sum && { currency: event.sum.currency }),
+    exchange_rate: event.exchangeRate ?? PAR_RATE,
+    order_id: event.orderId,
+    session_id: event.sessionId,
+    source: 'api',
   });
 }
 
@@ -140,34 +138,18 @@ export function shownDestination(network: NetworkKey, to: RefundEvent['destinati
   return { destination: { network: nameOf(network), address: to.address }, destination_source: source } as const;
 }
 
-/** Returns the exact JSON text that is stored once and sent on every attempt. */
-export function refundEventBody(event: RefundEvent): string {
-  return JSON.stringify({
-    id: event.id,
-    type: event.type,
-    created_at: event.createdAtS,
-    livemode: event.mode === 'live',
-    data: {
-      object: {
-        session_id: event.sessionId,
-        order_id: event.orderId,
-        refund_id: event.refundId,
-        refund_amount: Number(event.amountMinor),
-        refund_currency: event.currency,
-        status: refundEventStatus[event.type],
-        source: 'api',
-        ...shownDestination(event.network, event.destination),
-      },
-    },
+/** Returns the body of a refund event. */
+export const refundEventBody = (event: RefundEvent): string =>
+  bodyOf(event, {
+    session_id: event.sessionId,
+    order_id: event.orderId,
+    refund_id: event.refundId,
+    refund_amount: Number(event.amountMinor),
+    refund_currency: event.currency,
+    status: refundEventStatus[event.type],
+    source: 'api',
+    ...shownDestination(event.network, event.destination),
   });
-}
 
 /** Returns the body of a test event, which an operator sends to try an endpoint. It concerns no payment. */
-export const testEventBody = (event: Readonly<{ id: string; type: string; createdAtS: number; mode: Mode }>): string =>
-  JSON.stringify({
-    id: event.id,
-    type: event.type,
-    created_at: event.createdAtS,
-    livemode: event.mode === 'live',
-    data: { object: { source: 'api' } },
-  });
+export const testEventBody = (event: Envelope): string => bodyOf(event, { source: 'api' });

@@ -12,16 +12,14 @@ const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(1)).derive("m/44'/60'/
 const node = { url: 'ws://127.0.0.1:8546', xpub };
 
 test('TRON credits what is deep and final, or as the settings say', () => {
-  const policyOf = (settings: object) => {
-    const [network] = load({ networks: { tron: { ...node, ...settings } } }).networks;
-    return [network?.confirmations, network?.creditsUnfinal];
-  };
-  assert.equal(policyOf({}), [[{ blocks: 19, finality: 'finalized' }], undefined]);
-  assert.equal(policyOf({ confirmations: { blocks: 30 } }), [[{ blocks: 30, finality: 'finalized' }], undefined]);
-  assert.equal(policyOf({ confirmations: { finality: null } }), [[{ blocks: 19 }], undefined]);
+  const policyOf = (settings: object) =>
+    load({ networks: { tron: { ...node, ...settings } } }).networks[0]?.confirmations;
+  assert.equal(policyOf({}), [{ blocks: 19, finality: 'finalized' }]);
+  assert.equal(policyOf({ confirmations: { blocks: 30 } }), [{ blocks: 30, finality: 'finalized' }]);
+  assert.equal(policyOf({ confirmations: { finality: null } }), [{ blocks: 19 }]);
   const finalized = { blocks: null, usual: 21 };
-  assert.equal(policyOf({ confirmations: finalized }), [[{ finality: 'finalized', usual: 21 }], undefined]);
-  assert.equal(policyOf({ solid_url: null }), [[{ blocks: 19 }], true], 'it is followed as before, and says so');
+  assert.equal(policyOf({ confirmations: finalized }), [{ finality: 'finalized', usual: 21 }]);
+  assert.equal(policyOf({ solid_url: null, confirmations: { finality: null } }), [{ blocks: 19 }]);
 });
 
 test('small amounts need not be final where a tier says so; all money waits by default', () => {
@@ -84,7 +82,7 @@ const refused: readonly (readonly [string, Record<string, unknown>, RegExp])[] =
   ],
   [
     'finality that the node does not show',
-    { tron: { ...node, solid_url: null, confirmations: { blocks: null, usual: 21 } } },
+    { tron: { ...node, solid_url: null } },
     /^networks\.tron\.solid_url: null, expected an address: "finality" waits/,
   ],
   ...['0', '-1', '1.001', 'many', 50].map(

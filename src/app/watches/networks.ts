@@ -15,12 +15,7 @@ const STILL_MS_MIN = 60_000;
 const SLOW_FACTOR = 5;
 
 /** Reasons of a followed network for which payments are not credited. */
-const whyWaiting = [
-  'finality_stalled',
-  'finality_not_asked',
-  'second_node_disagrees',
-  'second_node_unavailable',
-] as const;
+const whyWaiting = ['finality_stalled', 'second_node_disagrees', 'second_node_unavailable'] as const;
 
 type Watched = Pick<NetworkConfig, 'key' | 'blockTimeMs' | 'confirmations' | 'reorgDepthMax'>;
 type Head = Readonly<{ number: number; sinceMs: number }>;

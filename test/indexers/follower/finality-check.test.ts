@@ -4,7 +4,7 @@ import { createFinalityCheck } from '../../../indexers/follower/finality-check.t
 import type { NetworkConfig } from '../../../src/config/network.ts';
 import type { Lack } from '../../../src/core/credit-policy.ts';
 
-type Wish = Pick<NetworkConfig, 'confirmations' | 'blockTimeMs' | 'creditsUnfinal'>;
+type Wish = Pick<NetworkConfig, 'confirmations' | 'blockTimeMs'>;
 
 const open = (wish: Wish) => createFinalityCheck({ reorgDepthMax: 128, ...wish });
 const nothing: ReadonlySet<Lack> = new Set();
@@ -51,13 +51,6 @@ test('finality that only a store asks for is watched while one of its payments w
 
 test('where depth decides, finality does not matter', () => {
   assert.is(open({ confirmations: [{ blocks: 12 }], blockTimeMs: 12_000 })(1_000_000, at(null), nothing), null);
-});
-
-test('where the settings ask for finality and the node shows none, that depth alone decides is said', () => {
-  const check = open({ confirmations: [{ blocks: 19 }], blockTimeMs: 3_000, creditsUnfinal: true });
-  const reason = check(120, at(null), nothing);
-  assert.is(reason?.code, 'finality_not_asked');
-  assert.match(reason?.message ?? '', /credited at 19 blocks, .*set solid_url/);
 });
 
 test.run();

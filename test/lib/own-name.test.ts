@@ -3,7 +3,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { forOwnNames } from '../../src/app/own-host.ts';
+import { forOwnNames } from '../../src/lib/own-name.ts';
 
 /** Asks a server that is told to listen on `listenHost`, with a Host header. @returns the status */
 async function ask(listenHost: string, host: string): Promise<number | undefined> {
