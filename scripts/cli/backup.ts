@@ -110,18 +110,20 @@ export const restore: OfflineCommand = {
   summary: 'Restore a backup as a new data folder, with money out frozen.',
   options: {
     'passphrase-file': passphraseOption,
-    rehearse: { help: 'restore it on trial beside the file, check the database and the ledger, and remove that again' },
+    'dry-run': {
+      help: 'restore it on trial beside the file, check the database and the ledger, and remove that again',
+    },
     reason: reasonOption,
   },
   notes: [
     'At the first start, addresses that may have been given out since the backup are retired: they stay watched,',
     'and nobody gets them again.',
-    '--rehearse: exit code 1 if the backup is damaged, or what it holds does not add up.',
+    '--dry-run: exit code 1 if the backup is damaged, or what it holds does not add up.',
   ],
   async runOffline(input) {
     const [file = '', folder] = input.args.map((path) => resolve(input.cwd, path));
-    const isRehearsal = input.options.rehearse === true;
-    if ((folder === undefined) !== isRehearsal) throw usage('name a new folder, or --rehearse');
+    const isDryRun = input.options['dry-run'] === true;
+    if ((folder === undefined) !== isDryRun) throw usage('name a new folder, or --dry-run');
     if (folder === undefined) return checkBackup(input, file);
     const restored = await withPassphrase(input, false, (passphrase) =>
       restoreBackup({

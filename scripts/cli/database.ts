@@ -16,7 +16,7 @@ export const databaseMove: OfflineCommand = {
       help: 'the target, such as postgres://user:password@host:5432/quayside',
       required: true,
     },
-    rehearse: {
+    'dry-run': {
       help: 'do it on trial beside everything, while Quayside may run, say what was found, and remove it again',
     },
   },
@@ -28,7 +28,7 @@ export const databaseMove: OfflineCommand = {
   async runOffline(input) {
     const config = loadConfig({ env: input.env, cwd: input.cwd, beforeSandbox: true });
     const named = textOption(input, 'to');
-    const isRehearsal = input.options.rehearse === true;
+    const isRehearsal = input.options['dry-run'] === true;
     const progress = openProgress();
     try {
       const { from, to, tables, ledgerEntries, seconds, problems } = await moveDatabase({
@@ -43,7 +43,7 @@ export const databaseMove: OfflineCommand = {
         `${from} is not opened any more, and says how everything comes back.`,
       ];
       return {
-        json: { from, to, rehearsal: isRehearsal, rows, seconds, tables, ledger_entries: ledgerEntries, problems },
+        json: { from, to, dry_run: isRehearsal, rows, seconds, tables, ledger_entries: ledgerEntries, problems },
         lines: [
           `${isRehearsal ? 'rehearsed the move' : 'moved'} from ${from} to ${to}: ${pace}`,
           ...(isBad

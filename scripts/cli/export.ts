@@ -2,12 +2,12 @@
  * Exports the books for an accountant, each row one posting of the ledger.
  */
 import { resolve } from 'node:path';
+import { parseTime } from '../../src/acts/times.ts';
 import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind, type NewestEntry } from '../../src/database/reports.ts';
 import { rowWriter } from '../../src/lib/export-text.ts';
 import { type Command, type Input, type Installation, notFound, textOption, usage } from './command.ts';
 import { cellsOf, columnsOf } from './export-rows.ts';
 import { openProgress, progressBar, toNewFile, toStandardOutput } from './output.ts';
-import { readMoment } from './since.ts';
 
 /** What each file has. */
 const kinds: Readonly<Record<BookKind, string>> = {
@@ -72,6 +72,18 @@ async function run(kind: BookKind, input: Input, installation: Installation) {
     json: { kind, format, rows: counted.rows, file: path },
     lines: [`${counted.rows} ${kind} written to ${path}`],
   };
+}
+
+/**
+ * Returns an option's time in milliseconds, or null if it was not given: a date or time (UTC), or how long before now.
+ * @throws Fault permanent `usage`
+ */
+function readMoment(input: Input, name: string, nowMs: number): number | null {
+  const text = textOption(input, name);
+  if (text === undefined) return null;
+  const ms = parseTime(text, nowMs, -1);
+  if (ms >= 0) return ms;
+  throw usage(`--${name} is "${text}", expected a time such as 30d, 2026-11-01 or 2026-11-01T10:00:00Z (UTC)`);
 }
 
 async function storeId(input: Input, { database }: Installation): Promise<string | null> {

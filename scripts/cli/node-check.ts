@@ -1,11 +1,11 @@
 /** Checks one node before an installation relies on it, once or for a while. */
+import { parseSpan } from '../../src/acts/times.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { exitCodeOf, type Finding, findingLines } from '../nodes/finding.ts';
 import type { RepeatedCheck, RepeatedFinding } from '../nodes/repeated-check.ts';
 import { type Answer, type Input, moment, type OfflineCommand, textOption, usage } from './command.ts';
 import { openProgress, untilStopped } from './output.ts';
-import { readSpan } from './since.ts';
 
 const BLOCKS_WAITED = 3;
 const HEAD_WAIT_MS_MIN = 5_000;
@@ -100,4 +100,16 @@ export async function checkOnce(
 export function nodeUrl(text: string): string {
   if (URL.canParse(text) && /^(ws|http)s?:$/.test(new URL(text).protocol)) return text;
   throw usage('the node’s address is not a ws://, wss://, http:// or https:// URL');
+}
+
+/**
+ * Returns an option's time span in milliseconds, such as `90s`, `30m`, `2h` or `3d`.
+ * @param fallback the text to read if the option was not given
+ * @throws Fault permanent `usage`
+ */
+export function readSpan(input: Input, name: string, msMax: number, fallback: string): number {
+  const text = textOption(input, name) ?? fallback;
+  const ms = parseSpan(text);
+  if (ms > 0 && ms <= msMax) return ms;
+  throw usage(`--${name} is "${text}", expected a time such as 90s, 30m or 2h, at most ${msMax / 3_600_000}h`);
 }

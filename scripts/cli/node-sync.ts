@@ -4,9 +4,8 @@ import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { leftText, roughly } from '../nodes/sync-estimate.ts';
 import type { SyncRow } from '../nodes/sync-watch.ts';
 import { type Answer, type Input, type OfflineCommand, textOption, usage } from './command.ts';
-import { nodeUrl } from './node-check.ts';
+import { nodeUrl, readSpan } from './node-check.ts';
 import { openProgress, untilStopped } from './output.ts';
-import { readSpan } from './since.ts';
 import { listLines } from './table.ts';
 
 const EVERY_MS = 15_000;

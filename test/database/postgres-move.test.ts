@@ -171,7 +171,7 @@ onServer(
     const bench = await openFilled();
     const { url, remove } = await emptyDatabase();
     const release = takeInstanceLock(bench.config.dataDir);
-    const rehearsed = answered(await move(bench, url, '--rehearse'));
+    const rehearsed = answered(await move(bench, url, '--dry-run'));
     assert.equal(rehearsed.problems, []);
     assert.equal(await asked(url, "SELECT 1 FROM pg_class WHERE relname = 'meta'"), [], 'the rehearsal is gone');
     refusal(await move(bench, url), 'already_running');
@@ -188,7 +188,7 @@ onServer(
     assert.match(String(refused), 'append-only');
     assert.is((await onUrl(bench, url, 'key', 'list')).code, 0);
 
-    assert.equal(answered(await back(bench, url, '--rehearse')).tables, there.tables);
+    assert.equal(answered(await back(bench, url, '--dry-run')).tables, there.tables);
     const other = openPostgres(url, {});
     await other.read(() => other.client.prepare('SELECT 1').get());
     assert.match(refusal(await back(bench, url), 'database_in_use'), 'stop it on every machine');
@@ -250,7 +250,7 @@ onServer('what differs, or does not add up, is said, and the source stays in use
   const problems = (JSON.parse(changed.out) as Answered).problems.join('\n');
   for (const what of [/^keys differs: 1 rows/m, /^ledger_postings differs/m]) assert.match(problems, what);
   assert.is((await bench.run('key', 'list')).code, 0);
-  const rehearsed = await move(bench, url, '--rehearse');
+  const rehearsed = await move(bench, url, '--dry-run');
   assert.is(rehearsed.code, 1);
   assert.match((JSON.parse(rehearsed.out) as Answered).problems.join('\n'), /^the ledger does not add up: /);
   raw.close();

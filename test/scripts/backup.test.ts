@@ -78,7 +78,7 @@ const hasAge = ['age', 'script'].every((name) => spawnSync(name, ['--version']).
 });
 
 test('verify restores it, adds up the ledger, compares the counts and leaves nothing behind', async () => {
-  const proved = await answer('restore', made.file, '--rehearse', ...secret);
+  const proved = await answer('restore', made.file, '--dry-run', ...secret);
   assert.is(proved.sound, true);
   assert.is(proved.counts.sessions, 2);
   assert.is(proved.counts.transfers, 1);
@@ -107,18 +107,18 @@ test('a file that was cut, extended or changed, or another passphrase, is refuse
   };
   for (const [what, bytes] of Object.entries(touched)) {
     writeFileSync(copy, bytes);
-    assert.match(await refused('backup_damaged', 'restore', copy, '--rehearse', ...secret), 'use another copy', what);
+    assert.match(await refused('backup_damaged', 'restore', copy, '--dry-run', ...secret), 'use another copy', what);
     assert.equal(readdirSync(join(folder, 'touched')), ['copy.backup']);
   }
   const wrong = join(folder, 'wrong');
   writeFileSync(wrong, 'another passphrase', { mode: 0o600 });
-  await refused('passphrase_wrong', 'restore', made.file, '--rehearse', '--passphrase-file', wrong);
+  await refused('passphrase_wrong', 'restore', made.file, '--dry-run', '--passphrase-file', wrong);
   chmodSync(wrong, 0o644);
-  await refused('passphrase_file_open', 'restore', made.file, '--rehearse', '--passphrase-file', wrong);
+  await refused('passphrase_file_open', 'restore', made.file, '--dry-run', '--passphrase-file', wrong);
   writeFileSync(passphraseFile + 2, 'short', { mode: 0o600 });
   await refused('passphrase_weak', 'backup', '--to', target, '--passphrase-file', passphraseFile + 2);
   assert.equal(readdirSync(target).length, 1);
-  await refused('not_found', 'restore', join(folder, 'nothing'), '--rehearse', ...secret);
+  await refused('not_found', 'restore', join(folder, 'nothing'), '--dry-run', ...secret);
 });
 
 test('a database that does not agree with the manifest is not sound, and is not restored', async () => {
@@ -130,7 +130,7 @@ test('a database that does not agree with the manifest is not sound, and is not 
   writeFileSync(join(inside, 'manifest.json'), JSON.stringify(manifest));
   const lying = join(folder, 'lying.backup');
   await packArchive(lying, inside, { passphrase, onBytes: () => {} });
-  const { code, out } = await run('restore', lying, '--rehearse', ...secret, '--json');
+  const { code, out } = await run('restore', lying, '--dry-run', ...secret, '--json');
   assert.is(code, 1);
   assert.equal(JSON.parse(out).problems, ['sessions has 2 rows, the manifest says 3']);
   await refused('backup_unsound', 'restore', lying, join(folder, 'unsound'), ...secret);

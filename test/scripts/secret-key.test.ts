@@ -50,7 +50,7 @@ test('a rotation makes a backup, says how much was sealed, and prints no key', a
   for (const key of [before, after]) assert.not.ok(`${out}${err}`.includes(key));
   const [made = '', ...others] = readdirSync(backups);
   assert.equal(others, []);
-  const verified = await run('restore', join(backups, made), '--rehearse', '--passphrase-file', passphraseFile);
+  const verified = await run('restore', join(backups, made), '--dry-run', '--passphrase-file', passphraseFile);
   assert.is(verified.code, 0, verified.err);
   const sealed = openDatabase(config, process.env);
   const [endpoint] = await sealed.endpoints.list(null);
