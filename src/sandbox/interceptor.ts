@@ -14,7 +14,7 @@ export type Line = Readonly<{ connection: ServerResponse | WebSocket; send(text:
 export type Interceptor = Readonly<{
   /**
    * Answers one message.
-   * @param answer returns what the node says to a message; empty if nothing
+   * @param answer returns what the node says to a message
    */
   exchange(message: string, answer: (message: string) => string, line: Line): void;
   /**

@@ -90,7 +90,6 @@ async function answerHttp(request: IncomingMessage, response: ServerResponse, se
 
 function talk(client: WebSocket, bearer: string, service: RpcService): void {
   const send = (text: string) => {
-    if (text === '') return;
     if (client.bufferedAmount > UNSENT_BYTES_MAX) client.terminate();
     else client.send(text);
   };

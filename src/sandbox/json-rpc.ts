@@ -23,9 +23,7 @@ export const methodNotFound = (method: string) =>
 /** Answers one call, or throws `RpcError`. */
 export type Call = (method: string, params: unknown) => unknown;
 
-type Id = string | number;
-
-const failure = (id: Id | null, { code, message, data }: RpcError) => ({
+const failure = (id: unknown, { code, message, data }: RpcError) => ({
   jsonrpc: '2.0',
   id,
   error: { code, message, data },
@@ -39,9 +37,8 @@ export const toJson = (value: unknown): string =>
   JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `int64 ${part}` : part)).replace(INTEGER, '$1');
 
 /**
- * Answers a message.
+ * Answers a message. Each call has an id: none of our clients sends notifications.
  * @param text a request body or WebSocket message
- * @returns the answer's text; empty if there is none (notifications)
  */
 export function answerMessage(text: string, call: Call): string {
   let message: unknown;
@@ -50,29 +47,16 @@ export function answerMessage(text: string, call: Call): string {
   } catch {
     return toJson(failure(null, new RpcError(-32700, 'parse error')));
   }
-  const items = Array.isArray(message) ? message : [message];
-  const answers = items.map((item) => answerItem(item, call)).filter((answer) => answer !== undefined);
-  if (answers.length === 0) return '';
-  return toJson(Array.isArray(message) ? answers : answers[0]);
+  return toJson(Array.isArray(message) ? message.map((item) => answerItem(item, call)) : answerItem(message, call));
 }
 
-/** The id of a call; null for a notification. */
-function idOf(item: unknown): Id | null {
-  const { id } = (item ?? {}) as Record<string, unknown>;
-  return typeof id === 'string' || typeof id === 'number' ? id : null;
-}
-
-function answerItem(item: unknown, call: Call): unknown {
-  const { jsonrpc, id: given, method, params } = (item ?? {}) as Record<string, unknown>;
-  const id = idOf(item);
-  if (jsonrpc !== '2.0' || typeof method !== 'string' || (given !== undefined && id === null)) {
-    return failure(id, new RpcError(-32600, 'invalid request'));
-  }
+function answerItem(item: unknown, call: Call): object {
+  const { id = null, method, params } = (item ?? {}) as Record<string, unknown>;
   try {
-    const result = call(method, params);
-    return id === null ? undefined : { jsonrpc: '2.0', id, result };
+    if (typeof method !== 'string') throw new RpcError(-32600, 'invalid request');
+    return { jsonrpc: '2.0', id, result: call(method, params) };
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
-    return id === null ? undefined : failure(id, error);
+    return failure(id, error);
   }
 }
