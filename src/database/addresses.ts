@@ -132,6 +132,9 @@ const poolFinder =
       .where(and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.source, source)))
       .get();
 
+const counting = (client: Db['client'], state: 'free' | 'spoiled') =>
+  client.prepare(`SELECT count(*) FROM addresses WHERE pool_id = ? AND state = '${state}'`).pluck();
+
 export const NOT_DERIVED = 'not derived from the xpub';
 
 /** The addresses of open sessions, which are derived again. */
@@ -235,7 +238,7 @@ function gapCommands({ client, orm, write }: Db) {
   );
   const idAt = (ms: number) => `cs_${sortableTime(Math.max(0, ms))}`;
 
-  const countFree = client.prepare("SELECT count(*) FROM addresses WHERE pool_id = ? AND state = 'free'").pluck();
+  const countFree = counting(client, 'free');
 
   /** Retires the addresses that the pool would give out next, also those that are not derived yet. */
   async function retireNext({ id, nextIndex, retiredThrough }: PoolRow, count: number): Promise<void> {
@@ -313,10 +316,8 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm) {
   const isKnown = findBy(db, addresses, 'family', 'mode', 'key');
   const nextNumber = createCounters(db);
   const findPool = poolFinder(db);
-  const countOf = (state: 'free' | 'spoiled') =>
-    db.client.prepare(`SELECT count(*) FROM addresses WHERE pool_id = ? AND state = '${state}'`).pluck();
-  const countFree = countOf('free');
-  const countSpoiled = countOf('spoiled');
+  const countFree = counting(db.client, 'free');
+  const countSpoiled = counting(db.client, 'spoiled');
   /** Makes `source` the pool's current source. */
   async function usePool({ family, mode }: PoolKey, source: string): Promise<typeof pools.$inferSelect> {
     const known = await findPool({ family, mode }, source);

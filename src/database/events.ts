@@ -170,6 +170,9 @@ export type Delivery = Omit<DeliveryRow, 'leaseUntilMs'> & Readonly<{ eventType:
 /** One attempt and its result. `status` is the HTTP status; `error` a class such as `timeout` or `blocked_address`. */
 export type Attempt = Omit<typeof attempts.$inferSelect, 'id'>;
 
+/** Ids of attempts rise with the time of their start. */
+export const ATTEMPTS_PER_MS = 1_000;
+
 /** Which deliveries are listed: one, those of a session, or all. */
 export type DeliveryFilter = Readonly<{ id?: string; sessionId?: string; limit: number }>;
 

@@ -8,6 +8,11 @@ export const ATTEMPTS_THROUGH = 'attempts_aged_through';
 /** The time of retention's last run, in Unix milliseconds. */
 export const LAST_RUN = 'retention_run';
 
+/** An integer of any size is written as in code: `5n`. */
+const BIGINT = /^-?\d+n$/;
+const readPlain = <T>(text: string): T =>
+  JSON.parse(text, (_, one) => (typeof one === 'string' && BIGINT.test(one) ? BigInt(one.slice(0, -1)) : one)) as T;
+
 /** To be used within a transaction. */
 export function createMeta({ client }: Pick<Db, 'client'>) {
   const read = client.prepare('SELECT value FROM meta WHERE name = ?').pluck();
@@ -22,18 +27,21 @@ export function createMeta({ client }: Pick<Db, 'client'>) {
     write: async (name: string, value: string) => {
       await write.run(name, value);
     },
-    /** Returns plain data; null before it is first written. */
+    /** Returns plain data and integers of any size; null before it is first written. */
     async readData<T>(name: string): Promise<T | null> {
       const text = await readText(name);
-      return text === null ? null : (JSON.parse(text) as T);
+      return text === null ? null : readPlain<T>(text);
     },
     writeData: async (name: string, value: unknown) => {
-      await write.run(name, JSON.stringify(value));
+      await write.run(
+        name,
+        JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? `${one}n` : one)),
+      );
     },
     /** Returns the values that were written under names of one kind, such as `compared live:tron`, by name. */
     listData: async <T>(kind: string): Promise<T[]> =>
       // `!` follows the space in the order of characters.
-      ((await within.all(`${kind} `, `${kind}!`)) as string[]).map((text) => JSON.parse(text) as T),
+      ((await within.all(`${kind} `, `${kind}!`)) as string[]).map((text) => readPlain<T>(text)),
   };
 }
 

@@ -6,6 +6,7 @@ import type { RefundPolicy } from '../core/refund.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';
 import type { Db } from './engine/open.ts';
+import { ATTEMPTS_PER_MS } from './events.ts';
 import { ANONYMISED_THROUGH, ATTEMPTS_THROUGH, createMeta, LAST_RUN, type Meta } from './meta.ts';
 
 /**
@@ -74,12 +75,11 @@ function anonymising({ client }: Db, meta: Meta, { beforeMs, nowMs }: RetentionT
   };
 }
 
-/** The answers of merchants' servers. Times, statuses and errors stay. Ids rise with time. */
+/** The answers of merchants' servers. Times, statuses and errors stay. Ids rise with the time of the start. */
 function agingAttempts({ client }: Db, meta: Meta, { beforeMs }: RetentionTimes): Walk {
-  const walked = client.prepare(
-    `SELECT id, started_at_ms AS "startedAtMs" FROM attempts WHERE id > :after ORDER BY id LIMIT ${LOOKED_AT}`,
-  );
-  type Walked = Readonly<{ id: number; startedAtMs: number }>;
+  const walked = client
+    .prepare(`SELECT id FROM attempts WHERE id > :after AND id < :before ORDER BY id LIMIT ${LOOKED_AT}`)
+    .pluck();
   const forget = client.prepare(
     `UPDATE attempts SET response_excerpt = NULL
      WHERE id > :after AND id <= :through AND response_excerpt IS NOT NULL`,
@@ -87,15 +87,13 @@ function agingAttempts({ client }: Db, meta: Meta, { beforeMs }: RetentionTimes)
   let after: number | null = null;
   return async () => {
     after ??= Number((await meta.read(ATTEMPTS_THROUGH)) ?? -1);
-    const rows = (await walked.all({ after })) as Walked[];
-    const firstYoung = rows.findIndex(({ startedAtMs }) => startedAtMs >= beforeMs);
-    const old = firstYoung < 0 ? rows : rows.slice(0, firstYoung);
-    const last = old.at(-1);
-    if (!last) return { done: 0, isEnd: true };
-    const { changes } = await forget.run({ after, through: last.id });
-    await meta.write(ATTEMPTS_THROUGH, String(last.id));
-    after = last.id;
-    return { done: changes, isEnd: old.length < LOOKED_AT };
+    const ids = (await walked.all({ after, before: beforeMs * ATTEMPTS_PER_MS })) as number[];
+    const through = ids.at(-1);
+    if (through === undefined) return { done: 0, isEnd: true };
+    const { changes } = await forget.run({ after, through });
+    await meta.write(ATTEMPTS_THROUGH, String(through));
+    after = through;
+    return { done: changes, isEnd: ids.length < LOOKED_AT };
   };
 }
 

@@ -29,7 +29,7 @@ import {
 import { filterInOrder, mapInOrder } from './engine/bodies.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';
 import type { Db } from './engine/open.ts';
-import { type Attempt, firstEventId } from './events.ts';
+import { ATTEMPTS_PER_MS, type Attempt, firstEventId } from './events.ts';
 import { createMeta } from './meta.ts';
 import { checkKey, createVault } from './sealing.ts';
 
@@ -268,8 +268,6 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
 }
 
 type HealthRow = EndpointHealth & Readonly<{ id: string; url: string; isReplayed: number }>;
-/** Ids of attempts rise with the time of their start. */
-const ATTEMPTS_PER_MS = 1_000;
 
 /** An endpoint's health before and after the attempts of one transaction. `successes`: those answered with 2xx. */
 type Followed = Readonly<{ before: HealthRow; now: EndpointHealth; successes: number; atMs: number }>;

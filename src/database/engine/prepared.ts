@@ -7,9 +7,6 @@ import type { SQLiteColumn, SQLiteInsertValue, SQLiteTable, SQLiteUpdateSetSourc
 import { type Changes, noteText } from './client.ts';
 import type { Db } from './open.ts';
 
-/** A whole row without the columns that SQLite fills in. */
-type Row<T extends SQLiteTable, Generated extends keyof T['$inferSelect']> = Omit<T['$inferSelect'], Generated>;
-
 type Prepared = Readonly<{
   get(values?: Record<string, unknown>): Promise<unknown>;
   all(values?: Record<string, unknown>): Promise<unknown>;
@@ -32,13 +29,12 @@ export function atFirstUse<P extends Prepared>(query: {
   return run as Pick<P, 'get' | 'all' | 'run'>;
 }
 
-/** Prepares an INSERT of whole rows; `generated` lists the columns that SQLite fills in. */
-export function preparedInsert<T extends SQLiteTable, Generated extends keyof T['$inferSelect'] & string = never>(
+/** Prepares an INSERT of whole rows. */
+export function preparedInsert<T extends SQLiteTable>(
   { orm }: Pick<Db, 'orm'>,
   table: T,
-  generated: readonly Generated[] = [],
-): (row: Row<T, Generated>) => Promise<Changes> {
-  const names = Object.keys(getTableColumns(table)).filter((name) => !(generated as readonly string[]).includes(name));
+): (row: T['$inferSelect']) => Promise<Changes> {
+  const names = Object.keys(getTableColumns(table));
   const values = Object.fromEntries(names.map((name) => [name, sql.placeholder(name)]));
   const statement = atFirstUse(orm.insert(table).values(values as SQLiteInsertValue<T>));
   return (row) => statement.run(row);

@@ -199,17 +199,10 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
     },
     /** Replaces the levels of a network with what the engine just read. */
     async recordUnswept(network: NetworkKey, levels: readonly UnsweptLevel[]): Promise<void> {
-      const written = levels.map((level) => ({
-        ...level,
-        units: String(level.units),
-        openUnits: String(level.openUnits),
-      }));
-      await db.write(() => meta.writeData(`unswept ${network}`, written));
+      await db.write(() => meta.writeData(`unswept ${network}`, levels));
     },
     async listUnswept(): Promise<readonly UnsweptLevel[]> {
-      type Written = Omit<UnsweptLevel, 'units' | 'openUnits'> & Readonly<{ units: string; openUnits: string }>;
-      const levels = (await db.read(() => meta.listData<readonly Written[]>('unswept'))).flat();
-      return levels.map((level) => ({ ...level, units: BigInt(level.units), openUnits: BigInt(level.openUnits) }));
+      return (await db.read(() => meta.listData<readonly UnsweptLevel[]>('unswept'))).flat();
     },
   };
 }

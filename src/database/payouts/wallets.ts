@@ -272,9 +272,8 @@ type Reading = Readonly<{
   nowMs: number;
 }>;
 
-/** A balance as `meta` has it, by network and role. */
+/** Balances in `meta`, by network and role. */
 const BALANCE = 'balance';
-type KeptBalance = Omit<WalletBalance, 'units'> & Readonly<{ units: Readonly<Record<string, string>> }>;
 
 type Parts = Readonly<{ freezer: Freezer; formatAmount: FormatAmount }>;
 
@@ -305,17 +304,10 @@ export function walletCommands(db: Db, { freezer, formatAmount }: Parts) {
 
   return {
     /** Saves what the paying wallet of a role holds. */
-    async recordBalance({ units, ...balance }: WalletBalance): Promise<void> {
-      const texts = Object.fromEntries(Object.entries(units).map(([asset, value]) => [asset, value.toString()]));
-      const kept: KeptBalance = { ...balance, units: texts };
-      await write(() => meta.writeData(`${BALANCE} ${balance.network} ${balance.role}`, kept));
+    async recordBalance(balance: WalletBalance): Promise<void> {
+      await write(() => meta.writeData(`${BALANCE} ${balance.network} ${balance.role}`, balance));
     },
-    async balances(): Promise<readonly WalletBalance[]> {
-      const toUnits = (texts: KeptBalance['units']): WalletBalance['units'] =>
-        Object.fromEntries(Object.entries(texts).map(([asset, text]) => [asset, BigInt(text)]));
-      const all = await read(() => meta.listData<KeptBalance>(BALANCE));
-      return all.map((balance) => ({ ...balance, units: toUnits(balance.units) }));
-    },
+    balances: (): Promise<readonly WalletBalance[]> => read(() => meta.listData<WalletBalance>(BALANCE)),
     /**
      * Compares the native coin that the refund and gas wallets of a network hold together with what the ledger expects
      * since the last comparison. If some of it has been missing for minutes, money out is frozen on the network, with
