@@ -2,8 +2,7 @@
 import { isExtended } from '../../src/core/event.ts';
 import type { Endpoint } from '../../src/database/endpoints.ts';
 import { mapInOrder } from '../../src/database/engine/bodies.ts';
-import type { StoredEvent } from '../../src/database/events.ts';
-import { type Attempt, type Delivery, RECENT_EVENTS } from '../../src/database/events.ts';
+import type { Attempt, Delivery, StoredEvent } from '../../src/database/events.ts';
 import { isSenderSilent } from '../../src/database/sending.ts';
 import type { Session } from '../../src/database/session.ts';
 import { TRACED_MAX } from '../../src/database/transfers.ts';
@@ -82,12 +81,18 @@ export const findDelivery: Finder = async (scene, id) => {
   return [{ kind: 'delivery', json, findings: [await deliveryFinding(scene, delivery, endpoint), ...attempts] }];
 };
 
+/** Deliveries of an endpoint whose states are counted, among those of so many events. */
+const RECENT_MAX = 500;
+const LOOK_MAX = 5_000;
+
 /** Finds an endpoint: how it does, and what was wrong with its last answer. */
 export const findEndpoint: Finder = async ({ database }, id) => {
-  const health = await database.endpoints.health(id);
-  if (!health) return [];
-  const { recent, waiting: open, failingSinceMs, disabledAtMs, disabledReason, url, mode } = health;
-  const [delivered, failed] = ['delivered', 'failed'].map(
+  const endpoint = (await database.endpoints.list(null)).find((one) => one.id === id);
+  if (!endpoint) return [];
+  const { failingSinceMs, disabledAtMs, disabledReason, url, mode } = endpoint;
+  const newest = { after: null, limit: RECENT_MAX, lookMax: LOOK_MAX };
+  const { deliveries: recent } = await database.deliveries.ofStore(endpoint, { endpointId: id, state: null }, newest);
+  const [delivered, failed, open] = ['delivered', 'failed', 'waiting'].map(
     (state) => recent.filter((one) => one.state === state).length,
   );
   const tried = recent.find(({ attempts, state }) => attempts > 0 || state === 'delivered');
@@ -102,7 +107,7 @@ export const findEndpoint: Finder = async ({ database }, id) => {
       : failingSinceMs !== null
         ? failure('endpoint', `${id} has accepted nothing since ${at(failingSinceMs)}${verdict}`, again)
         : finding(wrong === null ? 'ok' : 'waiting', 'endpoint', `${id} is enabled${verdict}`, wrong && again);
-  const counts = `last ${RECENT_EVENTS} events: ${delivered} delivered, ${failed} failed, ${open} waiting`;
+  const counts = `last ${recent.length} events: ${delivered} delivered, ${failed} failed, ${open} waiting`;
   const undelivered = recent
     .filter(({ state }) => state !== 'delivered')
     .map((one) => note('delivery', `${one.id} of ${one.eventType}, ${one.state} after ${one.attempts} attempts`));

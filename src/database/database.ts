@@ -12,7 +12,7 @@ import { createRefreshDue, createWebhookSecrets, endpointCommands } from './endp
 import { type OpenOptions, openEngine } from './engine/engine.ts';
 import { fenced, type HeldLease } from './engine/fenced.ts';
 import type { Db } from './engine/open.ts';
-import { createOutbox, deliveryCommands, eventQueries, healthQueries, troubleQueries } from './events.ts';
+import { createOutbox, deliveryCommands, eventQueries, troubleQueries } from './events.ts';
 import { heldMoneyCommands, heldReturnCommands } from './held-money.ts';
 import { createBlockFacts, ingestCommands } from './ingest.ts';
 import { keyCommands } from './keys.ts';
@@ -201,7 +201,7 @@ function repositories(db: Db, steps: Steps) {
     ...moneyOutRepositories(db, steps),
     ledger: ledgerCommands(db),
     leases: leaseCommands(db),
-    endpoints: { ...endpointCommands(db, steps), ...healthQueries(db) },
+    endpoints: endpointCommands(db, steps),
     doors: doorCommands(db, steps),
     events: eventQueries(db),
     deliveries: { ...deliveryCommands(db, steps), ...troubleQueries(db) },

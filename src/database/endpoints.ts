@@ -20,7 +20,7 @@ import { deliveries, endpoints, stores } from './tables.ts';
 
 const { id, storeId, mode, url, extendedEvents, perSession, failingSinceMs, createdAtMs } = endpoints;
 const { disabledAtMs, disabledReason, dialect } = endpoints;
-export const shownColumns = {
+const shownColumns = {
   ...{ id, storeId, mode, url, extendedEvents, perSession, failingSinceMs, disabledAtMs, disabledReason, createdAtMs },
   ...{ dialect, pid: endpoints.pid },
 };

@@ -2,30 +2,21 @@
  * Events and their deliveries, written in the transaction of the change that they report. An endpoint that is switched
  * off gets deliveries too: they wait until it is on.
  */
-import { and, eq, sql } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import { type EventType, isExtended } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { sortableId } from '../lib/id.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
 import { prepareDoorOf } from './doors.ts';
-import {
-  type Endpoint,
-  type EventEndpoint,
-  IS_UNPROVEN,
-  isPresent,
-  prepareEndpointsOf,
-  type RefreshDue,
-  refreshEach,
-  shownColumns,
-} from './endpoints.ts';
+import { type EventEndpoint, IS_UNPROVEN, prepareEndpointsOf, type RefreshDue, refreshEach } from './endpoints.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, preparedInsert } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import { createCounters } from './meta.ts';
 import type { SessionRow } from './session.ts';
-import { type attempts, deliveries, endpoints, events } from './tables.ts';
+import { type attempts, deliveries, events } from './tables.ts';
 
 /** `body` is the exact text that every endpoint gets. */
 export type StoredEvent = typeof events.$inferSelect;
@@ -343,19 +334,7 @@ function resendCommands(db: Db, { refreshDue, recordAct }: DeliveryParts) {
   };
 }
 
-// ── Health of endpoints ──────────────────────────────────────────────────────────────────────────────────────────────
-export type RecentDelivery = Pick<Delivery, 'id' | 'eventType' | 'state' | 'attempts'>;
-
-export type ShownHealth = Endpoint &
-  Readonly<{
-    /** Deliveries that wait, counted up to `WAITING_COUNTED_MAX`. */
-    waiting: number;
-    /** Its deliveries among the store's newest `RECENT_EVENTS` events of its mode, newest first. */
-    recent: readonly RecentDelivery[];
-  }>;
-
-export const WAITING_COUNTED_MAX = 10_000;
-export const RECENT_EVENTS = 500;
+// ── Troubles of sending ──────────────────────────────────────────────────────────────────────────────────────────────
 /** More deliveries that failed for good are not counted. */
 export const FAILED_COUNTED_MAX = 1_000;
 /** Endpoints that are listed when they are off or accept nothing. */
@@ -365,7 +344,7 @@ const LOOKED_MAX = 200;
 
 type Troubled = Readonly<{ id: string; url: string }>;
 
-/** Troubles of sending, over all endpoints. */
+/** Over all endpoints. */
 export type WebhookTrouble = Readonly<{
   /** The first that are on and have accepted nothing since a time, longest first. */
   failing: readonly (Troubled & Readonly<{ sinceMs: number }>)[];
@@ -378,42 +357,6 @@ export type WebhookTrouble = Readonly<{
 
 /** As the index has it. */
 const IN_TROUBLE = '(failing_since_ms IS NOT NULL OR disabled_at_ms IS NOT NULL)';
-
-export function healthQueries({ client, orm, read }: Db) {
-  const endpoint = atFirstUse(
-    orm
-      .select(shownColumns)
-      .from(endpoints)
-      .where(and(eq(endpoints.id, sql.placeholder('id')), isPresent)),
-  );
-  const waiting = client
-    .prepare(
-      `SELECT count(*) FROM (SELECT 1 FROM deliveries
-         WHERE endpoint_id = :id AND due_at_ms IS NOT NULL LIMIT ${WAITING_COUNTED_MAX}) AS limited`,
-    )
-    .pluck();
-  const recent = client.prepare(
-    `SELECT d.id, recent.type AS "eventType", d.state, d.attempts
-     FROM (SELECT id, type FROM events WHERE store_id = :storeId AND mode = :mode
-           ORDER BY id DESC LIMIT ${RECENT_EVENTS}) AS recent
-     JOIN deliveries AS d ON d.event_id = recent.id AND d.endpoint_id = :id ORDER BY recent.id DESC`,
-  );
-  return {
-    /** @returns null when there is no such endpoint */
-    async health(id: string): Promise<ShownHealth | null> {
-      return read(async (): Promise<ShownHealth | null> => {
-        const found = await endpoint.get({ id });
-        if (!found) return null;
-        const { storeId, mode } = found;
-        return {
-          ...found,
-          waiting: (await waiting.get({ id })) as number,
-          recent: (await recent.all({ id, storeId, mode })) as RecentDelivery[],
-        };
-      });
-    },
-  };
-}
 
 export function troubleQueries({ client, read }: Db) {
   const firstDue = client

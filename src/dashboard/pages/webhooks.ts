@@ -5,15 +5,7 @@ import { addEndpoint, removeEndpoint, resendWebhooks, rotateSecret, setEndpoint 
 import { sendErrors } from '../../core/delivery.ts';
 import { documentedPaymentEvents, documentedRefundEvents } from '../../core/event.ts';
 import type { Endpoint } from '../../database/endpoints.ts';
-import {
-  type Attempt,
-  type Delivery,
-  type DeliverySearch,
-  type DeliveryState,
-  RECENT_EVENTS,
-  type ShownHealth,
-  WAITING_COUNTED_MAX,
-} from '../../database/events.ts';
+import type { Attempt, Delivery, DeliverySearch, DeliveryState } from '../../database/events.ts';
 import { type Html, html } from '../../lib/html.ts';
 import type { Chosen, Field } from '../../web/filters.ts';
 import { type Column, facts, list, section } from '../../web/list.ts';
@@ -27,6 +19,8 @@ import type { Words } from '../texts.ts';
 const PATH = '/s/:store/:mode/webhooks';
 /** So many events and deliveries are looked at for each page. */
 const LOOK_MAX = 5_000;
+/** Deliveries of an endpoint whose states are counted. */
+const RECENT_MAX = 500;
 
 /** Sends one delivery again, or all of an endpoint that failed since a time. */
 const resending = formOf(resendWebhooks, { path: `${PATH}/resend`, inputs: ['what', 'since'] });
@@ -257,20 +251,23 @@ const removing = formOf(removeEndpoint, { path: `${ENDPOINT_PATH}/remove`, back:
 async function endpointPage({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const { at, params, words } = visit;
   const endpoint = await findEndpoint(database, at, params.endpoint ?? '');
-  const health = endpoint && (await database.endpoints.health(endpoint.id));
-  if (!endpoint || !health) return null;
+  if (!endpoint) return null;
+  const newest = { after: null, limit: RECENT_MAX, lookMax: LOOK_MAX };
+  const search = { endpointId: endpoint.id, state: null };
+  const { deliveries: recent } = await database.deliveries.ofStore(at, search, newest);
   const secret = await database.endpoints.findSecret(endpoint.id, endpoint.mode);
   const test = testing.show(visit, { button: words.say('Send a test event') });
   return {
     title: words.say('Endpoint'),
     content: html`<p><a href="${pathIn(at, 'webhooks')}">${words.say('All webhooks')}</a></p>
-${section('url', data(endpoint.url), html`${healthFacts(words, endpoint, health)}${test}`)}
+${section('url', data(endpoint.url), html`${healthFacts(words, endpoint, recent)}${test}`)}
 <p><a href="${pathIn(at, 'webhooks')}?endpoint=${endpoint.id}">${words.say('Recent deliveries')}</a></p>
 ${may(visit, 'webhooks:manage') ? manageForms(visit, endpoint, (secret?.nextSecret ?? null) !== null) : null}`,
   };
 }
 
-function stateOf(words: Words, { recent, failingSinceMs, disabledAtMs, disabledReason }: ShownHealth): Html {
+function stateOf(words: Words, endpoint: Endpoint, recent: readonly Delivery[]): Html {
+  const { failingSinceMs, disabledAtMs, disabledReason } = endpoint;
   if (disabledAtMs !== null) {
     return words.html('{state} since {time}: {reason}. Its events wait.', {
       state: badge(words.say('disabled'), 'attention'),
@@ -284,24 +281,21 @@ function stateOf(words: Words, { recent, failingSinceMs, disabledAtMs, disabledR
     : badge(words.say('not tested yet'), 'wait');
 }
 
-function healthFacts(words: Words, { id, extendedEvents: more }: Endpoint, health: ShownHealth): Html {
-  const { recent, waiting } = health;
+function healthFacts(words: Words, endpoint: Endpoint, recent: readonly Delivery[]): Html {
+  const { id, extendedEvents: more } = endpoint;
   const countOf = (state: string) => recent.filter((one) => one.state === state).length;
   return facts([
-    [words.say('State'), stateOf(words, health)],
+    [words.say('State'), stateOf(words, endpoint, recent)],
     [words.say('Endpoint id'), html`<code>${id}</code>`],
     [words.say('Events'), eventsText(more)],
     [
-      words.say('Of the last {count} events', { count: RECENT_EVENTS }),
+      words.say('Of the last {count} events', { count: recent.length }),
       words.say('{delivered} delivered, {failed} failed for good', {
         delivered: countOf('delivered'),
         failed: countOf('failed'),
       }),
     ],
-    [
-      words.say('Waiting'),
-      waiting < WAITING_COUNTED_MAX ? String(waiting) : words.say('{count} or more', { count: WAITING_COUNTED_MAX }),
-    ],
+    [words.say('Waiting'), String(countOf('waiting'))],
   ]);
 }
 
