@@ -199,7 +199,7 @@ CREATE TABLE sessions (
 -- An order whose session ended unpaid can be tried again, by one session at a time.
 CREATE UNIQUE INDEX sessions_open_of_order ON sessions (store_id, mode, order_id) WHERE status = 'pending';
 CREATE INDEX sessions_by_order ON sessions (store_id, mode, order_id, id);
-CREATE INDEX sessions_by_deadline ON sessions (networks, deadline_s) WHERE deadline_s IS NOT NULL;
+CREATE INDEX sessions_by_deadline ON sessions (networks, deadline_s, id) WHERE deadline_s IS NOT NULL;
 CREATE INDEX sessions_listed ON sessions (store_id, mode, id);
 CREATE INDEX sessions_by_status ON sessions (store_id, mode, status, id);
 CREATE INDEX sessions_odd ON sessions (store_id, mode, id) WHERE funded IN ('over', 'part') OR late + paid_late > 0;

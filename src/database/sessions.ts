@@ -109,7 +109,7 @@ function createDue(db: Db, { networks, outageWaitS }: Pick<Parts, 'networks' | '
       .select({ id: sessions.id })
       .from(sessions)
       .where(and(given(sessions, 'networks'), lt(sessions.deadlineS, sql.placeholder('beforeS'))))
-      .orderBy(asc(sessions.deadlineS))
+      .orderBy(asc(sessions.deadlineS), asc(sessions.id))
       .limit(sql.placeholder('limit')),
   );
   return async (nowMs: number, limit: number): Promise<string[]> => {
