@@ -40,6 +40,7 @@ INSERT INTO web_sessions (hash, person_id, device, address, started_at_ms, seen_
 INSERT INTO replays (scope, key, keep_until_ms) VALUES ('s', 'B', 1), ('s', 'a', 1), ('s', 'é', 1), ('s', '😀', 1);
 INSERT INTO endpoints (id, store_id, mode, url, extended_events, per_session, created_at_ms, removed, failures, gones,
   silences, paused_until_ms) VALUES ('we_1', '${store}', 'test', 'https://shop.example/', '[]', 0, 1, 0, 0, 0, 0, 0);
+INSERT INTO door_orders VALUES ('dor_1', 'we_1', 'o', 't', NULL, '${session}', '{}', 1);
 INSERT INTO events VALUES ('evt_1', '${store}', 'test', '${session}', 'payment.completed', ${odd}, 1);
 INSERT INTO deliveries (id, event_id, endpoint_id, session_id, state, attempts, created_at_ms)
   VALUES ('dlv_1', 'evt_1', 'we_1', '${session}', 'failed', 1, 1);
