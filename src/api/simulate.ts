@@ -4,7 +4,6 @@
 import * as z from 'zod';
 import { Fault } from '../core/fault.ts';
 import { currencies } from '../core/transfer.ts';
-import type { Clock } from '../lib/clock.ts';
 import { type Simulate, simulatedOption, simulations } from '../payments/simulation.ts';
 import type { Answer, ApiDeps, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
@@ -12,8 +11,7 @@ import { meaningHash } from './json.ts';
 import { badParam, check } from './parameter.ts';
 import { findSession } from './session-service.ts';
 
-/** How long idempotency keys are kept, and at most how many. */
-const KEPT_MS = 24 * 3600 * 1000;
+/** How many idempotency keys are kept. */
 const KEYS_MAX = 1000;
 
 const bodySchema = z
@@ -38,7 +36,7 @@ const answerSchema = z
   .meta({ id: 'Simulated' });
 
 export function simulationEndpoint(deps: ApiDeps, simulate: Simulate): Endpoint {
-  const played = createPlayed(deps.clock);
+  const once = createPlayed();
   return {
     method: 'post',
     path: '/api/v1/test/sessions/{session_id}/simulate',
@@ -84,7 +82,7 @@ export function simulationEndpoint(deps: ApiDeps, simulate: Simulate): Endpoint 
       };
       try {
         if (idempotencyKey === null) return { body: await play() };
-        return await played.once(JSON.stringify([session.id, idempotencyKey]), meaningHash([action, wish]), play);
+        return await once(JSON.stringify([session.id, idempotencyKey]), meaningHash([action, wish]), play);
       } catch (error) {
         if (error instanceof Fault) throw refuse('simulation_refused', { message: error.message });
         throw error;
@@ -94,30 +92,22 @@ export function simulationEndpoint(deps: ApiDeps, simulate: Simulate): Endpoint 
 }
 
 /**
- * Keeps the answers of simulations by idempotency key. In memory, unlike those of other calls: no real money is
- * involved, and a sandbox that was restarted may simulate a payment again.
+ * Keeps the answers of the newest simulations by idempotency key. In memory, unlike those of other calls: no real money
+ * is involved, and a sandbox that was restarted may simulate a payment again.
+ * @returns what simulates, or returns the answer to the first call with this key. It throws a Refusal if that had
+ * another body.
  */
-function createPlayed({ nowMs }: Pick<Clock, 'nowMs'>) {
-  const past = new Map<string, Readonly<{ bodyHash: string; atMs: number; body: Promise<object> }>>();
-  return {
-    /** Simulates, or returns the answer to the first call with this key. @throws Refusal if that had another body */
-    async once(key: string, bodyHash: string, play: () => Promise<object>): Promise<Answer> {
-      const known = past.get(key);
-      if (known && nowMs() - known.atMs < KEPT_MS) {
-        if (known.bodyHash !== bodyHash) throw refuse('idempotency_key_conflict');
-        return { body: await known.body, replayed: true };
-      }
-      const body = play();
-      past.delete(key);
-      past.set(key, { bodyHash, atMs: nowMs(), body });
-      if (past.size > KEYS_MAX) past.delete(past.keys().next().value ?? '');
-      try {
-        return { body: await body };
-      } catch (error) {
-        // Only successes are kept.
-        past.delete(key);
-        throw error;
-      }
-    },
+function createPlayed() {
+  const past = new Map<string, Readonly<{ bodyHash: string; body: Promise<object> }>>();
+  return async (key: string, bodyHash: string, play: () => Promise<object>): Promise<Answer> => {
+    const known = past.get(key);
+    if (known && known.bodyHash !== bodyHash) throw refuse('idempotency_key_conflict');
+    if (known) return { body: await known.body, replayed: true };
+    const body = play();
+    past.set(key, { bodyHash, body });
+    if (past.size > KEYS_MAX) past.delete(past.keys().next().value ?? '');
+    // Only successes are kept.
+    body.catch(() => past.delete(key));
+    return { body: await body };
   };
 }
