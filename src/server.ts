@@ -35,7 +35,7 @@ import type { Database } from './database/database.ts';
 import { CHORES } from './database/leases.ts';
 import { underLease } from './database/under-lease.ts';
 import { createDoors } from './doors/router.ts';
-import { systemClock } from './lib/clock.ts';
+import { aborted, systemClock } from './lib/clock.ts';
 import { every, type Round } from './lib/every.ts';
 import { createUrlGuard } from './lib/guard.ts';
 import { giveSignsOfLife } from './lib/heartbeat.ts';
@@ -268,13 +268,6 @@ function settleDue(database: Database, signal: AbortSignal): Promise<void> {
     return Math.max(settled, moved) >= SETTLE_BATCH ? 'again' : undefined;
   };
   return every(SETTLE_MS, settle, { clock, log, signal, what: 'settling due sessions and refunds' });
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 const start = await awaitStart(process.env, stopping.signal);

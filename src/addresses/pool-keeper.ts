@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { PoolLevel } from '../database/addresses.ts';
 import type { Database } from '../database/database.ts';
-import type { Clock } from '../lib/clock.ts';
+import { aborted, type Clock } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 import { openThreadPool } from '../lib/thread-pool.ts';
@@ -118,9 +118,8 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
   // Without pools to fill, the keeper still runs until it is stopped.
   const checks = (source: Source) =>
     keepChecking({ addresses: database.addresses, source, derive: thread.run, clock, log, signal });
-  const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   const sources = sourcesOf(config.networks);
-  const work = Promise.all([stopped, ...sources.map(keep), ...sources.map(checks)]);
+  const work = Promise.all([aborted(signal), ...sources.map(keep), ...sources.map(checks)]);
   const ended = work.then(
     () => thread.close(),
     async (error) => {

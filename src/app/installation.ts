@@ -9,7 +9,7 @@ import * as z from 'zod';
 import { type Config, loadConfig, type SignerConfig, withPorts } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import { takeInstanceLock } from '../database/engine/instance-lock.ts';
-import { type Clock, systemClock } from '../lib/clock.ts';
+import { aborted, type Clock, systemClock } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import { openLog } from '../lib/log.ts';
 import { databaseFile, secretKeyFile } from '../lib/secret-key.ts';
@@ -42,9 +42,7 @@ const cannotStart = z.object({ fault: z.object({ code: z.string(), message: z.st
 const clock = systemClock;
 const stopping = new AbortController();
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort());
-const stopped = new Promise<null>((resolve) => {
-  stopping.signal.addEventListener('abort', () => resolve(null), { once: true });
-});
+const stopped = aborted(stopping.signal);
 /** Every child that was started. */
 const children: Supervised[] = [];
 /** Work that ends after the stop by itself. */

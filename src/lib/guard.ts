@@ -12,8 +12,6 @@ import { createResolver, type Lookup } from './resolver.ts';
 
 const URL_CHARACTERS_MAX = 2048;
 const LOOKUP_AT_SAVE_MS_MAX = 5_000;
-/** Addresses of which is remembered whether they may be called. */
-const REMEMBERED_MAX = 1_000;
 /** Lower ports, except 80 and 443, belong to well-known services that do not speak HTTP. */
 const UNPRIVILEGED_PORT_MIN = 1024;
 
@@ -48,9 +46,10 @@ const HTTPS_ONLY = 'The URL must start with https://; plain http is only for hos
  */
 export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = createResolver()): UrlGuard {
   const allowed = allowCidrs.map(parseRange);
-  const admitsPlain = remembering<boolean>((ip) => allowed.some((range) => contains(range, ip)));
-  const admitsTls = remembering<boolean>((ip) => isPublic(ip) || allowed.some((range) => contains(range, ip)));
-  const spelled = remembering<string>((ip) => ip.toString());
+  const isAllowed = (ip: IpAddress) => allowed.some((range) => contains(range, ip));
+  const admitsPlain: Admits = (address) => isAllowed(ipaddr.process(address));
+  const admitsTls: Admits = (address) => isPublic(ipaddr.process(address)) || admitsPlain(address);
+  const spelled = (address: string) => ipaddr.process(address).toString();
   const admitsFor = (protocol: string) => (protocol === 'https:' ? admitsTls : admitsPlain);
   const resolve = sharedLookup(lookup);
 
@@ -143,19 +142,6 @@ function guardedLookup(resolve: (host: string) => Promise<string[]>, admits: Adm
       },
       (error) => callback(error, ''),
     );
-  };
-}
-
-/** Remembers what was found out about an address: it is asked for the same few with each POST. */
-function remembering<T>(judge: (ip: IpAddress) => T): (address: string) => T {
-  const known = new Map<string, T>();
-  return (address) => {
-    const before = known.get(address);
-    if (before !== undefined) return before;
-    if (known.size >= REMEMBERED_MAX) known.clear();
-    const found = judge(ipaddr.process(address));
-    known.set(address, found);
-    return found;
   };
 }
 

@@ -1,6 +1,7 @@
 /**
  * A process that loads its modules while what it needs is still starting.
  */
+import { once } from 'node:events';
 
 /** Set in the environment of a child that the supervisor starts early. */
 export const AWAIT_START = 'QUAYSIDE_AWAIT_START';
@@ -22,19 +23,15 @@ export async function awaitStart(
   delete env[AWAIT_START];
   if (stop.aborted) return null;
   if (!isEarly) return { given: undefined };
-  return new Promise((resolve) => {
-    const settle = (answer: Readonly<{ given: unknown }> | null) => {
-      process.off('message', onMessage);
-      stop.removeEventListener('abort', onStop);
-      resolve(answer);
-    };
-    const onMessage = (message: unknown) => {
-      if (isStart(message)) settle({ given: message.with });
-    };
-    const onStop = () => settle(null);
-    process.on('message', onMessage);
-    stop.addEventListener('abort', onStop);
-  });
+  try {
+    for (;;) {
+      const [message] = await once(process, 'message', { signal: stop });
+      if (isStart(message)) return { given: message.with };
+    }
+  } catch (error) {
+    if (!stop.aborted) throw error;
+    return null;
+  }
 }
 
 const isStart = (message: unknown): message is Start =>
