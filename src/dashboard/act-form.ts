@@ -39,7 +39,7 @@ import {
   type StorePage,
   type Visit,
 } from './page.ts';
-import { sentence, sentenceText } from './texts.ts';
+import { sentence, sentenceText, type TextKey } from './texts.ts';
 import { SUDO_MS } from './web-session.ts';
 
 /** So many inputs stand below one another; more are in two columns where there is room. */
@@ -84,7 +84,7 @@ type How = Readonly<{
   /** Stands above the facts on the page that confirms. */
   above?(deps: DashboardDeps, visit: AnyVisit): Promise<Html | null> | Html | null;
   /** Stands below the facts on the page that shows what was made. */
-  below?(deps: DashboardDeps, visit: AnyVisit, outcome: Outcome): Html;
+  hint?: TextKey;
 }>;
 
 /** How a page shows a form. */
@@ -235,7 +235,12 @@ async function doAct<I, P extends object>(
   const context = contextOf(deps, visit, { name: act.name, reason });
   const plan = await act.plan(context, given.input);
   if (isRefusal(plan)) return refused(visit, page, plan);
-  const asked = await asking(deps, visit, { act, how, page }, plan);
+  const asked = await confirmed(deps, visit, {
+    asks: typeof act.asks === 'function' ? act.asks(plan) : act.asks,
+    review: act.review(plan),
+    above: (await how.above?.(deps, visit)) ?? null,
+    back: filled(how.back ?? page.path, visit.params),
+  });
   if ('reply' in asked) return asked;
   const { token } = asked;
   const session = { ...visitor.session, ...(token !== null && { sudoUntilMs: visit.nowMs + SUDO_MS }) };
@@ -244,7 +249,7 @@ async function doAct<I, P extends object>(
   if (isRefusal(learned)) return { ...(await refused(proved, page, learned)), token };
   const outcome = await act.run(context, learned);
   if (isRefusal(outcome)) return { reply: (await refused(proved, page, outcome)).reply, token };
-  return { reply: doneReply(deps, visit, { how, page, outcome }), token };
+  return { reply: doneReply(visit, { how, page, outcome }), token };
 }
 
 /** Shows the page of the form again, with why nothing is done. */
@@ -253,48 +258,20 @@ const refused = async (visit: AnyVisit, page: FormPage, { refusal, because }: Re
   token: null,
 });
 
-/** Asks for what an act needs before it is done. */
-async function asking<I, P extends object>(
-  deps: DashboardDeps,
-  visit: AnyVisit,
-  { act, how, page }: Readonly<{ act: Act<I, P>; how: How; page: FormPage }>,
-  plan: P,
-): ReturnType<typeof confirmed> {
-  const asks = typeof act.asks === 'function' ? act.asks(plan) : act.asks;
-  if (asks === 'nothing') return { token: null };
-  return confirmed(deps, visit, {
-    review: act.review(plan),
-    above: (await how.above?.(deps, visit)) ?? null,
-    back: filled(how.back ?? page.path, visit.params),
-    needsSudo: asks === 'second factor',
-  });
-}
-
 /** Shows what was made, once; or leads on, with what was done. */
 function doneReply(
-  deps: DashboardDeps,
   visit: AnyVisit,
   { how, page, outcome }: Readonly<{ how: How; page: FormPage; outcome: Outcome }>,
 ): Reply {
   const { words, params } = visit;
-  const { made, said, isRepeated, json } = outcome;
+  const { made, said, isRepeated, json, facts: shown = [] } = outcome;
   const to = filled(how.to ?? how.back ?? page.path, { ...params, ...json });
-  return made && !isRepeated
-    ? { title: sentenceText(words, made), content: madePage(deps, visit, how, { outcome, to }) }
-    : { to, said: sentenceText(words, said) };
-}
-
-/** Shows what was made, once. */
-function madePage(
-  deps: DashboardDeps,
-  visit: AnyVisit,
-  { below }: How,
-  { outcome, to }: Readonly<{ outcome: Outcome; to: string }>,
-): Html {
-  const { said, facts: made = [] } = outcome;
-  return html`<section class="card"><p class="message attention">${sentence(visit.words, said)}</p>
-${actFacts(visit, made)}${below?.(deps, visit, outcome) ?? null}
-<p><a class="button" href="${to}">${visit.words.say('Go on')}</a></p></section>`;
+  if (!made || isRepeated) return { to, said: sentenceText(words, said) };
+  const hint = how.hint && html`<p class="hint">${words.html(how.hint)}</p>`;
+  const content = html`<section class="card"><p class="message attention">${sentence(words, said)}</p>
+${actFacts(visit, shown)}${hint ?? null}
+<p><a class="button" href="${to}">${words.say('Go on')}</a></p></section>`;
+  return { title: sentenceText(words, made), content };
 }
 
 /** Returns what an act works on, for its form. */

@@ -6,7 +6,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { Fact, Review } from '../acts/act.ts';
+import type { Asks, Fact, Review } from '../acts/act.ts';
 import type { UsedFactor } from '../database/people.ts';
 import { type Html, html } from '../lib/html.ts';
 import { hashOf, newToken } from '../lib/id.ts';
@@ -29,8 +29,8 @@ type Asked = Readonly<{
   above: Html | null;
   /** Where Cancel leads. */
   back: string;
-  /** It lets money or power out: the second factor is asked for again. */
-  needsSudo: boolean;
+  /** The second factor is asked for again where money or power goes out. */
+  asks: Asks;
 }>;
 
 type AnyVisit = Visit<StoreAt | null>;
@@ -68,7 +68,8 @@ export async function confirmed(
 ): Promise<Answered | Readonly<{ token: string | null }>> {
   const { form, words } = visit;
   const { typed } = asked.review;
-  const needed = asked.needsSudo ? neededFor(deps, visit) : 'nothing';
+  if (asked.asks === 'nothing') return { token: null };
+  const needed = asked.asks === 'second factor' ? neededFor(deps, visit) : 'nothing';
   if (needed === 'a factor') {
     return {
       reply: {

@@ -22,8 +22,7 @@ const merchantHeader = ({ storeId }: StoreAt): string => `X-Merchant-Id: ${store
 const creating = formOf(createKey, {
   path: `${PATH}/keys`,
   inputs: ['name', 'scopes', 'expires', 'from'],
-  below: (_deps, { words }) =>
-    html`<p class="hint">${words.say('The key is sent with each request; the secret only signs them, and is never sent.')}</p>`,
+  hint: 'The key is sent with each request; the secret only signs them, and is never sent.',
 });
 const revoking = formOf(revokeKey, { path: `${PATH}/keys/revoke`, inputs: ['key'] });
 

@@ -17,6 +17,7 @@ import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '..
 import type { Words } from '../texts.ts';
 
 const PATH = '/s/:store/:mode/webhooks';
+const SECRET_HINT = 'Your shop checks `X-Service-Signature` or `webhook-signature` with it.';
 /** So many events and deliveries are looked at for each page. */
 const LOOK_MAX = 5_000;
 /** Deliveries of an endpoint whose states are counted. */
@@ -28,7 +29,7 @@ const adding = formOf(addEndpoint, {
   path: PATH,
   inputs: ['url', 'events'],
   to: `${PATH}/:id`,
-  below: secretHint,
+  hint: SECRET_HINT,
 });
 
 export const webhooksPages = (deps: DashboardDeps): readonly Page[] => [
@@ -130,11 +131,6 @@ const endpointTable = ({ at, words }: Visit<StoreAt>, endpoints: readonly Endpoi
 /** Says which events every endpoint gets. */
 const alwaysSent = (words: Words): Html =>
   html`<p class="hint">${words.html('Always sent: {events}.', { events: usualEvents.join(', ') })}</p>`;
-
-/** Says what the secret of an endpoint is for. */
-function secretHint(_deps: DashboardDeps, { words }: Visit<unknown>): Html {
-  return html`<p class="hint">${words.html('Your shop checks `X-Service-Signature` or `webhook-signature` with it.')}</p>`;
-}
 
 function addForm(visit: Visit<StoreAt>): Html | null {
   const { words } = visit;
@@ -244,7 +240,7 @@ function adviceOn({ isDelivered, status, error }: TestAnswer): Sentence {
 }
 
 const testing = formOf(testEndpoint, { path: `${ENDPOINT_PATH}/test` });
-const rotating = formOf(rotateSecret, { path: `${ENDPOINT_PATH}/secret`, inputs: ['rotate'], below: secretHint });
+const rotating = formOf(rotateSecret, { path: `${ENDPOINT_PATH}/secret`, inputs: ['rotate'], hint: SECRET_HINT });
 const changing = formOf(setEndpoint, { path: `${ENDPOINT_PATH}/change`, inputs: ['events', 'state'] });
 const removing = formOf(removeEndpoint, { path: `${ENDPOINT_PATH}/remove`, back: '/s/:store/:mode/webhooks' });
 
