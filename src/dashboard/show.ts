@@ -132,11 +132,10 @@ export const refundedText = (refunds: readonly EarlierRefund[], write = shownMin
     })
     .join(' + ');
 
-/** Shows the state of a store, and why it is stopped. */
-export function storeState(words: Words, { status, suspension, refusal }: MerchantStore): Html {
+/** Shows the state of a store, and why it is stopped. @param waiting the word for one that is not approved yet */
+export function storeState(words: Words, store: MerchantStore, waiting: string): Html {
+  const { status, suspension, refusal } = store;
   if (suspension) return html`${badge(words.say('suspended'), 'danger')} ${data(suspension.because)}`;
   if (refusal) return html`${badge(words.say('refused'), 'danger')} ${data(refusal.because)}`;
-  return status === 'approved'
-    ? badge(words.say('approved'), 'good')
-    : badge(words.say('waits for the operator’s approval'), 'attention');
+  return status === 'approved' ? badge(words.say('approved'), 'good') : badge(waiting, 'attention');
 }

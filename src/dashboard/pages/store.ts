@@ -103,7 +103,7 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Re
       facts([
         [words.say('Merchant id'), copyCode(store.id)],
         [words.say('Channel type'), data(CHANNEL_TYPE)],
-        [words.say('State'), storeState(words, store)],
+        [words.say('State'), storeState(words, store, words.say('waits for the operator’s approval'))],
       ]),
     )}
 ${section('policy', words.say('Settings'), html`${settings}`)}

@@ -55,7 +55,7 @@ const storeList = (visit: Visit<null>, stores: readonly MerchantStore[], people:
       ['Merchant id', ({ id }) => html`<code>${id}</code>`],
       ['Owner', (store) => ownersOf(store, people)],
       ['Created', ({ createdAtMs }) => time(createdAtMs), 'newest'],
-      ['State', (store) => storeState(visit.words, store), 'lead'],
+      ['State', (store) => storeState(visit.words, store, 'waiting'), 'lead'],
       [
         'Change',
         (store) =>
