@@ -134,6 +134,8 @@ async function paymentsPart({ database, clock }: Installation): Promise<Part> {
   };
 }
 
+const shownWallet = ['network', 'wallet', 'address', 'holds', 'low', 'unread_minutes'] as const;
+
 /** Waiting payouts with their reasons, wallet balances, and freezes. */
 async function payoutsPart({ database, config, clock }: Installation): Promise<Part> {
   const nowMs = clock.nowMs();
@@ -171,7 +173,7 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
       ...engines.flatMap(({ network, reason }) =>
         reason ? [`payouts on ${network} are stopped: ${reason.code}: ${reason.message}`] : [],
       ),
-      ...listLines(wallets, ['network', 'wallet', 'address', 'holds', 'low', 'unread_minutes']),
+      ...(wallets.length > 0 ? ['', ...listLines(wallets, shownWallet), ''] : []),
     ],
   };
 }

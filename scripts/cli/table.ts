@@ -1,4 +1,4 @@
-/** Tables for people, no wider than the terminal. */
+/** Tables and sentences for people, no wider than the terminal. */
 import { printable } from '../../src/core/excerpt.ts';
 
 const GAP = '  ';
@@ -26,15 +26,31 @@ function cellOf(value: unknown): string {
   return typeof value === 'object' && 'code' in value ? String(value.code) : [value].flat().join(', ');
 }
 
+/** Returns the width of the terminal. A file or a pipe has no end of a line. */
+const terminalColumns = (): number => (process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY);
+
+/**
+ * Returns a line as lines of the terminal, broken between its words and indented below its first word. A word stays
+ * whole, so that a link can be copied.
+ */
+export function wrapped(line: string, columns = terminalColumns()): string[] {
+  if (line.length <= columns) return [line];
+  const start = ' '.repeat(line.length - line.trimStart().length);
+  const [first = '', ...words] = line.trimStart().split(' ');
+  const lines = [start + first];
+  for (const word of words) {
+    const last = lines.at(-1) ?? '';
+    if (last.length + 1 + word.length <= columns) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(`${start}  ${word}`);
+  }
+  return lines;
+}
+
 /**
  * Returns rows as lines with aligned columns. On a terminal, cells of the widest columns go on in further lines, so
  * that nothing is cut off.
- * @param columns the terminal's; a file or a pipe has no end of a line
  */
-export function table(
-  foreign: readonly (readonly string[])[],
-  columns = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY,
-): string[] {
+export function table(foreign: readonly (readonly string[])[], columns = terminalColumns()): string[] {
   const rows = foreign.map((row) => row.map(printable));
   const widths: number[] = [];
   for (const row of rows) for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length);

@@ -18,6 +18,7 @@ import { databaseFile } from '../../src/lib/secret-key.ts';
 import { type Answer, type AnyCommand, type Input, type Tool, usage } from './command.ts';
 import { completionScript, nextWords } from './completion.ts';
 import { parserOf } from './parser.ts';
+import { wrapped } from './table.ts';
 
 const EXIT = { done: 0, failed: 1, usage: 2, notFound: 3 } as const;
 
@@ -58,10 +59,11 @@ export async function runTool(
     await parser.parseAsync([...words], { from: 'user' });
     const { json, lines, isBad, code } = answer ?? { json: null, lines: [] };
     const shown = !wantsJson ? lines : json === undefined ? [] : [JSON.stringify(json, null, 2)];
-    return ended(tool, code ?? (isBad ? EXIT.failed : EXIT.done), shown);
+    const { out, ...rest } = ended(tool, code ?? (isBad ? EXIT.failed : EXIT.done), shown);
+    return { ...rest, out: wantsJson ? out : onScreen(out) };
   } catch (error) {
     if (error instanceof CommanderError && help !== '')
-      return { code: error.exitCode === 0 ? EXIT.done : EXIT.usage, out: help, err: '' };
+      return { code: error.exitCode === 0 ? EXIT.done : EXIT.usage, out: onScreen(help), err: '' };
     const fault = error instanceof CommanderError ? usage(error.message.replace(/^error: /, '')) : error;
     if (!(fault instanceof Fault)) throw error;
     const { code, message } = fault;
@@ -71,6 +73,12 @@ export async function runTool(
     return ended(tool, exitCode(fault), json, [message, ...hint]);
   }
 }
+
+const onScreen = (text: string): string =>
+  text
+    .split('\n')
+    .flatMap((line) => wrapped(line))
+    .join('\n');
 
 function ended({ name }: Tool, code: number, lines: readonly string[], complaints: readonly string[] = []): Ended {
   const safe = (text: string) => text.split('\n').map(printable).join('\n');

@@ -11,7 +11,7 @@ import * as assert from 'uvu/assert';
 import { commandsPage } from '../../scripts/cli/commands-page.ts';
 import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { signerTool } from '../../scripts/cli/signer-tool.ts';
-import { table } from '../../scripts/cli/table.ts';
+import { table, wrapped } from '../../scripts/cli/table.ts';
 import { runTool } from '../../scripts/cli/tool.ts';
 import { readShipped } from '../../src/lib/installation.ts';
 import { runQuayside } from '../support/quayside-process.ts';
@@ -193,6 +193,13 @@ test('on a terminal the widest column goes on in further lines, and nothing is l
   assert.ok(narrow.every(({ length }) => length <= 42));
   assert.is(narrow.join('').replace(/ /g, '').length, 80);
   assert.ok(table(rows, 5).length > 2, 'a terminal that is too narrow for any table still shows all of it');
+});
+
+test('a sentence goes on below its first word, and a file has it on one line', () => {
+  assert.equal(wrapped('✓ the disk of the database fills up', 24), ['✓ the disk of the', '  database fills up']);
+  assert.equal(wrapped('    → add some of it', 18), ['    → add some of', '      it']);
+  assert.equal(wrapped(`open ${'x'.repeat(9)}`, 8), ['open', `  ${'x'.repeat(9)}`], 'a word stays whole');
+  assert.is(wrapped('x '.repeat(200)).length, 1);
 });
 
 test('control characters of a cell are escaped', () => {
