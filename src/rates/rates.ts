@@ -2,10 +2,11 @@
  * Live exchange rates: every source is asked independently on a schedule, its last good answer is kept until it is too
  * old, and a quote is the median of the fresh ones that agree.
  */
+import { createTask } from 'node-cron';
 import { Fault, invariant, transient } from '../core/fault.ts';
 import { formatRate, type Rate } from '../core/rate.ts';
 import type { Currency } from '../core/transfer.ts';
-import { after, type Clock, MINUTE_MS } from '../lib/clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { type AgreementRules, createAgreement } from './agreement.ts';
 import { createPegs, type FreshQuote, type Peg, type PegBounds } from './pegs.ts';
@@ -47,8 +48,8 @@ export type Rates = Readonly<{
 
 export type RatesSetup = Readonly<{
   sources: readonly RateSource[];
-  /** Time between two requests to each source. */
-  refreshMs: number;
+  /** node-cron expression, with or without seconds, in UTC. */
+  refresh: string;
   /** Largest usable age of a rate in seconds, by source name. */
   ageSMax: Readonly<Record<string, number>>;
   clock: Clock;
@@ -60,9 +61,9 @@ export type RatesSetup = Readonly<{
 /** How rates are asked for and judged, in every installation. */
 export const usualRates: Pick<
   RatesSetup,
-  'refreshMs' | 'ageSMax' | 'spreadPpmMax' | 'jumpPpmMax' | 'pegPpmMin' | 'pegPpmMax'
+  'refresh' | 'ageSMax' | 'spreadPpmMax' | 'jumpPpmMax' | 'pegPpmMin' | 'pegPpmMax'
 > = {
-  refreshMs: MINUTE_MS,
+  refresh: '*/1 * * * *',
   // The ECB publishes on working days; five days cover its longest holidays. A table never grows old.
   ageSMax: { kraken: 300, binance: 300, coinbase: 300, ecb: 432_000, static: 315_360_000 },
   spreadPpmMax: 30_000n,
@@ -85,7 +86,7 @@ type SourceState = {
 
 /** Creates the rates of these sources; nothing is asked before `start`. */
 export function createRates(setup: RatesSetup): Rates {
-  const { sources, refreshMs, ageSMax, clock, log } = setup;
+  const { sources, refresh, ageSMax, clock, log } = setup;
   const states = sources.map((source): SourceState => {
     const ageS = ageSMax[source.name];
     invariant(ageS !== undefined, 'each source has an age up to which its rates are usable');
@@ -142,23 +143,18 @@ export function createRates(setup: RatesSetup): Rates {
     );
   }
 
-  let cancel = () => {};
-  function schedule(): void {
-    cancel = after(refreshMs, () => {
-      schedule();
-      void refreshAll();
-    });
-  }
+  // UTC has no repeated hour, so the schedule has no gap. The next tick makes up for ticks that a busy process missed.
+  const schedule = createTask(refresh, () => void refreshAll(), { timezone: 'UTC', suppressMissedWarning: true });
 
   return {
     async start() {
-      schedule();
+      await schedule.start();
       await refreshAll();
     },
     refresh: refreshAll,
     async stop() {
       stopping.abort();
-      cancel();
+      await schedule.destroy();
       await Promise.all(states.map((state) => state.asking));
     },
     quote: (currency, target) =>

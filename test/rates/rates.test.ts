@@ -39,7 +39,7 @@ rates.before.each(async (stage) => {
       ...plainRateRules,
       singleSource: ['EUR', 'CHF', 'CAD'],
       sources,
-      refreshMs: 60_000,
+      refresh: '* * * * *',
       ageSMax: { kraken: 300, binance: 300, coinbase: 300, ecb: 5 * 86_400, static: 300, broken: 300 },
       clock,
       log: openLog('test', 'info', (line) => void stage.lines.push(JSON.parse(line))),
@@ -359,7 +359,7 @@ rates('the schedule asks again, a hanging source only once, and no source after 
   const { server } = stage;
   say(stage, { binance: '1.26' });
   server.reply(paths.kraken, 'hang');
-  const opened = stage.open([kraken(at(stage)), binance(at(stage))], { refreshMs: 1_000 });
+  const opened = stage.open([kraken(at(stage)), binance(at(stage))], { refresh: '* * * * * *' });
   const starting = opened.start();
   const timesAsked = (path: string) => server.asked.filter((other) => other === path).length;
   await until('Binance has been asked three times', () => timesAsked(paths.binance) >= 3);

@@ -176,7 +176,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const rates = createRates({
     ...plainRateRules,
     sources: [options.rateSource ?? staticRates(staticTable)],
-    refreshMs: 86_400_000,
+    refresh: '0 0 1 1 *',
     ageSMax: { static: 400 * 86_400 },
     clock,
     log,

@@ -72,7 +72,7 @@ const rooms: readonly Room[] = [
   },
   { name: 'src/addresses', files: /^src\/addresses\//, may: [repositories, codecs, config, /^node:crypto$/, /^zod$/] },
   { name: 'src/payments', files: payments, may: [repositories, codecs, config] },
-  { name: 'src/rates', files: rates, may: [/^config\/currencies\.json$/, /^(undici|zod)$/] },
+  { name: 'src/rates', files: rates, may: [/^config\/currencies\.json$/, /^(node-cron|undici|zod)$/] },
   {
     name: 'src/api',
     files: /^src\/api\//,

@@ -25,7 +25,7 @@ watching.before.each(async (stage) => {
   stage.rates = createRates({
     ...plainRateRules,
     sources: [kraken(at), coinbase(at)],
-    refreshMs: 86_400_000,
+    refresh: '0 0 1 1 *',
     ageSMax: { kraken: 86_400 * 400, coinbase: 86_400 * 400 },
     clock: stage.clock,
     log: openLog('test', 'silent'),
@@ -88,7 +88,7 @@ watching('rates that a person chose need no source', async ({ temp, clock }) => 
   const rates = createRates({
     ...plainRateRules,
     sources: [staticRates({ EUR: '1.08' })],
-    refreshMs: 86_400_000,
+    refresh: '0 0 1 1 *',
     ageSMax: { static: 86_400 * 400 },
     clock,
     log: openLog('test', 'silent'),
