@@ -42,13 +42,12 @@ export const acknowledgeAlarm = defineAct({
     button: say('Acknowledge'),
   }),
   async run({ database, act }, alarm) {
+    const done = await database.alarms.acknowledge(alarm.id, act);
     const values = { alarm: nameOf(alarm), person: '', since: '' as string | { atMs: number } };
     if (alarm.key === null) {
-      const done = await database.alarms.resolve(alarm.id, act);
       const said = done?.outcome === 'already' ? '{alarm} is over already.' : '{alarm} is over.';
       return { said: say(said, values), json: { outcome: done?.outcome === 'already' ? 'already' : 'over' } };
     }
-    const done = await database.alarms.acknowledge(alarm.id, act);
     const { outcome, alarm: now } = done ?? { outcome: 'over', alarm };
     const said = {
       acknowledged: '{alarm} is acknowledged: it is not repeated, and you hear when it is over.',

@@ -24,16 +24,13 @@ export type LastingAlarm = NewAlarm & Readonly<{ key: string }>;
 export const ALARM_NOTE_CHARS_MAX = 200;
 
 /**
- * `key` is null for an alarm that reports an event, which ends when a person resolves it. `endedAtMs` is null while it
- * is open, and what was acknowledged while nobody has.
+ * `key` is null for an alarm that reports an event, which ends when a person acknowledges it. `endedAtMs` is null while
+ * it is open, and what was acknowledged while nobody has.
  */
 export type Alarm = AlarmRow;
 
-/** The outcome of acknowledging an alarm. `over`: it has ended by itself. */
+/** The outcome of acknowledging an alarm. `over`: it ended before, by itself. `already`: a person did it before. */
 export type Acknowledged = Readonly<{ outcome: 'acknowledged' | 'already' | 'over'; alarm: Alarm }>;
-
-/** The outcome of resolving an alarm. `lasts`: it ends by itself, when what it reports is over. */
-export type Resolved = Readonly<{ outcome: 'resolved' | 'already' | 'lasts'; alarm: Alarm }>;
 
 /** Kinds of subjects that are watched. Each network, pool or coin has an alarm of its own. */
 export const alarmScopes = [
@@ -146,37 +143,25 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
       return db.write(() => end(key, nowMs));
     },
     /**
-     * Records that somebody looks at an alarm, which ends its repeated notices, but not that of its end. The act's
-     * reason is kept as their note, at most `ALARM_NOTE_CHARS_MAX` characters.
+     * Records that somebody looks at an alarm. One that reports an event is over with it; another one ends by itself,
+     * and its notices are no longer repeated. The act's reason is kept as their note, at most `ALARM_NOTE_CHARS_MAX`
+     * characters.
      * @returns null if there is no such alarm
      */
     async acknowledge(id: number, act: OperatorAct): Promise<Acknowledged | null> {
       return db.write(async () => {
         const alarm = await orm.select().from(alarms).where(eq(alarms.id, id)).get();
         if (!alarm) return null;
-        if (alarm.endedAtMs !== null && alarm.key !== null) return { outcome: 'over', alarm } as const;
+        const isEvent = alarm.key === null;
+        if (alarm.endedAtMs !== null && !isEvent) return { outcome: 'over', alarm } as const;
         if (alarm.acknowledgedAtMs !== null) return { outcome: 'already', alarm } as const;
-        const seen = { acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator, acknowledgedNote: act.reason };
+        const seen = {
+          ...{ acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator, acknowledgedNote: act.reason },
+          ...(isEvent && { endedAtMs: act.atMs }),
+        };
         await orm.update(alarms).set(seen).where(eq(alarms.id, id)).run();
         await recordAct(act, { target: `A-${id}`, before: { acknowledged: false }, after: { acknowledged: true } });
         return { outcome: 'acknowledged', alarm: { ...alarm, ...seen } } as const;
-      });
-    },
-    /**
-     * Records that an event which an alarm reports is dealt with: its notices end, and it is no longer shown as open.
-     * @returns null if there is no such alarm
-     */
-    async resolve(id: number, act: OperatorAct): Promise<Resolved | null> {
-      return db.write(async () => {
-        const alarm = await orm.select().from(alarms).where(eq(alarms.id, id)).get();
-        if (!alarm) return null;
-        if (alarm.key !== null) return { outcome: 'lasts', alarm } as const;
-        if (alarm.endedAtMs !== null) return { outcome: 'already', alarm } as const;
-        const seen = alarm.acknowledgedAtMs === null && { acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator };
-        const end = { endedAtMs: act.atMs, ...seen };
-        await orm.update(alarms).set(end).where(eq(alarms.id, id)).run();
-        await recordAct(act, { target: `A-${id}`, before: { resolved: false }, after: { resolved: true } });
-        return { outcome: 'resolved', alarm: { ...alarm, ...end } } as const;
       });
     },
     /** Returns the newest alarms, newest first; only those with a lower id than `beforeId`, if one is given. */

@@ -58,7 +58,7 @@ benchTest(
 );
 
 benchTest(
-  'an event is repeated until a person resolves it, which is told; what was over before it was told is not',
+  'an event is repeated until a person acknowledges it, which is told; what was over before it was told is not',
   {},
   async ({ database, clock, open, end, after, texts }) => {
     await open('rates', 'rates_stale');
@@ -67,7 +67,7 @@ benchTest(
     await after(0);
     await after(DAY_MS);
     assert.equal(texts(), ['x: payment reversed (A-2)', 'x: Not acknowledged: payment reversed (A-2)']);
-    await database.alarms.resolve(2, act(clock.nowMs()));
+    assert.ok((await database.alarms.acknowledge(2, act(clock.nowMs())))?.alarm.endedAtMs);
     await after(MINUTE_MS);
     await after(2 * DAY_MS);
     assert.equal(texts().slice(2), ['x: Over: payment reversed (A-2)']);
