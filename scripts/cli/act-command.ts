@@ -149,6 +149,7 @@ const contextOf = (command: Command, input: Input, { config, database, clock }: 
   checkWebhookUrl: createUrlGuard(config.webhooks.allowCidrs).check,
   issue: { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
   dashboardUrl: readServerFile(config.dataDir)?.dashboard_url ?? config.dashboardUrl,
+  checkoutUrl: config.checkoutUrl,
   newId: sortableId(clock.nowMs()),
 });
 

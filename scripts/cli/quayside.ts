@@ -1,5 +1,6 @@
 /** The commands of `quayside`. */
 import { acknowledgeAlarm } from '../../src/acts/alarms.ts';
+import { addDoor } from '../../src/acts/doors.ts';
 import { acceptHeld, returnHeld } from '../../src/acts/held.ts';
 import { createKey, revokeKey } from '../../src/acts/keys.ts';
 import { thawMoneyOut } from '../../src/acts/money-out.ts';
@@ -72,6 +73,12 @@ const sections: Tool['sections'] = [
           'The signer’s caps apply: `quayside refund approve` approves a return above them.',
           '`quayside refund reject` takes it back while nothing that was signed for it can pay. It is paid once the money is',
           'final.',
+        ],
+      }),
+      commandOf(addDoor, {
+        notes: [
+          'Settings are named with their values: `currency=USD refunds=on`. `quayside webhook set ID --state off` closes the',
+          'door, and `quayside webhook remove` ends its key.',
         ],
       }),
       webhooksList,

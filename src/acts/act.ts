@@ -67,6 +67,8 @@ export type Context = Readonly<{
   issue: Issuer;
   /** The dashboard’s address in browsers, without a trailing slash. */
   dashboardUrl: string;
+  /** Where payers pay, without a trailing slash. */
+  checkoutUrl: string;
   /** The id, without its prefix, of what is made. A form that is sent again has the same one. */
   newId: string;
 }>;

@@ -297,6 +297,7 @@ export function contextOf(
     checkWebhookUrl: deps.checkWebhookUrl,
     issue: deps.issue,
     dashboardUrl: deps.url,
+    checkoutUrl: deps.config.checkoutUrl,
     newId: idOfForm(visitor, form.once, nowMs),
   };
 }

@@ -8,13 +8,14 @@ const texts = new URL('../../src/dashboard/texts/ar.json', import.meta.url);
 const translated = JSON.parse(readFileSync(texts, 'utf8')) as Record<string, unknown>;
 
 /** Acts that only an operator does, and what every act is made of. */
-const operators = ['alarms', 'logo', 'operator-settings', 'store-decisions', 'money-out', 'act', 'times'];
+const operators = ['alarms', 'doors', 'logo', 'operator-settings', 'store-decisions', 'money-out', 'act', 'times'];
 
 /** What pages of merchants never show: the names of a command's arguments, and answers to what no form asks. */
 const onlyTool = [
   ...['Held', 'Refund', 'Delivery', 'Signature', 'Signed by', 'Valid until', 'State', 'Rotation', 'Next secret'],
   'Make a new link for {name}?',
   'Say why: the audit log keeps it.',
+  'The key of a door is shown once. Add another door, and remove this one.',
   'Say what to change.',
   'Say from when on, such as 2h.',
   'Send it again?',

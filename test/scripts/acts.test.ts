@@ -45,6 +45,7 @@ test('every command is known here, as one that an act makes or one that records 
   const acts = [
     ...['store set', 'store decide', 'key create', 'key revoke', 'user link', 'user remove', 'alarm acknowledge'],
     ...[
+      'door add',
       'webhook add',
       'webhook set',
       'webhook remove',

@@ -100,7 +100,11 @@ const rooms: readonly Room[] = [
     types: [/^src\/webhooks\/format\.ts$/],
   },
   { name: 'src/web', files: web, may: [files, /^(node:zlib|express|helmet)$/] },
-  { name: 'src/acts', files: acts, may: [repositories, config, payments, codecs, /^zod$/] },
+  {
+    name: 'src/acts',
+    files: acts,
+    may: [repositories, config, payments, codecs, /^src\/rates\/currencies\.ts$/, /^zod$/],
+  },
   {
     name: 'src/dashboard',
     files: /^src\/dashboard\//,
