@@ -10,6 +10,7 @@ import { convertMinor } from '../core/rate.ts';
 import { policyFor } from '../core/store-credit.ts';
 import { type Currency, currencies, otherMode, type Token } from '../core/transfer.ts';
 import type { Conversion, PaymentOption } from '../database/column-values.ts';
+import type { DoorSession } from '../database/doors.ts';
 import type { Replay } from '../database/replays.ts';
 import type { Session } from '../database/session.ts';
 import type { NewSession } from '../database/sessions.ts';
@@ -120,17 +121,6 @@ export async function createPayment(
     throw error;
   }
 }
-
-/** The order of a door, which becomes a session. `id`: of the order; `returnUrl`: of the door, which knows where to. */
-export type DoorSession = Readonly<{
-  id: string;
-  orderId: string;
-  name: string;
-  amountMinor: bigint;
-  currency: string;
-  only: SessionInput['only'];
-  returnUrl: string;
-}>;
 
 /** Creates the session of a door's order, or returns the one that is open or paid. */
 export async function createForDoor(

@@ -8,28 +8,17 @@ import type { DoorTerms } from '../core/door.ts';
 import { parseUnits } from '../core/money.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Database } from '../database/database.ts';
-import type { Door, OrderRow } from '../database/doors.ts';
+import type { Door, DoorSession, OrderRow } from '../database/doors.ts';
 import type { Session } from '../database/session.ts';
 import type { Clock } from '../lib/clock.ts';
 import { randomBase62 } from '../lib/id.ts';
 import type { Log } from '../lib/log.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import { type DoorFault, doorFault } from './faults.ts';
-import { readMoney, shortest } from './words.ts';
+import { shortest } from './words.ts';
 
 const ID_LENGTH = 22;
 const TRADE_NO_DIGITS = 32;
-
-/** A session that an order asks for. `id`: the order's. */
-type OrderSession = Readonly<{
-  id: string;
-  orderId: string;
-  name: string;
-  amountMinor: bigint;
-  currency: string;
-  only: Readonly<{ network: string | null; currency: string | null }>;
-  returnUrl: string;
-}>;
 
 export type DoorDeps = Readonly<{
   database: Database;
@@ -41,7 +30,7 @@ export type DoorDeps = Readonly<{
   /** Creates a session as the API does. `refusal`: why it does not, for the log; `code`: the API's. */
   createForDoor(
     owner: Readonly<{ storeId: string; mode: Mode }>,
-    order: OrderSession,
+    order: DoorSession,
   ): Promise<Readonly<{ session: Session }> | Readonly<{ refusal: string; code: string }>>;
   /** Refunds a share of what a session cost, as the API does. @returns why not; null if it is done */
   refundForDoor(
@@ -69,7 +58,7 @@ export async function placeOrder(
   const moneyField = fieldsOf(door.dialect).money ?? '';
   const { currency } = door.settings;
   const amountMinor = parseUnits(shortest(asked.terms.money), exponentOf(currency) ?? 0);
-  if (amountMinor === null || readMoney(asked.terms.money) === null) return doorFault(moneyField, 'malformed');
+  if (amountMinor === null) return doorFault(moneyField, 'malformed');
   const objection = await deps.checkWebhookUrl(asked.terms.notifyUrl, door.mode);
   if (objection !== null) return doorFault('notify_url', 'blocked');
   const kept = await database.doors.keepOrder({

@@ -7,7 +7,7 @@ import { sameHex } from '../core/delivery.ts';
 import type { DoorAlgorithm } from '../core/door.ts';
 import { type DoorFault, doorFault } from './faults.ts';
 
-const REQUEST_UNITS_MAX = 8192;
+export const REQUEST_UNITS_MAX = 8192;
 const FIELD_NAME = /^[\w.-]{1,64}$/;
 /** Half a surrogate pair comes in JSON only. */
 const UNREADABLE = /[\p{Cc}\p{Cs}\ufffd]/u;

@@ -4,6 +4,7 @@
  */
 import { sameHex } from '../../core/delivery.ts';
 import type { DoorTerms } from '../../core/door.ts';
+import type { OrderRow } from '../../database/doors.ts';
 import { type DoorFault, doorFault, faultText } from '../faults.ts';
 import { type Fields, findRecut, sign, verify, without } from '../signed.ts';
 import type { PaidOrder } from '../success.ts';
@@ -21,13 +22,8 @@ const PAID = 'TRADE_SUCCESS';
 type EpayDoor = Readonly<{ key: string; currency: string }>;
 
 /** An order as it is shown to the panel. */
-type ShownOrder = Readonly<{
-  orderNo: string;
-  tradeNo: string;
-  terms: DoorTerms;
-  createdAtMs: number;
-  paidAtS: number | null;
-}>;
+type ShownOrder = Pick<OrderRow, 'orderNo' | 'tradeNo' | 'terms' | 'createdAtMs'> &
+  Readonly<{ paidAtS: number | null }>;
 
 /** Reads the request of `submit.php` or `mapi.php`. */
 export function readOrder(fields: Fields, door: EpayDoor): Readonly<{ orderNo: string; terms: DoorTerms }> | DoorFault {

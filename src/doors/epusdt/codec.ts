@@ -8,7 +8,7 @@ import { isFields } from '../../core/fields.ts';
 import { formatUnits } from '../../core/money.ts';
 import type { Currency } from '../../core/transfer.ts';
 import { type DoorFault, doorFault, faultText, isDoorFault } from '../faults.ts';
-import { type Fields, readFields, sign, takeField, verify, without } from '../signed.ts';
+import { type Fields, REQUEST_UNITS_MAX, readFields, sign, takeField, verify, without } from '../signed.ts';
 import type { PaidOrder } from '../success.ts';
 import { cleanName, isOrderNo, isUrl, methodOf, methodOfPair, readMoney, shortest, wordOf } from '../words.ts';
 import { spelled, spellings } from './numbers.ts';
@@ -24,7 +24,6 @@ type EpusdtDoor = Readonly<{ key: string; currency: string; algorithm: DoorAlgor
 const METHOD_DEFAULT = 'usdt.trc20';
 /** The status of a notice in all dialects. */
 const PAID = 2;
-const JSON_UNITS_MAX = 8192;
 
 /** Reads the body of a request, a form or JSON. */
 export function readBody(text: string, isJson: boolean): Body | DoorFault {
@@ -32,7 +31,7 @@ export function readBody(text: string, isJson: boolean): Body | DoorFault {
     const fields = readFields(text);
     return isDoorFault(fields) ? fields : { fields, numbers: new Set() };
   }
-  if (text.length > JSON_UNITS_MAX) return doorFault('request', 'too_large');
+  if (text.length > REQUEST_UNITS_MAX) return doorFault('request', 'too_large');
   let body: unknown;
   try {
     body = parseExactly(text);

@@ -4,12 +4,11 @@
  */
 import type { Request, RequestHandler, Response, Router } from 'express';
 import type { Door, ShownOrder } from '../../database/doors.ts';
-import type { Session } from '../../database/session.ts';
 import { readBody as readBytes } from '../../lib/request-body.ts';
 import { optionAddress, optionName } from '../../payments/option.ts';
 import { paymentUrl } from '../../payments/payment-url.ts';
 import { type DoorFault, doorFault, isDoorFault } from '../faults.ts';
-import { type DoorDeps, placeOrder } from '../orders.ts';
+import { type DoorDeps, type Placed, placeOrder } from '../orders.ts';
 import { methodOfPair } from '../words.ts';
 import * as codec from './codec.ts';
 
@@ -53,9 +52,7 @@ const create =
     const asked = codec.readOrder(dialect, body, { ...settings, key }, isChoice);
     const placed = isDoorFault(asked) ? asked : await placeOrder(deps, found, asked);
     if (isDoorFault(placed)) return refuse(deps, response, placed, isGmpay);
-    const open = await openOrder(deps, found, placed.order.tradeNo);
-    if (isDoorFault(open)) return refuse(deps, response, open, isGmpay);
-    response.json(codec.createdAnswer(dialect, open, deps.clock.nowMs()));
+    response.json(codec.createdAnswer(dialect, shown(deps, { door: found, ...placed }), deps.clock.nowMs()));
   };
 
 /** Cancels an order for which no money was seen. */
@@ -74,9 +71,9 @@ const cancel =
       ...{ id: order.sessionId, storeId, mode, replay },
       nowMs: deps.clock.nowMs(),
     });
-    const isCanceled = 'session' in outcome && outcome.session.life.status === 'canceled';
-    if (!isCanceled) return refuse(deps, response, doorFault('trade_id', 'is_paid'), false);
-    response.json(codec.canceledAnswer(tradeNo));
+    const status = 'session' in outcome && outcome.session.life.status;
+    if (status === 'canceled') response.json(codec.canceledAnswer(tradeNo));
+    else refuse(deps, response, doorFault('trade_id', 'is_paid'), false);
   };
 
 /** Answers with the address of a network that the payer or the panel picked. The order's session offers all along. */
@@ -108,10 +105,8 @@ async function answerOrder(
   method: Method | null,
   answer: Answer,
 ): Promise<void> {
-  const door = await doorOfOrder(deps, tradeNo);
-  const open = isDoorFault(door) ? door : await openOrder(deps, door, tradeNo, method);
-  if (isDoorFault(door) || isDoorFault(open)) return refuse(deps, response, isDoorFault(door) ? door : open, true);
-  const answered = answer(open, door.dialect);
+  const found = await findOrder(deps, tradeNo);
+  const answered = isDoorFault(found) ? found : answer(shown(deps, found, method), found.door.dialect);
   if (isDoorFault(answered)) return refuse(deps, response, answered, true);
   response.json(answered);
 }
@@ -120,11 +115,9 @@ async function answerOrder(
 const openPage =
   (deps: DoorDeps): RequestHandler =>
   async (request, response, next) => {
-    const tradeNo = String(request.params.id);
-    const door = await doorOfOrder(deps, tradeNo);
-    const open = isDoorFault(door) ? door : await openOrder(deps, door, tradeNo);
-    if (isDoorFault(open)) return next();
-    response.redirect(302, open.pageUrl);
+    const found = await findOrder(deps, String(request.params.id));
+    if (isDoorFault(found)) return next();
+    response.redirect(302, shown(deps, found).pageUrl);
   };
 
 /** Lists what can be paid with at the GMPay doors. */
@@ -165,54 +158,34 @@ async function findDoor(
   return right?.door ?? (fault && isDoorFault(fault) ? fault : doorFault('pid', 'unknown_door'));
 }
 
-async function doorOfOrder({ database }: DoorDeps, tradeNo: string): Promise<OpenDoor | DoorFault> {
+type Found = Placed & Readonly<{ door: OpenDoor }>;
+
+async function findOrder({ database }: DoorDeps, tradeNo: string): Promise<Found | DoorFault> {
   const order = await database.doors.findByTradeNo(tradeNo);
   const door = order && (await database.doors.byId(order.endpointId));
+  const sessionId = order?.paidSessionId ?? order?.sessionId;
+  const session = sessionId ? await database.sessions.find(sessionId) : null;
   const { dialect } = door ?? {};
-  if (!door || dialect === undefined || dialect === 'epay') return doorFault('trade_id', 'unknown_order');
-  return { ...door, dialect };
+  if (!door || !session || dialect === undefined || dialect === 'epay') return doorFault('trade_id', 'unknown_order');
+  return { order, session, door: { ...door, dialect } };
 }
 
-/** Returns an order with what its payer is asked for, in the way that the panel fixed, or that is asked about now. */
-async function openOrder(
-  { database, config }: DoorDeps,
-  door: OpenDoor,
-  tradeNo: string,
-  asked: Method | null = null,
-): Promise<codec.OpenOrder | DoorFault> {
-  const order = await database.doors.findOrder(door.id, { tradeNo });
-  const sessionId = order && (order.paidSessionId ?? order.sessionId);
-  const session = sessionId ? await database.sessions.find(sessionId) : null;
-  if (!order || !session) return doorFault('trade_id', 'unknown_order');
+/** Shows an order with what its payer is asked for, in the way that the panel fixed, or that is asked about now. */
+function shown({ config }: DoorDeps, { door, order, session }: Found, asked: Method | null = null): codec.OpenOrder {
   const method = asked ?? order.terms.method;
   const option = session.options.find(
     ({ network, currency }) => network === method?.network && currency === method.coin,
   );
+  const { status } = session.life;
   return {
-    orderNo: order.orderNo,
-    tradeNo,
-    terms: order.terms,
+    ...order,
     currency: door.settings.currency,
-    state: stateOf(order, session),
-    offer: option
-      ? {
-          address: optionAddress(session, option),
-          network: option.network,
-          coin: option.currency,
-          units: option.units,
-          decimals: option.decimals,
-        }
-      : null,
-    createdAtMs: order.createdAtMs,
+    // Another session of an order may be paid than the one that its notice is about.
+    state: order.paidSessionId ? 'paid' : status === 'pending' || status === 'paid' ? 'waiting' : status,
+    offer: option ? { ...option, coin: option.currency, address: optionAddress(session, option) } : null,
     expiresAtMs: session.terms.expiresAtS * 1000,
     pageUrl: `${paymentUrl(session, config)}${option ? `?pay=${optionName(option)}` : ''}`,
   };
-}
-
-/** Returns `paid` only for an order whose notice is due: another session of it may be paid too. */
-function stateOf(order: ShownOrder, { life: { status } }: Session): codec.OrderState {
-  if (order.paid) return 'paid';
-  return status === 'pending' || status === 'paid' ? 'waiting' : status;
 }
 
 /** Answers a request that is refused, and logs the field that is wrong, never a value. */
