@@ -227,7 +227,7 @@ CREATE TABLE transfers (
   UNIQUE (block_id, tx, position),
   CHECK (confirmed = 0 OR first_confirmed_at_ms IS NOT NULL)
 );
-CREATE INDEX transfers_by_address ON transfers (address_id) WHERE dust = 0;
+CREATE INDEX transfers_by_address ON transfers (address_id, dust);
 CREATE INDEX transfers_unconfirmed ON transfers (network) WHERE confirmed = 0 AND dust = 0;
 CREATE INDEX transfers_by_tx ON transfers (tx, address_id);
 CREATE TABLE held_money (

@@ -234,6 +234,20 @@ test('a page of refunds seeks in an index that has its order, also where it goes
   );
 });
 
+test('what came to an address is sought by the address, dust too', async () => {
+  const plans = await plansWithPayment(async (database) => {
+    const [own] = await database.traces.findAddresses('evm', '01'.repeat(20));
+    assert.is((await database.traces.ofAddress(own?.id ?? 0)).length, 1);
+  });
+  const steps = [...plans].flatMap(([text, plan]) => (/ from "transfers"/i.test(text) ? plan : []));
+  const seeks = steps.filter((step) => step.includes('transfers_by_address (address_id=? AND dust=?)'));
+  assert.is(seeks.length, 2, steps.join('; '));
+  assert.equal(
+    steps.filter((step) => step.startsWith('SCAN')),
+    [],
+  );
+});
+
 test('deliveries of a store follow the events in their order', async () => {
   const plans = [...(await plansAtOpening())];
   const pages = plans.filter(([text]) => text.includes('FROM events AS v'));
