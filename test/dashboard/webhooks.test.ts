@@ -231,4 +231,21 @@ test('deliveries are filtered in the address, page by page', () =>
     assert.is(idsOf(await ada.get(`${base}?endpoint=ep_other&state=x`)).length, 50, 'what is none is left out');
   }));
 
+test('a door is listed, and switched off as an endpoint is; it has no test event and shows no key', () =>
+  withShop(async ({ ada, base, api }) => {
+    const key = 'DoorKey'.padEnd(32, '0');
+    await api.database().doors.add(
+      {
+        ...{ id: 'we_door', storeId: api.merchantId, mode: 'test', dialect: 'epay', key, createdAtMs: 1 },
+        settings: { currency: 'USD', takesRefunds: false, algorithm: 'md5' },
+        urlOf: (pid) => `https://pay.example/${pid}/`,
+      },
+      { atMs: 1, operator: 'test', command: 'door add', reason: null },
+    );
+    assert.match((await ada.get(base)).text, 'https://pay.example/1001/');
+    const page = (await ada.get(`${base}/we_door`)).text;
+    assert.match(page, `${base}/we_door/change`);
+    for (const absent of [key, `${base}/we_door/test`, `${base}/we_door/secret`]) assert.not.match(page, absent);
+  }));
+
 test.run();

@@ -252,7 +252,8 @@ async function endpointPage({ database }: DashboardDeps, visit: Visit<StoreAt>):
   const search = { endpointId: endpoint.id, state: null };
   const { deliveries: recent } = await database.deliveries.ofStore(at, search, newest);
   const secret = await database.endpoints.findSecret(endpoint.id, endpoint.mode);
-  const test = testing.show(visit, { button: words.say('Send a test event') });
+  // A door gets notices of its panel's orders alone, and its key is shown once.
+  const test = endpoint.dialect === null ? testing.show(visit, { button: words.say('Send a test event') }) : null;
   return {
     title: words.say('Endpoint'),
     content: html`<p><a href="${pathIn(at, 'webhooks')}">${words.say('All webhooks')}</a></p>
@@ -311,7 +312,7 @@ ${step('cancel', words.say('Cancel: keep the old secret'))}</div>`
     above: alwaysSent(words),
   });
   return html`${section('recover', words.say('Send again what failed'), html`${recover}`)}
-${section('secret', words.say('Secret'), secret)}
+${endpoint.dialect === null ? section('secret', words.say('Secret'), secret) : null}
 ${section(
   'change',
   words.say('Change it'),
