@@ -42,12 +42,6 @@ export type DoorDeps = Readonly<{
 /** An order with its session: of a paid one the session that paid it, otherwise the newest. */
 export type Placed = Readonly<{ order: OrderRow; session: Session }>;
 
-/** The parameters of requests, by what terms call them. */
-const fieldsOf = (dialect: Door['dialect']): Readonly<Partial<Record<keyof DoorTerms, string>>> => ({
-  money: dialect === 'epay' ? 'money' : 'amount',
-  notifyUrl: 'notify_url',
-});
-
 /** Saves an order and creates its session. The same request again gives the same session, or a new one if it ended. */
 export async function placeOrder(
   deps: DoorDeps,
@@ -55,7 +49,7 @@ export async function placeOrder(
   asked: Readonly<{ orderNo: string; terms: DoorTerms }>,
 ): Promise<Placed | DoorFault> {
   const { database, clock, log, config } = deps;
-  const moneyField = fieldsOf(door.dialect).money ?? '';
+  const moneyField = door.dialect === 'epay' ? 'money' : 'amount';
   const { currency } = door.settings;
   const amountMinor = parseUnits(shortest(asked.terms.money), exponentOf(currency) ?? 0);
   if (amountMinor === null) return doorFault(moneyField, 'malformed');
@@ -68,7 +62,8 @@ export async function placeOrder(
     tradeNo: Array.from({ length: TRADE_NO_DIGITS }, () => randomInt(10)).join(''),
     createdAtMs: clock.nowMs(),
   });
-  if (kept.kind === 'changed') return doorFault(fieldsOf(door.dialect)[kept.field] ?? kept.field, 'changed');
+  const fields: Readonly<Record<string, string>> = { money: moneyField, notifyUrl: 'notify_url' };
+  if (kept.kind === 'changed') return doorFault(fields[kept.field] ?? kept.field, 'changed');
   const { order } = kept;
   const paid = order.paidSessionId === null ? null : await database.sessions.find(order.paidSessionId);
   if (paid) return { order, session: paid };

@@ -203,7 +203,7 @@ test('a state has the number of its dialect', () => {
 });
 
 test('a choice of a network is answered in milliseconds and in Epusdt’s words', () => {
-  const { data } = epusdt.checkoutAnswer('gmpay', order, 5);
+  const { data } = epusdt.checkoutAnswer('gmpay', order);
   assert.is(Reflect.get(data, 'network'), 'binance');
   assert.is(Reflect.get(data, 'expiration_time'), order.expiresAtMs);
   assert.is(Reflect.get(data, 'is_selected'), true);

@@ -194,7 +194,7 @@ export function statusAnswer(dialect: EpusdtDialect, order: OpenOrder) {
 }
 
 /** Returns the answer to the choice of a network, and what the payment page would show. */
-export function checkoutAnswer(dialect: EpusdtDialect, order: OpenOrder, nowMs: number) {
+export function checkoutAnswer(dialect: EpusdtDialect, order: OpenOrder) {
   const { offer } = order;
   return answer({
     trade_id: order.tradeNo,
@@ -211,7 +211,6 @@ export function checkoutAnswer(dialect: EpusdtDialect, order: OpenOrder, nowMs: 
     payment_url: order.pageUrl,
     created_at: order.createdAtMs,
     is_selected: offer !== null,
-    server_time: nowMs,
   });
 }
 

@@ -33,7 +33,7 @@ export function serveEpusdt(router: Router, deps: DoorDeps): void {
     );
     router.get(
       `${prefix}/pay/checkout-counter-resp/:id`,
-      lookUp(deps, (order, dialect) => codec.checkoutAnswer(dialect, order, deps.clock.nowMs())),
+      lookUp(deps, (order, dialect) => codec.checkoutAnswer(dialect, order)),
     );
     for (const page of ['checkout-counter', 'checkout']) router.get(`${prefix}/pay/${page}/:id`, openPage(deps));
   }
@@ -86,7 +86,7 @@ const switchNetwork =
     const method = methodOfPair(text('token'), text('network'));
     if (method === 'unknown') return refuse(deps, response, doorFault('network', 'method_off'), true);
     await answerOrder(deps, response, text('trade_id'), method, (order, dialect) =>
-      order.offer ? codec.checkoutAnswer(dialect, order, deps.clock.nowMs()) : doorFault('network', 'method_off'),
+      order.offer ? codec.checkoutAnswer(dialect, order) : doorFault('network', 'method_off'),
     );
   };
 
