@@ -6,7 +6,6 @@ import { shortest } from '../words.ts';
 
 /** Go writes an exponent from this one on. */
 const GO_EXPONENT_MIN = 6;
-const TWELVE = 12;
 
 /** Returns a decimal below 10^9 as a client of this spelling writes it. */
 export function spelled(text: string, spelling: DoorSpelling): string {
@@ -14,7 +13,7 @@ export function spelled(text: string, spelling: DoorSpelling): string {
   if (spelling === 'shortest') return plain;
   // A double, because that is what the client has.
   const value = Number(plain);
-  if (spelling === 'twelve') return shortest(value.toFixed(TWELVE));
+  if (spelling === 'twelve') return shortest(value.toFixed(12));
   const [digits = '', exponent = ''] = value.toExponential().split('e+');
   return Number(exponent) < GO_EXPONENT_MIN ? plain : `${digits}e+${exponent.padStart(2, '0')}`;
 }
