@@ -108,7 +108,7 @@ export async function openEvmFlow(): Promise<FlowBench> {
       mode: 'test',
       url: node.wsUrl,
       xpub: XPUB,
-      confirmations: { blocks: DEPTH, finality: false, tiers: null },
+      confirmations: { blocks: DEPTH, finality: null, tiers: null },
       reorg_depth_max: 40,
       block_time_ms: 1000,
       poll_ms: 1000,
@@ -166,7 +166,7 @@ export async function openEvmPayouts(network: PayoutNetwork = ethereum, started?
     ],
     settings: {
       url: node.wsUrl,
-      confirmations: { blocks: 2, finality: false, tiers: null },
+      confirmations: { blocks: 2, finality: null, tiers: null },
       reorg_depth_max: 40,
       block_time_ms: 1000,
       poll_ms: 1000,

@@ -62,7 +62,7 @@ test.before(async () => {
         url: node.wsUrl,
         chain_id: SANDBOX_CHAIN_ID,
         xpub: XPUB,
-        confirmations: { blocks: 3, finality: false, tiers: null },
+        confirmations: { blocks: 3, finality: null, tiers: null },
         tokens: sandboxTokens,
       },
     },

@@ -59,7 +59,7 @@ export async function openTronFlow() {
     url,
     xpub: XPUB,
     chain_id: chainId,
-    confirmations: { blocks: DEPTH, finality: false, tiers: null },
+    confirmations: { blocks: DEPTH, finality: null, tiers: null },
     reorg_depth_max: 40,
     block_time_ms: 1000,
     poll_ms: 250,

@@ -66,7 +66,7 @@ export async function openNodeShop({ node, settings }: ShopOptions): Promise<Nod
     url: node.wsUrl,
     chain_id: String(node.chainId),
     xpub: XPUB,
-    confirmations: { blocks: 4, finality: false, tiers: null },
+    confirmations: { blocks: 4, finality: null, tiers: null },
     reorg_depth_max: 40,
     block_time_ms: 1000,
     poll_ms: 100,

@@ -59,7 +59,7 @@ export async function openMachines({ url, blockMs, settings: more = {} }: Machin
   node.mineEvery(blockMs);
   const ethereum = {
     ...{ mode: 'test', url: node.url, xpub: XPUB, reorg_depth_max: 20, poll_ms: blockMs, block_time_ms: blockMs },
-    ...{ confirmations: { blocks: 2, finality: false, tiers: null }, tokens: sandboxTokens },
+    ...{ confirmations: { blocks: 2, finality: null, tiers: null }, tokens: sandboxTokens },
   };
   const settings = {
     ...{ port: 0, webhooks: { allow_cidrs: ['127.0.0.0/8'] }, networks: { ethereum }, ...more },
