@@ -169,15 +169,6 @@ test('BEpusdt’s unpaid order is cancelled, opens again under its number, and i
   assert.is(other.status_code, 10008);
 });
 
-test('money on a session that ended pays its order, and only one session of an order is ever paid for it', async () => {
-  const door = await addDoor('bepusdt');
-  const asked = signed({ order_id: 'B5', amount: 5, notify_url: NOTIFY, trade_type: 'usdt.bep20' }, door.key);
-  const first = await post(CREATE, asked);
-  await pay(first.data.payment_url, 'bsc');
-  const again = await post(CREATE, asked);
-  assert.equal([again.data.payment_url, again.data.status], [first.data.payment_url, 2]);
-});
-
 test('Epusdt 0.x is served under its door’s number, with numbers and the time of expiry', async () => {
   const door = await addDoor('epusdt');
   const asked = { order_id: 'E1', amount: 9.9, notify_url: NOTIFY, redirect_url: 'https://panel.example/r' };
