@@ -49,6 +49,7 @@ export const addDoor = defineAct({
     currency: {
       label: say('Currency'),
       help: `of all its prices (${CURRENCY_DEFAULT})`,
+      value: 'CODE',
       isSetting: true,
       read: readCurrency,
     },
@@ -88,7 +89,7 @@ export const addDoor = defineAct({
       [say('Currency'), currency],
       [say('Refunds'), takesRefunds ? say('on') : say('off')],
     ],
-    notes: takesRefunds ? [say('Whoever has the key can send money of this store out.')] : [],
+    notes: takesRefunds ? [say('A holder of the key can send money of this store out.')] : [],
     button: say('Open it'),
   }),
   async run({ database, act, nowMs, checkoutUrl }, { id, dialect, store, mode, settings }) {
