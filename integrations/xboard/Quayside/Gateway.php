@@ -30,20 +30,31 @@ final class Acknowledged extends \Error
 final class Gateway
 {
     /** The settings of the payment method, by the name of their field: a label, and a line below the input. */
-    public const FIELDS = [
+    private const FIELDS = [
         'base_url' => ['API address', 'Of your Quayside, such as https://pay.example.com'],
         'api_key' => ['API key', 'It needs the scopes sessions:read and sessions:write'],
         'api_secret' => ['API secret', 'Shown once, beside the API key'],
-        'webhook_secret' => ['Webhook secret', 'Of the store in the mode of the key: quayside webhook secret <store> --mode live'],
+        'webhook_secret' => ['Webhook secret', 'Of the store: quayside webhook secret <store> --mode live'],
         'currency' => ['Currency', 'In which this panel has its prices; CNY if empty'],
     ];
 
     private readonly Client $client;
 
+    /** @param string $type of an input, as the panel calls it */
+    public static function form(string $type): array
+    {
+        return array_map(fn (array $field): array => [
+            'label' => $field[0],
+            'description' => $field[1],
+            'type' => $type,
+        ], self::FIELDS);
+    }
+
     /** @param array<string, mixed> $config what the operator has filled in */
     public function __construct(#[\SensitiveParameter] private readonly array $config)
     {
-        $this->client = new Client($this->text('api_key'), $this->text('api_secret'), $this->text('base_url'), timeout: 10);
+        $keys = [$this->text('api_key'), $this->text('api_secret')];
+        $this->client = new Client(...$keys, baseUrl: $this->text('base_url'), timeout: 10);
     }
 
     /**
@@ -66,19 +77,18 @@ final class Gateway
     }
 
     /**
-     * Returns the order that a webhook reports as paid. The webhook must be signed, and the API must say the same.
-     * @param array<string, string> $headers
-     * @param callable(string): ?int $totalOf an order's total in minor units; null if there is no such order
-     * @return ?array{trade_no: string, callback_no: string} null if the panel must not credit it
+     * Returns the order that the request, a webhook, reports as paid. It must be signed, and the API must say the same.
+     * @return array{trade_no: string, callback_no: string}|false false if the panel must not credit it
      * @throws QuaysideException without an answer of the API: the webhook comes again
      * @throws Acknowledged if it reports something else
      */
-    public function notify(string $body, array $headers, callable $totalOf): ?array
+    public function notified(): array|false
     {
+        $headers = array_map(fn (array $values): string => (string) $values[0], request()->headers->all());
         try {
-            $event = $this->client->verifyWebhook($body, $headers, $this->text('webhook_secret'));
+            $event = $this->client->verifyWebhook(request()->getContent(), $headers, $this->text('webhook_secret'));
         } catch (\Quayside\SignatureException) {
-            return null;
+            return false;
         }
         if ($event['type'] !== 'payment.completed') {
             throw new Acknowledged();
@@ -87,8 +97,15 @@ final class Gateway
         $session = $this->client->session($sessionId);
         $isPaid = $session['payment_status'] === 'paid'
             && $session['currency'] === $this->currency()
-            && $session['amount_total'] === $totalOf($orderId);
-        return $isPaid ? ['trade_no' => $orderId, 'callback_no' => $sessionId] : null;
+            && $session['amount_total'] === self::totalOf($orderId);
+        return $isPaid ? ['trade_no' => $orderId, 'callback_no' => $sessionId] : false;
+    }
+
+    /** Returns what an order costs, in minor units, with the fee of the payment method; null without such an order. */
+    private static function totalOf(string $tradeNo): ?int
+    {
+        $order = \App\Models\Order::where('trade_no', $tradeNo)->first();
+        return $order === null ? null : (int) $order->total_amount + (int) $order->handling_amount;
     }
 
     private function currency(): string
@@ -100,17 +117,4 @@ final class Gateway
     {
         return trim((string) ($this->config[$name] ?? ''));
     }
-}
-
-/** Returns the headers of the request that is being answered: their names in small letters, the first of each. */
-function headersOfRequest(): array
-{
-    return array_map(fn (array $values): string => (string) $values[0], request()->headers->all());
-}
-
-/** Returns what an order costs, in minor units, with the fee of the payment method; null if there is no such order. */
-function totalOfOrder(string $tradeNo): ?int
-{
-    $order = \App\Models\Order::where('trade_no', $tradeNo)->first();
-    return $order === null ? null : (int) $order->total_amount + (int) $order->handling_amount;
 }

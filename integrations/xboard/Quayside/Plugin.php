@@ -19,18 +19,16 @@ class Plugin extends AbstractPlugin implements PaymentInterface
     public function boot(): void
     {
         $this->filter('available_payment_methods', function (array $methods): array {
-            $method = ['name' => 'Quayside', 'icon' => '💵', 'plugin_code' => $this->getPluginCode(), 'type' => 'plugin'];
-            return $methods + ['Quayside' => $method];
+            $code = $this->getPluginCode();
+            return $methods + [
+                'Quayside' => ['name' => 'Quayside', 'icon' => '💵', 'plugin_code' => $code, 'type' => 'plugin'],
+            ];
         });
     }
 
     public function form(): array
     {
-        return array_map(fn (array $field): array => [
-            'label' => $field[0],
-            'description' => $field[1],
-            'type' => 'string',
-        ], Gateway::FIELDS);
+        return Gateway::form('string');
     }
 
     public function pay($order): array
@@ -45,8 +43,6 @@ class Plugin extends AbstractPlugin implements PaymentInterface
 
     public function notify($params): array|bool
     {
-        $total = \Quayside\Panel\totalOfOrder(...);
-        $headers = \Quayside\Panel\headersOfRequest();
-        return (new Gateway($this->config))->notify(request()->getContent(), $headers, $total) ?? false;
+        return (new Gateway($this->config))->notified();
     }
 }

@@ -19,11 +19,7 @@ class Quayside
 
     public function form(): array
     {
-        return array_map(fn (array $field): array => [
-            'label' => $field[0],
-            'description' => $field[1],
-            'type' => 'input',
-        ], Gateway::FIELDS);
+        return Gateway::form('input');
     }
 
     public function pay($order): array
@@ -38,8 +34,6 @@ class Quayside
 
     public function notify($params): array|bool
     {
-        $total = \Quayside\Panel\totalOfOrder(...);
-        $headers = \Quayside\Panel\headersOfRequest();
-        return (new Gateway($this->config))->notify(request()->getContent(), $headers, $total) ?? false;
+        return (new Gateway($this->config))->notified();
     }
 }
