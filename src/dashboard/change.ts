@@ -18,8 +18,7 @@ import { formTokenField } from './frame.ts';
 import type { Reply, StoreAt, Visit } from './page.ts';
 import { passkeyButton } from './passkeys.ts';
 import { isFactorRequired, isRecoveryCode, usedFactor } from './second-factor.ts';
-import type { TextKey } from './texts.ts';
-import { sentence, sentenceText, shownValue } from './texts.ts';
+import { sentence, sentenceText, shownValue, type TextKey } from './texts.ts';
 import { SUDO_MS } from './web-session.ts';
 
 /** An act's review, and the proof that it asks for. */

@@ -29,8 +29,7 @@ import {
   type RefundRows,
   type ReturnedMoney,
 } from './refunds/refund.ts';
-import type { FindSessionRow } from './session.ts';
-import { lifeOf, type SessionRow, termsOf } from './session.ts';
+import { type FindSessionRow, lifeOf, type SessionRow, termsOf } from './session.ts';
 import {
   amountText,
   type CountingSums,

@@ -30,8 +30,7 @@ import type { Db } from './engine/open.ts';
 import { atFirstUse, preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
 import { createReturned, type ReturnedOf } from './refunds/refund.ts';
-import type { FindSessionRow } from './session.ts';
-import { lifeOf, type SessionRow, termsOf } from './session.ts';
+import { type FindSessionRow, lifeOf, type SessionRow, termsOf } from './session.ts';
 import {
   addresses,
   blocks,

@@ -12,8 +12,7 @@ import { currencies } from '../core/transfer.ts';
 import { type ApprovalText, paybackText } from './approval.ts';
 import { thawText } from './freeze.ts';
 import { canonicalIntent } from './journal.ts';
-import type { Approval } from './protocol.ts';
-import { approval, fingerprint, intentWire, signerFreeze } from './protocol.ts';
+import { type Approval, approval, fingerprint, intentWire, signerFreeze } from './protocol.ts';
 
 const FILE_BYTES_MAX = 64 * 1024;
 

@@ -12,8 +12,7 @@ import type { Intent } from '../core/intent.ts';
 import type { Terms } from '../core/spend.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { createSecretFile } from '../lib/secret-file.ts';
-import type { Approval, JournalEntry, SignerFreeze } from './protocol.ts';
-import { intentWire } from './protocol.ts';
+import { type Approval, intentWire, type JournalEntry, type SignerFreeze } from './protocol.ts';
 
 /** Identifies the file as a journal (`PRAGMA application_id`): "Qsgn". */
 const APPLICATION_ID = 0x5173676e;

@@ -1,7 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Intent } from '../../src/core/intent.ts';
-import { isPaidBy } from '../../src/core/intent.ts';
+import { type Intent, isPaidBy } from '../../src/core/intent.ts';
 import { refundIntent } from '../support/intents.ts';
 
 const network = 'test:one';

@@ -8,8 +8,7 @@ import * as assert from 'uvu/assert';
 import { APPROVAL_S_MAX, approverOf, signApproval } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { policyHashOf, thawText } from '../../src/signer/freeze.ts';
-import type { SignerFreeze } from '../../src/signer/protocol.ts';
-import { calls } from '../../src/signer/protocol.ts';
+import { calls, type SignerFreeze } from '../../src/signer/protocol.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf } from '../support/refusal.ts';
 import {

@@ -1,8 +1,7 @@
 /**
  * HTTP POST to a node over a few kept-alive connections. There is no push; the follower polls.
  */
-import type { Dispatcher } from 'undici';
-import { Pool } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import { excerpt } from '../../core/excerpt.ts';
 import { Fault, transient } from '../../core/fault.ts';
 import type { Clock } from '../../lib/clock.ts';

@@ -10,8 +10,7 @@ import { ago, badge, copyCode, data, time } from '../../web/show.ts';
 import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, StoreAt, Visit } from '../page.ts';
-import type { Words } from '../texts.ts';
-import { sentence } from '../texts.ts';
+import { sentence, type Words } from '../texts.ts';
 
 const KEYS_SHOWN = 100;
 const PATH = '/s/:store/:mode/developers';

@@ -2,8 +2,7 @@
  * The engine of the installation's database: SQLite on a file, or PostgreSQL where a URL names it.
  */
 import { refuseMoved } from './moved.ts';
-import type { Db, SqliteOptions } from './open.ts';
-import { openSqlite } from './open.ts';
+import { type Db, openSqlite, type SqliteOptions } from './open.ts';
 import { openPostgres } from './postgres.ts';
 import { checkDatabase } from './postgres-server.ts';
 
