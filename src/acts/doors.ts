@@ -22,7 +22,7 @@ const readCurrency = (text: string) =>
     ? say('"{text}" is no currency, expected one such as CNY or USD', { text })
     : text.toUpperCase();
 
-/** What to paste into the panel, besides the URL and the key. */
+/** Says where the URL and the key go in a panel. */
 const whereTo: Readonly<Record<DoorDialect, string>> = {
   epay: 'Paste the URL, the pid and the key into the panel’s EPay settings. Prefer a panel that asks by mapi.php.',
   epusdt: 'Paste the URL, with the path that the panel names, and the key as its API token.',

@@ -15,7 +15,7 @@ export type DoorMethod = Readonly<{ network: string; coin: Currency }>;
 /** How a client writes numbers that it signs. `go`: as its `%v` does. `twelve`: twelve decimals, no trailing zeros. */
 export type DoorSpelling = 'shortest' | 'go' | 'twelve';
 
-/** What a request agreed on. A notice repeats it. */
+/** The terms of a request, which its notice repeats. */
 export type DoorTerms = Readonly<{
   /** Two decimals, as notices carry it. */
   money: string;

@@ -11,7 +11,7 @@ const MONEY = /^([0-9]{1,9})(?:\.([0-9]{1,2})0*)?$/;
 const COIN_WORD = /^(usdt|usdc)[._-]([a-z0-9]+)$/;
 const ORDER_NO = /^[\w.|-]{1,64}$/;
 
-/** What clients call each network. The first word is Epusdt's own. */
+/** Words of clients for each network. The first one is Epusdt's own. */
 const words = readShipped<Readonly<Record<string, readonly string[]>>>('config/network-words.json');
 const networkWords = new Map(
   Object.entries(words).flatMap(([network, names]) => names.map((name) => [name, network] as const)),

@@ -204,7 +204,7 @@ onServer(
     const url = proxy.address(DATABASE);
     const database = openAt(url);
     const children = new Set<ChildProcess>();
-    /** Those that have done something: a process that starts is left alone. */
+    /** Processes that have done something: one that starts is left alone. */
     const working = new Set<ChildProcess>();
     let failure: unknown = null;
     const truth = createTruth((message) => {

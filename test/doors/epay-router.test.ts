@@ -19,7 +19,7 @@ import { webhookConfig } from '../support/webhook-shop.ts';
 const guard = createUrlGuard(['127.0.0.0/8']);
 const api = await startApi({ pages: true, checkWebhookUrl: (url, mode) => guard.check(url, mode, true) });
 const clock = { nowMs: api.clock.nowMs, sleep: systemClock.sleep };
-/** What the panel answers to the notices of an order, one after the other; the last for ever. */
+/** The panel's answers to the notices of an order, one after the other; the last for ever. */
 const answers = new Map<string, readonly string[]>();
 const panel = await startMerchantServer((response, { path }) => {
   const orderNo = new URL(path, 'http://panel').searchParams.get('out_trade_no') ?? '';

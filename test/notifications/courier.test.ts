@@ -58,7 +58,7 @@ benchTest(
 );
 
 benchTest(
-  'an event is repeated until a person acknowledges it, which is told; what was over before it was told is not',
+  'an event is repeated until a person acknowledges it, of which there is a notice; there is none of an event that was over before',
   {},
   async ({ database, clock, open, end, after, texts }) => {
     await open('rates', 'rates_stale');

@@ -1,6 +1,6 @@
 <?php
 
-/** What Xboard and V2Board have in common: an order becomes a session, and a webhook becomes a paid order. */
+/** The part that Xboard and V2Board share: an order becomes a session, and a webhook becomes a paid order. */
 
 declare(strict_types=1);
 

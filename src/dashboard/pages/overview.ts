@@ -22,7 +22,7 @@ import type { TextKey, Words } from '../texts.ts';
 import { NETWORKS_PATH, unseenNetworks } from './operator.ts';
 
 const DAYS_SHOWN = 30;
-/** What waits is counted up to this many: the count costs the same in every shop. */
+/** The end of counts of waiting things, so that a count costs the same in every shop. */
 const COUNTED_MAX = 50;
 const ALARMS_SHOWN = 10;
 /** An alarm names its payout for the operator; the store's people know the order. */

@@ -1,4 +1,4 @@
-/** What waits for a decision has an alarm, from its request until the decision; the oldest of each kind alone. */
+/** A request for a decision has an alarm until it is decided; of each kind, the oldest alone. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DECISIONS_REPORTED_MAX, watchDecisions } from '../../../src/app/watches/decisions.ts';

@@ -45,7 +45,7 @@ const cancel = (database: Database, id: string) => {
   return database.sessions.cancel({ id, storeId: 'm1', mode: 'test', replay, nowMs: T0_MS });
 };
 
-/** What a door got, as a panel's notice has it. */
+/** Deliveries of a door, as a panel's notice shows them. */
 const noticesOf = (claimed: readonly ClaimedDelivery[]) =>
   claimed.flatMap(({ door, url, eventType, sessionId, secret }) =>
     door ? [[door.dialect, door.pid, door.order.orderNo, url, eventType, sessionId, secret]] : [],
