@@ -105,10 +105,12 @@ const searchOf = ({ endpoint, state }: Chosen): DeliverySearch => ({
 
 const usualEvents: readonly string[] = [...documentedPaymentEvents, ...documentedRefundEvents];
 
-/** Names the events that an endpoint gets: those that every one gets, and which more. */
-const eventsText = (more: readonly string[]): Html => data([...usualEvents, ...more].join(', '));
+/** Names the events that an endpoint gets: those that every one gets, and which more; a door those of its orders. */
+const eventsText = ({ extendedEvents, dialect, pid }: Endpoint): Html =>
+  data(dialect === null ? [...usualEvents, ...extendedEvents].join(', ') : `payment.completed (${dialect} ${pid})`);
 
-function endpointState(words: Words, { disabledAtMs, failingSinceMs }: Endpoint): Html {
+/** Says whether an endpoint gets what is sent to it. */
+export function endpointState(words: Words, { disabledAtMs, failingSinceMs }: Endpoint): Html {
   if (disabledAtMs !== null) return badge(words.say('disabled'), 'attention');
   return failingSinceMs === null ? badge(words.say('enabled'), 'good') : failingText(words, failingSinceMs);
 }
@@ -118,7 +120,7 @@ const endpointTable = ({ at, words }: Visit<StoreAt>, endpoints: readonly Endpoi
     caption: words.say('Endpoints'),
     columns: [
       [words.say('URL'), ({ id, url }) => html`<a href="${pathIn(at, `webhooks/${id}`)}">${data(url)}</a>`],
-      [words.say('Events'), (one) => eventsText(one.extendedEvents)],
+      [words.say('Events'), eventsText],
       [words.say('Created'), ({ createdAtMs }) => time(createdAtMs)],
       [words.say('State'), (one) => endpointState(words, one), 'lead'],
     ],
@@ -279,12 +281,11 @@ function stateOf(words: Words, endpoint: Endpoint, recent: readonly Delivery[]):
 }
 
 function healthFacts(words: Words, endpoint: Endpoint, recent: readonly Delivery[]): Html {
-  const { id, extendedEvents: more } = endpoint;
   const countOf = (state: string) => recent.filter((one) => one.state === state).length;
   return facts([
     [words.say('State'), stateOf(words, endpoint, recent)],
-    [words.say('Endpoint id'), html`<code>${id}</code>`],
-    [words.say('Events'), eventsText(more)],
+    [words.say('Endpoint id'), html`<code>${endpoint.id}</code>`],
+    [words.say('Events'), eventsText(endpoint)],
     [
       words.say('Of the last {count} events', { count: recent.length }),
       words.say('{delivered} delivered, {failed} failed for good', {
@@ -309,7 +310,7 @@ ${step('cancel', words.say('Cancel: keep the old secret'))}</div>`
   const change = changing.show(visit, {
     button: words.say('Save'),
     texts: { events: endpoint.extendedEvents.join(','), state: endpoint.disabledAtMs === null ? 'on' : 'off' },
-    above: alwaysSent(words),
+    ...(endpoint.dialect === null && { above: alwaysSent(words) }),
   });
   return html`${section('recover', words.say('Send again what failed'), html`${recover}`)}
 ${endpoint.dialect === null ? section('secret', words.say('Secret'), secret) : null}
