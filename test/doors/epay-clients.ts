@@ -9,9 +9,6 @@ type Reading = 'filled' | 'all' | 'all plain' | 'filled plain';
 
 export type EpayClient = Readonly<{
   name: string;
-  /** `submit.php` by a browser, `mapi.php` by the panel. */
-  calls: 'submit' | 'mapi';
-  method: 'GET' | 'POST';
   /** In the order in which it sends them, without the signature. */
   sends: Readonly<Record<string, string>>;
   signs: Reading;
@@ -57,26 +54,13 @@ const v2board = {
 export const epayClients: readonly EpayClient[] = [
   {
     name: 'new-api by go-epay',
-    calls: 'submit',
-    method: 'POST',
-    sends: {
-      pid: '1001',
-      type: 'usdt.trc20',
-      out_trade_no: 'USR7NO1a2B3c1764300000',
-      notify_url: 'https://panel.example/api/user/epay/notify',
-      name: 'TUC10',
-      money: '73.00',
-      device: 'pc',
-      return_url: 'https://panel.example/console/log',
-    },
+    sends: shop('73.00', { type: 'usdt.trc20', out_trade_no: 'USR7NO1a2B3c1764300000', name: 'TUC10', device: 'pc' }),
     signs: 'filled',
     compares: ['trade_status'],
     answers: ['success', 'fail'],
   },
   {
     name: 'sub2api easypay, with its channel and a coin without a dot',
-    calls: 'mapi',
-    method: 'POST',
     sends: panel('9.9', { type: 'usdt_trc20', device: 'mobile', cid: '12' }),
     signs: 'filled',
     compares: ['money', 'pid', 'trade_status'],
@@ -85,8 +69,6 @@ export const epayClients: readonly EpayClient[] = [
   },
   {
     name: 'V2Board',
-    calls: 'submit',
-    method: 'GET',
     sends: v2board,
     signs: 'all plain',
     compares: [],
@@ -94,8 +76,6 @@ export const epayClients: readonly EpayClient[] = [
   },
   {
     name: 'wyx2685/v2board EPay',
-    calls: 'submit',
-    method: 'GET',
     sends: { ...v2board, money: '10' },
     signs: 'all plain',
     compares: ['trade_status'],
@@ -103,8 +83,6 @@ export const epayClients: readonly EpayClient[] = [
   },
   {
     name: 'wyx2685/v2board EPayQrcode',
-    calls: 'mapi',
-    method: 'POST',
     sends: panel('10.00', { device: 'pc' }),
     signs: 'filled',
     compares: ['pid', 'trade_status'],
@@ -113,8 +91,6 @@ export const epayClients: readonly EpayClient[] = [
   },
   {
     name: 'Xboard Epay',
-    calls: 'submit',
-    method: 'GET',
     sends: { ...v2board, type: 'wxpay' },
     signs: 'all plain',
     compares: [],
@@ -122,8 +98,6 @@ export const epayClients: readonly EpayClient[] = [
   },
   {
     name: 'dujiaoka Yipay',
-    calls: 'submit',
-    method: 'GET',
     sends: shop('100.5', { return_url: `${RETURN}?order_id=7` }),
     signs: 'filled',
     compares: ['money'],
@@ -131,8 +105,6 @@ export const epayClients: readonly EpayClient[] = [
   },
   {
     name: 'dujiao-next epay v1',
-    calls: 'mapi',
-    method: 'POST',
     sends: panel('10', { device: 'pc' }),
     signs: 'filled',
     compares: ['money', 'pid', 'trade_status'],
@@ -141,8 +113,6 @@ export const epayClients: readonly EpayClient[] = [
   },
   {
     name: 'acg-faka, which signs its empty site name',
-    calls: 'submit',
-    method: 'POST',
     sends: shop('5', { sitename: '' }),
     signs: 'all',
     compares: ['money', 'trade_status'],
@@ -150,8 +120,6 @@ export const epayClients: readonly EpayClient[] = [
   },
   {
     name: 'SSPanel-UIM, with a backslash in its name and no page to return to',
-    calls: 'mapi',
-    method: 'POST',
     sends: panel('0.05', { type: 'epusdt', sitename: 'My\\Panel', return_url: '' }),
     signs: 'all plain',
     checks: 'filled plain',
@@ -161,8 +129,6 @@ export const epayClients: readonly EpayClient[] = [
   },
   {
     name: 'SSPanel-UIM before April 2024',
-    calls: 'submit',
-    method: 'POST',
     sends: shop('1000000', { sitename: 'My\\Panel' }),
     signs: 'filled plain',
     compares: ['trade_status'],
@@ -170,8 +136,6 @@ export const epayClients: readonly EpayClient[] = [
   },
   {
     name: 'NeXT-Panel',
-    calls: 'mapi',
-    method: 'POST',
     sends: panel('123456.78', { sitename: 'NeXT', return_url: '' }),
     signs: 'all plain',
     checks: 'filled plain',
@@ -181,8 +145,6 @@ export const epayClients: readonly EpayClient[] = [
   },
   {
     name: 'card-gateway EPay, which signs exactly seven fields again',
-    calls: 'submit',
-    method: 'POST',
     sends: shop('10.00'),
     signs: 'filled',
     recomputes: SEVEN,
@@ -191,8 +153,6 @@ export const epayClients: readonly EpayClient[] = [
   },
   {
     name: 'orion-key, with a UUID as its number',
-    calls: 'mapi',
-    method: 'POST',
     sends: panel('10.00', { out_trade_no: '0b0e2d0c-6d0f-4c36-9f3c-0d6f6a3c3a11', device: 'pc' }),
     signs: 'filled',
     compares: ['money', 'trade_status'],
@@ -201,8 +161,6 @@ export const epayClients: readonly EpayClient[] = [
   },
   {
     name: 'epay-sdk of PyPI',
-    calls: 'submit',
-    method: 'POST',
     sends: shop('9.90', { param: 'cart:7' }),
     signs: 'filled',
     compares: ['money', 'pid', 'trade_status'],
@@ -210,8 +168,6 @@ export const epayClients: readonly EpayClient[] = [
   },
   {
     name: 'epay-sdk of crates.io',
-    calls: 'mapi',
-    method: 'POST',
     sends: panel('9.9', { device: 'pc', sitename: 'Rust' }),
     signs: 'filled',
     compares: ['money', 'pid', 'trade_status'],

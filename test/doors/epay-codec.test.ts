@@ -3,7 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as epay from '../../src/doors/epay/codec.ts';
 import { isDoorFault } from '../../src/doors/faults.ts';
-import { addQuery, type Fields, findRecut, joined, readFields, sign, verify } from '../../src/doors/signed.ts';
+import { addQuery, type Fields, findRecut, joined, readFields, verify } from '../../src/doors/signed.ts';
 import { cleanName, methodOf, readMoney } from '../../src/doors/words.ts';
 import { paidDoorOrder } from './paid-order.ts';
 
@@ -68,13 +68,6 @@ test('a notice has the seven fields and the signature that clients compute', () 
     assert.is(sent.get('sign'), md5);
     assert.is(sent.get('sign_type'), 'MD5');
   }
-});
-
-test('a notice echoes the request’s param, signed', () => {
-  const sent = epay.notice(paidDoorOrder({ terms: { param: 'cart:7' } }), KEY);
-  assert.is(sent.get('param'), 'cart:7');
-  const signed = new Map([...sent].filter(([name]) => !name.startsWith('sign')));
-  assert.is(sent.get('sign'), sign(signed, KEY, 'md5'));
 });
 
 /** Returns what is read from fields with the right signature. */
@@ -249,32 +242,11 @@ test('an order is shown as paid only if it is', () => {
   assert.is(shown(true, 'GET').addtime, '2026-11-28 14:00:00');
 });
 
-test('a look-up has the key, or a signature over its other fields', () => {
-  const asked = new Map([
-    ['act', 'order'],
-    ['pid', '1001'],
-    ['out_trade_no', 'a1'],
-  ]);
-  assert.is(epay.checkAccess(new Map([...asked, ['key', KEY]]), KEY), null);
-  assert.equal(epay.checkAccess(new Map([...asked, ['key', 'x']]), KEY), { field: 'key', code: 'signature' });
-  assert.is(epay.checkAccess(new Map([...asked, ['sign', sign(asked, KEY, 'md5')]]), KEY), null);
-  assert.equal(epay.checkAccess(asked, KEY), { field: 'sign', code: 'missing' });
-});
-
 test('fields go before a URL’s fragment, after its query', () => {
   const fields = new Map([['a', 'b c']]);
   assert.is(addQuery('https://v2.example/#/order/1', fields), 'https://v2.example/?a=b+c#/order/1');
   assert.is(addQuery('https://a.example/n?x=1', fields), 'https://a.example/n?x=1&a=b+c');
   assert.is(addQuery('https://a.example/n?', fields), 'https://a.example/n?a=b+c');
-});
-
-test('a refusal names the field and never a value', () => {
-  assert.equal(epay.faultAnswer({ field: 'sign', code: 'signature' }), {
-    code: -3,
-    msg: 'sign is wrong: check the key and the formula',
-  });
-  assert.is(epay.faultAnswer({ field: 'pid', code: 'unknown_door' }).code, -4);
-  assert.is(epay.faultAnswer({ field: 'money', code: 'malformed' }).code, -1);
 });
 
 test.run();

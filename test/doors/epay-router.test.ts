@@ -1,7 +1,6 @@
 /**
  * EPay over real HTTP: orders, look-ups, returns, and notices that a real server of a panel receives.
  */
-import { createHash } from 'node:crypto';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { invariant } from '../../src/core/fault.ts';
@@ -12,6 +11,7 @@ import { createUrlGuard } from '../../src/lib/guard.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { startApi } from '../support/api-server.ts';
+import { addDoor as addDoorTo, md5Of } from '../support/doors.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { until } from '../support/until.ts';
 import { webhookConfig } from '../support/webhook-shop.ts';
@@ -34,40 +34,14 @@ const dispatcher = startDispatcher({
 
 type Fields = Readonly<Record<string, string>>;
 
-const textOf = (fields: Fields): string =>
-  Object.keys(fields)
-    .sort()
-    .filter((name) => fields[name] !== '' && name !== 'sign' && name !== 'sign_type')
-    .map((name) => `${name}=${fields[name]}`)
-    .join('&');
-const signatureOf = (fields: Fields, key: string): string =>
-  createHash('md5')
-    .update(textOf(fields) + key)
-    .digest('hex');
-const signed = (fields: Fields, key: string): Fields => ({
-  ...fields,
-  sign: signatureOf(fields, key),
-  sign_type: 'MD5',
-});
+const signed = (fields: Fields, key: string): Fields => ({ ...fields, sign: md5Of(fields, key), sign_type: 'MD5' });
 
 const paramsOf = (address: string): Fields => Object.fromEntries(new URL(address, 'http://panel').searchParams);
 const noticesOf = (orderNo: string): Fields[] =>
   panel.received.map(({ path }) => paramsOf(path)).filter(({ out_trade_no }) => out_trade_no === orderNo);
 
-let doors = 0;
-async function addDoor(more: Partial<NewDoor> = {}) {
-  const key = `Key${String(++doors).padStart(29, '0')}`;
-  const id = `we_epay${doors}`;
-  const door: NewDoor = {
-    ...{ id, storeId: api.merchantId, mode: 'test', dialect: 'epay', key, createdAtMs: clock.nowMs() },
-    settings: { currency: 'USD', takesRefunds: false, algorithm: 'md5' },
-    urlOf: (pid) => `${api.baseUrl}/${pid}/`,
-    ...more,
-  };
-  const added = await api.database().doors.add(door, { atMs: 0, operator: 'test', command: 'door add', reason: null });
-  invariant(added.kind === 'added', 'there is room for a door');
-  return { ...added, id, key };
-}
+const addDoor = (more: Partial<NewDoor> = {}) =>
+  addDoorTo(api.database(), { storeId: api.merchantId, dialect: 'epay', ...more });
 
 const order = (pid: number, orderNo: string, more: Fields = {}): Fields => ({
   ...{ pid: String(pid), type: 'alipay', out_trade_no: orderNo, name: 'VIP', money: '10.00', device: 'pc' },
@@ -145,7 +119,7 @@ test('an order is made once by any of the paths, and noticed once when it is pai
     ...{ money: '10.00', trade_status: 'TRADE_SUCCESS', sign_type: 'MD5' },
   };
   const { a: _, ...own } = notice ?? {};
-  assert.equal(notice, { ...expected, sign: signatureOf(own, key) });
+  assert.equal(notice, { ...expected, sign: md5Of(own, key) });
   assert.is(await submit(fields), page, 'a repeat leads to the paid page');
   assert.is(noticesOf('A1').length, 1);
 });
@@ -230,7 +204,7 @@ test('the payer returns with success only once the order is paid', async () => {
   const returned = new URL(await back());
   assert.is(returned.hash, '#/order/7');
   const fields = paramsOf(returned.href);
-  assert.is(fields.sign, signatureOf(fields, key));
+  assert.is(fields.sign, md5Of(fields, key));
   assert.equal([fields.trade_status, fields.param, fields.money], ['TRADE_SUCCESS', 'u-1', '10.00']);
   const unknown = `${successUrl?.slice(0, -1)}${successUrl?.endsWith('a') ? 'b' : 'a'}`;
   assert.is((await fetch(unknown, { redirect: 'manual' })).status, 404);

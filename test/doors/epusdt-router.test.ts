@@ -1,9 +1,10 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { invariant } from '../../src/core/fault.ts';
 import type { NewDoor } from '../../src/database/doors.ts';
 import { network, startApi, token, usualNetworks } from '../support/api-server.ts';
+import { addDoor as addDoorTo, md5Of, signedText, type Values } from '../support/doors.ts';
 
 const BLOCKED = 'https://blocked.example/notify';
 const api = await startApi({
@@ -13,23 +14,9 @@ const api = await startApi({
 const NOTIFY = 'https://panel.example/notify';
 const act = { atMs: 0, operator: 'test', command: 'door add', reason: null };
 
-let doors = 0;
-async function addDoor(dialect: NewDoor['dialect'], more: Partial<NewDoor> = {}) {
-  const key = `key${String(++doors).padStart(29, '0')}`;
-  const added = await api.database().doors.add(
-    {
-      ...{ id: `we_door${doors}`, storeId: api.merchantId, mode: 'test', dialect, key, createdAtMs: api.clock.nowMs() },
-      settings: { currency: 'USD', takesRefunds: false, algorithm: 'dual' },
-      urlOf: (pid) => `${api.baseUrl}/${pid}`,
-      ...more,
-    },
-    act,
-  );
-  invariant(added.kind === 'added', 'there is room for a door');
-  return { ...added, key, id: `we_door${doors}` };
-}
+const addDoor = (dialect: NewDoor['dialect'], more: Partial<NewDoor> = {}) =>
+  addDoorTo(api.database(), { storeId: api.merchantId, dialect, ...more });
 
-type Values = Readonly<Record<string, string | number>>;
 type Answer = Readonly<{
   status: number;
   status_code: number;
@@ -38,17 +25,7 @@ type Answer = Readonly<{
 }> &
   Readonly<Record<string, unknown>>;
 
-const textOf = (values: Values): string =>
-  Object.entries(values)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map((pair) => pair.join('='))
-    .join('&');
-const signed = (values: Values, key: string): Values => ({
-  ...values,
-  signature: createHash('md5')
-    .update(`${textOf(values)}${key}`)
-    .digest('hex'),
-});
+const signed = (values: Values, key: string): Values => ({ ...values, signature: md5Of(values, key) });
 
 async function answerOf(response: Response): Promise<Answer> {
   assert.match(response.headers.get('Content-Type') ?? '', /^application\/json/);
@@ -121,7 +98,7 @@ test('a GMPay form that is signed by HMAC-SHA256 fixes the way to pay', async ()
     ...{ pid: String(door.pid), order_id: 'G2', currency: 'EUR', amount: '10.00', notify_url: NOTIFY },
     ...{ token: 'usdc', network: 'tron' },
   };
-  const signature = createHmac('sha256', door.key).update(textOf(asked)).digest('hex');
+  const signature = createHmac('sha256', door.key).update(signedText(asked)).digest('hex');
   const send = async (values: Readonly<Record<string, string>>) =>
     answerOf(await fetch(`${api.baseUrl}${GMPAY}`, { method: 'POST', body: new URLSearchParams(values) }));
   const { data } = await send({ ...asked, signature });

@@ -16,6 +16,7 @@ import { openSqliteDatabase } from '../../src/database/database.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { type Driver, startDriver } from '../sdk/client-driver.ts';
 import { makeCertificates } from '../support/certificates.ts';
+import { addDoor } from '../support/doors.ts';
 import { type Received, startMerchantServer } from '../support/merchant-server.ts';
 import { endAll, find, sandboxInstallation } from '../support/quayside-process.ts';
 
@@ -96,23 +97,12 @@ async function pay(pageUrl: string): Promise<void> {
   assert.is(answer.status, 303, await answer.text());
 }
 
-/** Adds a door, as the operator does. */
-async function addDoor(dialect: DoorDialect, key: string): Promise<Readonly<{ id: string; pid: number }>> {
-  const [store] = await database.stores.list();
-  invariant(store, 'the sandbox has a store');
-  const id = `we_${key.slice(-8)}`;
-  const settings = { currency: 'USD', takesRefunds: false, algorithm: 'dual' } as const;
-  const own = { id, storeId: store.id, mode: 'test', dialect, key, settings, createdAtMs: 0 } as const;
-  const act = { atMs: 0, operator: 'test', command: 'door add', reason: null };
-  const added = await database.doors.add({ ...own, urlOf: (pid) => `http://127.0.0.1/${pid}` }, act);
-  invariant(added.kind === 'added', 'there is room for a door');
-  return { id, pid: added.pid };
-}
-
 async function exercise({ name, dialect }: Client, command: readonly string[]): Promise<void> {
   const path = `/${name.replaceAll(' ', '-')}`;
+  const [store] = await database.stores.list();
+  invariant(store, 'the sandbox has a store');
   const key = randomBytes(16).toString('hex');
-  const door = await addDoor(dialect, key);
+  const door = await addDoor(database, { storeId: store.id, dialect, key });
   const driver = (key: string): Driver =>
     startDriver(command, {
       ...{ CLIENT: dialect, PID: String(door.pid), KEY: key, NOTIFY_URL: panel.origin + path },
