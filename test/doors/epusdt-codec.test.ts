@@ -118,6 +118,17 @@ function readSigned(
   return isDoorFault(body) ? body : epusdt.readOrder(dialect, body, door, isChoice);
 }
 
+test('a request becomes an order and its terms', () => {
+  assert.equal(readSigned('bepusdt', { ...base, name: 'VIP', redirect_url: 'https://panel.example/r' }), {
+    orderNo: 'a1',
+    terms: {
+      ...{ money: '10.00', name: 'VIP', notifyUrl: base.notify_url, returnUrl: 'https://panel.example/r' },
+      ...{ param: null, type: 'usdt.trc20', method: { network: 'tron', coin: 'USDT' } },
+      ...{ spelling: 'shortest', algorithm: 'md5' },
+    },
+  });
+});
+
 test('a way to pay is fixed, usual or the payer’s, by the dialect', () => {
   const methodOf = (...args: Parameters<typeof readSigned>) => {
     const order = readSigned(...args);
@@ -209,13 +220,17 @@ test('a choice of a network is answered in milliseconds and in Epusdt’s words'
   assert.is(Reflect.get(data, 'is_selected'), true);
 });
 
-test('a BEpusdt notice has its seven fields and a signature, and a text for what was paid', () => {
+test('a BEpusdt notice has its seven fields and a signature, a GMPay notice the coin and the address', () => {
   const notice = JSON.parse(epusdt.notice('bepusdt', paidDoorOrder({}), KEY)) as Readonly<Record<string, unknown>>;
   assert.is(
     Object.keys(notice).sort().join(),
     'actual_amount,amount,block_transaction_id,order_id,signature,status,token,trade_id',
   );
   assert.equal([notice.amount, notice.actual_amount, notice.status], [10, '1.39', 2]);
+  const { payment } = paidDoorOrder({});
+  assert.is(notice.token, payment?.address);
+  const gmpay = JSON.parse(epusdt.notice('gmpay', paidDoorOrder({}), KEY)) as Readonly<Record<string, unknown>>;
+  assert.equal([gmpay.token, gmpay.receive_address], ['USDT', payment?.address]);
 });
 
 test('an acknowledgement is the word alone, with status 200', () => {
