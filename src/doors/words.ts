@@ -1,9 +1,10 @@
 /**
  * The texts that all doors' requests share: ways to pay, money, names, URLs.
  */
-import type { DoorMethod } from '../core/door.ts';
+import type { DoorMethod, DoorTerms } from '../core/door.ts';
 import type { Currency } from '../core/transfer.ts';
 import { readShipped } from '../lib/installation.ts';
+import { type DoorFault, doorFault } from './faults.ts';
 
 const NAME_BYTES_MAX = 127;
 const URL_UNITS_MAX = 1024;
@@ -62,8 +63,26 @@ export function cleanName(text: string): string {
 /** Returns whether a text can be signed as it is. */
 export const isParam = (text: string): boolean => /^[A-Za-z0-9._:@/+-]{0,255}$/.test(text);
 
-export const isOrderNo = (text: string): boolean => ORDER_NO.test(text);
-
 /** Whether its host may be asked is checked when a notice is sent. */
-export const isUrl = (text: string): boolean =>
+const isUrl = (text: string): boolean =>
   text.length <= URL_UNITS_MAX && /^https?:\/\/[^\s\\"<>]+$/i.test(text) && URL.canParse(text);
+
+/** The parameters of an order that all dialects have, by each one's names. */
+type Names = Readonly<Record<'orderNo' | 'money' | 'notifyUrl' | 'returnUrl', string>>;
+type Common = Readonly<{ orderNo: string; terms: Pick<DoorTerms, 'money' | 'name' | 'notifyUrl' | 'returnUrl'> }>;
+
+/** Reads the part of an order that is the same in all dialects, or returns which parameter is wrong. */
+export function readCommon(text: (name: string) => string, names: Names): Common | DoorFault {
+  const missing = [names.orderNo, names.money, names.notifyUrl].find((name) => text(name) === '');
+  if (missing !== undefined) return doorFault(missing, 'missing');
+  const [orderNo, notifyUrl, returnUrl] = [text(names.orderNo), text(names.notifyUrl), text(names.returnUrl)];
+  const money = readMoney(text(names.money));
+  if (!ORDER_NO.test(orderNo)) return doorFault(names.orderNo, 'malformed');
+  if (money === null) return doorFault(names.money, 'malformed');
+  if (!isUrl(notifyUrl)) return doorFault(names.notifyUrl, 'malformed');
+  if (returnUrl !== '' && !isUrl(returnUrl)) return doorFault(names.returnUrl, 'malformed');
+  return {
+    orderNo,
+    terms: { money, name: cleanName(text('name')) || orderNo, notifyUrl, returnUrl: returnUrl || null },
+  };
+}

@@ -18,7 +18,7 @@ import {
   type Visitor,
   withDashboard,
 } from '../support/dashboard.ts';
-import { confirmTip, openSale, type Sale } from '../support/payment-scenes.ts';
+import { confirmTip, openSale, paidSale, type Sale } from '../support/payment-scenes.ts';
 import { factsOf, fieldsOf, nextOf, rowsOf, textOf } from '../support/read-page.ts';
 
 const address = (digit: string) => chains.evm.address.format(`c0ffee${digit.repeat(34)}`);
@@ -365,9 +365,7 @@ const withRefund = (work: (scene: Scene) => Promise<void>) =>
   withDashboard(
     async (dashboard) => {
       const { api } = dashboard;
-      const sale = await openSale(api);
-      await sale.send('10.50');
-      await confirmTip(api);
+      const sale = await paidSale(api);
       const asked = { order_id: sale.id, refund_id: 'r-1', amount: '4.50', currency: 'USDT' };
       const { json } = await api.send('POST', '/api/v1/refunds/create', asked);
       const claimUrl = (json as { metadata: { claim_url: string } }).metadata.claim_url;

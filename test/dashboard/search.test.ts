@@ -11,7 +11,7 @@ import { languages } from '../../src/dashboard/texts.ts';
 import { usualNetworks } from '../support/api-server.ts';
 import { type Dashboard, withDashboard } from '../support/dashboard.ts';
 import { PAYEE } from '../support/dashboard-pages.ts';
-import { confirmTip, openSale } from '../support/payment-scenes.ts';
+import { confirmTip, openSale, paidSale } from '../support/payment-scenes.ts';
 
 const TX = `0x${'ab12'.repeat(16)}`;
 
@@ -121,9 +121,7 @@ test('a payment and its refund link to the explorer', () =>
   withDashboard(
     async (dashboard) => {
       const { api } = dashboard;
-      const sale = await openSale(api);
-      await sale.send('10.50');
-      await confirmTip(api);
+      const sale = await paidSale(api);
       const metadata = { refund_address: PAYEE };
       const asked = { order_id: sale.id, refund_id: 'r-1', amount: '1.00', currency: 'USDT', metadata };
       assert.is((await api.send('POST', '/api/v1/refunds/create', asked)).status, 201);

@@ -1,6 +1,6 @@
 /**
  * Watches what waits for a decision: stores that merchants have created, and refunds that need an approval. Each has an
- * alarm, which names no amount, address or name: whoever asks must not write to the phones of those who decide.
+ * alarm, which names no amount, address or name, so that nobody writes to the phones of those who decide.
  */
 import type { Database } from '../../database/database.ts';
 import type { Refund } from '../../database/refunds/refund.ts';

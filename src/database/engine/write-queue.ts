@@ -264,10 +264,10 @@ export function createWriteQueue(client: Sqlite.Database, turns: Turns, options:
 }
 
 // ── Turns among processes ────────────────────────────────────────────────────────────────────────────────────────────
-// SQLite has no queue: a process that writes back to back can keep the write lock from all others. So whoever wants to
-// write first takes the turn, keeps it while waiting for the write lock, and gives it back on getting the lock. While
-// one process waits with the turn, no other begins a second write before it. The turn is SQLite's lock on a small file
-// of its own, which the system releases when its holder dies.
+// SQLite has no queue: a process that writes back to back can keep the write lock from all others. So each process
+// takes the turn before it writes, keeps it while waiting for the write lock, and gives it back on getting the lock.
+// While one process waits with the turn, no other begins a second write before it. The turn is SQLite's lock on a small
+// file of its own, which the system releases when its holder dies.
 
 type WriteTurn = Readonly<{
   /** Takes the turn without waiting. @returns whether it is now this process's, or cannot be told */

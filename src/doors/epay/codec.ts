@@ -5,10 +5,10 @@
 import { sameHex } from '../../core/delivery.ts';
 import type { DoorTerms } from '../../core/door.ts';
 import type { OrderRow } from '../../database/doors.ts';
-import { type DoorFault, doorFault, faultText } from '../faults.ts';
+import { type DoorFault, doorFault, faultText, isDoorFault } from '../faults.ts';
 import { type Fields, findRecut, sign, verify, without } from '../signed.ts';
 import type { PaidOrder } from '../success.ts';
-import { cleanName, isOrderNo, isParam, isUrl, methodOf, readMoney } from '../words.ts';
+import { isParam, methodOf, readCommon } from '../words.ts';
 
 const SIGNATURE_FIELDS = ['sign', 'sign_type'];
 /** Fields that a reader counts money or orders by. Real URLs carry `&type=`, so that one is no sign of an attack. */
@@ -18,6 +18,7 @@ const TYPE_DEFAULT = 'usdt';
 /** The original server shows China's time. */
 const UTC_OFFSET_MS = 8 * 3_600_000;
 const PAID = 'TRADE_SUCCESS';
+const names = { orderNo: 'out_trade_no', money: 'money', notifyUrl: 'notify_url', returnUrl: 'return_url' };
 
 type EpayDoor = Readonly<{ key: string; currency: string }>;
 
@@ -32,32 +33,15 @@ export function readOrder(fields: Fields, door: EpayDoor): Readonly<{ orderNo: s
   if (signatureFault) return signatureFault;
   const given = text('currency') || text('fiat');
   if (given !== '' && given.toUpperCase() !== door.currency) return doorFault('currency', 'currency');
-  const missing = ['out_trade_no', 'notify_url', 'money'].find((name) => text(name) === '');
-  if (missing !== undefined) return doorFault(missing, 'missing');
-  const orderNo = text('out_trade_no');
-  const money = readMoney(text('money'));
+  const common = readCommon(text, names);
+  if (isDoorFault(common)) return common;
   const method = methodOf(text('type'));
-  if (!isOrderNo(orderNo)) return doorFault('out_trade_no', 'malformed');
-  if (money === null) return doorFault('money', 'malformed');
   if (!/^[\w.-]{0,32}$/.test(text('type'))) return doorFault('type', 'malformed');
   if (method === 'unknown') return doorFault('type', 'method_off');
   if (!isParam(text('param'))) return doorFault('param', 'malformed');
-  if (!isUrl(text('notify_url'))) return doorFault('notify_url', 'malformed');
-  if (text('return_url') !== '' && !isUrl(text('return_url'))) return doorFault('return_url', 'malformed');
-  return {
-    orderNo,
-    terms: {
-      money,
-      name: cleanName(text('name')) || orderNo,
-      notifyUrl: text('notify_url'),
-      returnUrl: text('return_url') || null,
-      param: text('param') || null,
-      type: text('type') || TYPE_DEFAULT,
-      method,
-      spelling: 'shortest',
-      algorithm: 'md5',
-    },
-  };
+  const echoed = { param: text('param') || null, type: text('type') || TYPE_DEFAULT };
+  const { orderNo, terms } = common;
+  return { orderNo, terms: { ...terms, ...echoed, method, spelling: 'shortest', algorithm: 'md5' } };
 }
 
 /** Checks the signature over all fields that came: panels sign some of their own too. */

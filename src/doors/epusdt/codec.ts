@@ -10,7 +10,7 @@ import type { Currency } from '../../core/transfer.ts';
 import { type DoorFault, doorFault, faultText, isDoorFault } from '../faults.ts';
 import { type Fields, REQUEST_UNITS_MAX, readFields, sign, takeField, verify, without } from '../signed.ts';
 import type { PaidOrder } from '../success.ts';
-import { cleanName, isOrderNo, isUrl, methodOf, methodOfPair, readMoney, shortest, wordOf } from '../words.ts';
+import { methodOf, methodOfPair, readCommon, shortest, wordOf } from '../words.ts';
 import { spelled, spellings } from './numbers.ts';
 
 export type EpusdtDialect = Exclude<DoorDialect, 'epay'>;
@@ -24,6 +24,7 @@ type EpusdtDoor = Readonly<{ key: string; currency: string; algorithm: DoorAlgor
 const METHOD_DEFAULT = 'usdt.trc20';
 /** The status of a notice in all dialects. */
 const PAID = 2;
+const names = { orderNo: 'order_id', money: 'amount', notifyUrl: 'notify_url', returnUrl: 'redirect_url' };
 
 /** Reads the body of a request, a form or JSON. */
 export function readBody(text: string, isJson: boolean): Body | DoorFault {
@@ -65,8 +66,8 @@ export function readOrder(
   const text = (name: string): string => body.fields.get(name) ?? '';
   const signed = checkSignature(body, door);
   if (isDoorFault(signed)) return signed;
-  const missing = ['order_id', 'amount', 'notify_url'].find((name) => text(name) === '');
-  if (missing !== undefined) return doorFault(missing, 'missing');
+  const common = readCommon(text, names);
+  if (isDoorFault(common)) return common;
   const [currencyField, type] =
     dialect === 'gmpay'
       ? ['currency', [text('token'), text('network')].filter((word) => word !== '').join('.')]
@@ -74,27 +75,11 @@ export function readOrder(
   const currency = text(currencyField).toUpperCase();
   if (currency !== '' && currency !== door.currency) return doorFault(currencyField, 'currency');
   const method = dialect === 'gmpay' ? readPair(text('token'), text('network')) : methodOf(type);
-  const [orderNo, money] = [text('order_id'), readMoney(text('amount'))];
   if (method === 'unknown' || (method === null && type !== '')) {
     return doorFault(dialect === 'gmpay' ? 'token' : 'trade_type', 'method_off');
   }
-  if (!isOrderNo(orderNo)) return doorFault('order_id', 'malformed');
-  if (money === null) return doorFault('amount', 'malformed');
-  if (!isUrl(text('notify_url'))) return doorFault('notify_url', 'malformed');
-  if (text('redirect_url') !== '' && !isUrl(text('redirect_url'))) return doorFault('redirect_url', 'malformed');
-  return {
-    orderNo,
-    terms: {
-      money,
-      name: cleanName(text('name')) || orderNo,
-      notifyUrl: text('notify_url'),
-      returnUrl: text('redirect_url') || null,
-      param: null,
-      type,
-      method,
-      ...signed,
-    },
-  };
+  const { orderNo, terms } = common;
+  return { orderNo, terms: { ...terms, param: null, type, method, ...signed } };
 }
 
 /** Reads a coin and its network, both or none. */
