@@ -3,7 +3,7 @@
  */
 import type { BlockRef } from '../../src/core/block.ts';
 import type { Token } from '../../src/core/transfer.ts';
-import { createWorld, type World, type WorldOptions } from '../../src/sandbox/world.ts';
+import { createWorld, type World, type WorldOptions } from '../../test/simulated/world.ts';
 import { addressKeyOf } from '../../test/support/address-keys.ts';
 
 /** Blocks that a network's node shall serve. */

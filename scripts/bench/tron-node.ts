@@ -9,7 +9,7 @@ import { tokenKey } from '../../src/sandbox/node-server.ts';
 import { digest } from '../../src/sandbox/random.ts';
 import { tronMethods } from '../../src/sandbox/tron-methods.ts';
 import { renderBlock, renderInfo, tronBlockId } from '../../src/sandbox/tron-render.ts';
-import { createWorld } from '../../src/sandbox/world.ts';
+import { createWorld } from '../../test/simulated/world.ts';
 import { growWorld, type Served, type Serving } from './growing-world.ts';
 import { createTemplate, listText, openAtEnd, type Parts, servePrepared } from './prepared-http.ts';
 

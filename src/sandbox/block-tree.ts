@@ -55,14 +55,10 @@ export interface BlockTree {
   floor(): number;
   /** Finds a transaction in the canonical chain. */
   find(transactionId: string): Readonly<{ block: WorldBlock; index: number }> | undefined;
-  /** Other blocks of the same height. */
-  siblings(block: BlockRef): WorldBlock[];
   /** The newest canonical blocks, oldest first; fewer than `count` when the tree is shorter. */
   newest(count: number): WorldBlock[];
   /** Drops the newest `dropCount` canonical blocks and connects the branch, which is not empty. */
   replaceTop(dropCount: number, branch: readonly WorldBlock[]): void;
-  /** Forgets the newest `count` canonical blocks, even by their hashes, and returns them, oldest first. */
-  forgetTop(count: number): WorldBlock[];
   /** Canonical blocks that are kept, oldest first. */
   canonical(): Iterable<WorldBlock>;
   /** Everything that is kept, in order of creation. */
@@ -88,7 +84,7 @@ type State = {
  */
 export function createBlockTree(kept: readonly WorldBlock[], limits: TreeLimits): BlockTree {
   const { state, bottom } = restore(kept, limits);
-  const { byHash, byNumber, orphans, places } = state;
+  const { byHash, byNumber, places } = state;
 
   function atOrBelow(number: number): WorldBlock {
     for (let below = Math.min(number, state.tip.number); below >= state.sweptTo; below--) {
@@ -105,10 +101,6 @@ export function createBlockTree(kept: readonly WorldBlock[], limits: TreeLimits)
     byHash: (hash) => byHash.get(hash),
     floor: () => state.sweptTo,
     find: (transactionId) => places.get(transactionId),
-    siblings: (block) =>
-      [byNumber.get(block.number), ...(orphans.get(block.number) ?? [])].filter(
-        (other): other is WorldBlock => other !== undefined && other.hash !== block.hash,
-      ),
     newest: (count) => newest(state, count),
     replaceTop(dropCount, branch) {
       const dropped = newest(state, dropCount);
@@ -123,14 +115,6 @@ export function createBlockTree(kept: readonly WorldBlock[], limits: TreeLimits)
         state.tip = block;
       }
       sweep(state, limits);
-    },
-    forgetTop(count) {
-      const lost = newest(state, count);
-      const below = byHash.get(lost[0]?.parent ?? '');
-      invariant(below, 'a block below those that are forgotten is kept');
-      for (const block of lost) forget(state, block);
-      state.tip = below;
-      return lost;
     },
     canonical: () => byNumber.values(),
     kept: () => byHash.values(),

@@ -10,7 +10,7 @@ import { type DialectName, dialects } from './evm-dialect.ts';
 import { evmAdmit } from './evm-pool.ts';
 import { startEvmServer } from './evm-server.ts';
 import type { Admit } from './mempool.ts';
-import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
+import type { NodeServer, NodeServerOptions } from './node-server.ts';
 import { solanaAdmit } from './solana-pool.ts';
 import { isSkippedSlot } from './solana-render.ts';
 import { startSolanaServer } from './solana-server.ts';
@@ -77,15 +77,12 @@ export function worldShape({
   family,
   chainId,
   dialect = 'ethereum',
-  tokens,
-}: SimulatedChain): Pick<
+}: Pick<SimulatedChain, 'family' | 'chainId' | 'dialect'>): Pick<
   WorldOptions,
-  'tokens' | 'keyBytes' | 'finalityDistance' | 'isSkipped' | 'blockHash' | 'admit' | 'price'
+  'finalityDistance' | 'isSkipped' | 'blockHash' | 'admit' | 'price'
 > {
-  const { codec, finalityDistance, blockHash, isSkipped, admit, baseFee } = families[family];
+  const { finalityDistance, blockHash, isSkipped, admit, baseFee } = families[family];
   return {
-    tokens: tokens.map((token) => tokenKey(codec, token)),
-    keyBytes: codec.keyBytes,
     finalityDistance: finalityDistance(dialect),
     ...(admit && { admit }),
     ...(baseFee && { price: () => baseFee(dialect) }),

@@ -8,16 +8,12 @@ import { type Clock, toSeconds } from '../lib/clock.ts';
 import { type Accounts, accountsOf } from './accounts.ts';
 import { type BlockTree, createBlockTree, type WorldBlock } from './block-tree.ts';
 import { type Admit, chooseForBlock, isSigned, type NextBlock } from './mempool.ts';
-import { createRandom, digest } from './random.ts';
+import { digest } from './random.ts';
 import { buildFunding, buildTransaction, type Payment, type WorldTransaction } from './transaction.ts';
 
 export type WorldOptions = Readonly<{
   seed: string;
   clock: Pick<Clock, 'nowMs'>;
-  /** Keys of the token contracts whose transfers are money. */
-  tokens: readonly string[];
-  /** Width of this network's address keys. */
-  keyBytes: number;
   /** Returns a block's hash from its height and 64 hex digits; the digits themselves if absent. */
   blockHash?: (number: number, digits: string) => string;
   /** Whether no block has this number (never 0); every number has one if absent. */
@@ -50,10 +46,7 @@ export type ReorgOptions = Readonly<{
 /** Blocks that left and joined the canonical chain, each oldest first. */
 export type Change = Readonly<{ removed: readonly WorldBlock[]; added: readonly WorldBlock[] }>;
 
-export type World = Pick<
-  BlockTree,
-  'tip' | 'at' | 'atOrBelow' | 'byHash' | 'floor' | 'find' | 'siblings' | 'canonical' | 'kept'
-> &
+export type World = Pick<BlockTree, 'tip' | 'at' | 'atOrBelow' | 'byHash' | 'floor' | 'find' | 'canonical' | 'kept'> &
   Readonly<{
     finalized(): WorldBlock;
     pending(): readonly WorldTransaction[];
@@ -75,25 +68,13 @@ export type World = Pick<
      * @throws Fault transient `sandbox_full`
      */
     submit(transaction: WorldTransaction, replaces?: string): void;
-    /** Mines one block of pending transactions, after adding `noise` payments between strangers. */
-    mine(noise?: number): WorldBlock;
+    /** Mines one block of these transactions, and of pending ones. */
+    mine(first?: readonly WorldTransaction[]): WorldBlock;
     /**
      * Replaces the newest blocks.
      * @throws Fault permanent `sandbox_request_invalid` if they cannot be replaced
      */
     reorg(options: ReorgOptions): Change;
-    /**
-     * Loses the newest blocks and whatever is pending, as a node that was killed comes back with. The lost blocks are
-     * not known by their hashes either.
-     * @returns the lost blocks, oldest first
-     * @throws Fault permanent `sandbox_request_invalid` if they cannot be lost
-     */
-    restart(options: Readonly<{ depth: number; breakFinality?: boolean }>): readonly WorldBlock[];
-    /**
-     * Gets blocks back that a restart lost, as from other nodes.
-     * @throws Fault permanent `sandbox_request_invalid` if other blocks were mined instead
-     */
-    rejoin(lost: readonly WorldBlock[]): void;
     /** Returns accounts at a block number of the canonical chain (default: the tip). */
     accounts(upTo?: number): Accounts;
     /** Returns a function that ends the subscription. */
@@ -112,7 +93,7 @@ const OLDER_PAID_BLOCKS_MAX = 10_000;
 const refused = (why: string) => permanent('sandbox_request_invalid', why);
 
 export function createWorld(options: WorldOptions): World {
-  const { seed, clock, tokens, keyBytes, finalityDistance } = options;
+  const { seed, clock, finalityDistance } = options;
   const record = options.record ?? (() => {});
   const listeners = new Set<(change: Change) => void>();
   let pending: WorldTransaction[] = [];
@@ -161,10 +142,6 @@ export function createWorld(options: WorldOptions): World {
 
   const identify = (content: string): string => digest('transaction', seed, serial++, content);
 
-  function makeTransaction(payment: Payment): WorldTransaction {
-    return buildTransaction(payment, identify);
-  }
-
   function enqueue<T extends WorldTransaction>(make: () => T, replaces?: string): T {
     if (pending.length >= PENDING_MAX) {
       throw transient('sandbox_full', `${PENDING_MAX} payments are pending: mine a block, then pay again`);
@@ -180,15 +157,6 @@ export function createWorld(options: WorldOptions): World {
   }
   const accounts = (upTo = tree.tip().number): Accounts => accountsOf(canonicalUpTo(upTo));
 
-  /** A payment between strangers. */
-  function makeNoise(): WorldTransaction {
-    const random = createRandom('noise', seed, serial);
-    const stranger = () => digest('stranger', seed, random.int(2 ** 32)).slice(0, keyBytes * 2);
-    const token = tokens[random.int(tokens.length)] ?? stranger();
-    const output = { token, to: stranger(), units: BigInt(1 + random.int(1_000_000_000)) };
-    return makeTransaction({ kind: 'direct', from: stranger(), outputs: [output] });
-  }
-
   function advanceFinality(): void {
     finalNumber = Math.max(finalNumber, tree.tip().number - finalityDistance);
   }
@@ -196,13 +164,9 @@ export function createWorld(options: WorldOptions): World {
   function change(dropCount: number, removed: readonly WorldBlock[], added: readonly WorldBlock[]): Change {
     for (const block of added) record(block);
     tree.replaceTop(dropCount, added);
-    return announce({ removed, added });
-  }
-
-  function announce(happened: Change): Change {
     advanceFinality();
-    for (const listener of listeners) listener(happened);
-    return happened;
+    for (const listener of listeners) listener({ removed, added });
+    return { removed, added };
   }
 
   /**
@@ -214,7 +178,7 @@ export function createWorld(options: WorldOptions): World {
     const [lowest] = removed;
     const ancestor = lowest && tree.byHash(lowest.parent);
     if (!lowest || !ancestor || depth > REORG_BLOCKS_MAX || lowest.number <= tree.floor()) {
-      throw refused(`can replace or lose only 1 to ${REORG_BLOCKS_MAX} blocks that are still kept, not ${depth}`);
+      throw refused(`can replace only 1 to ${REORG_BLOCKS_MAX} blocks that are still kept, not ${depth}`);
     }
     if (lowest.number <= finalized().number && !breakFinality) {
       throw refused(`block ${lowest.number} is final`);
@@ -233,20 +197,18 @@ export function createWorld(options: WorldOptions): World {
     byHash: tree.byHash,
     floor: tree.floor,
     find: tree.find,
-    siblings: tree.siblings,
     canonical: tree.canonical,
     kept: tree.kept,
     finalized,
     pending: () => pending,
 
-    pay: (payment) => enqueue(() => makeTransaction(payment)).id,
+    pay: (payment) => enqueue(() => buildTransaction(payment, identify)).id,
     fund: (account, units, isStaked = false) => enqueue(() => buildFunding(account, units, isStaked, identify)).id,
     submit(transaction, replaces) {
       enqueue(() => transaction, replaces);
     },
 
-    mine(noise = 0) {
-      const strangers = Array.from({ length: noise }, makeNoise);
+    mine(first = []) {
       const timeS = nowS();
       const { taken, left } = chooseForBlock(pending, {
         countMax: BLOCK_TRANSACTIONS_MAX,
@@ -254,7 +216,7 @@ export function createWorld(options: WorldOptions): World {
         admit: options.admit ?? (() => 'take'),
         next: placeAfter(tree.tip(), timeS),
       });
-      const block = makeBlock(tree.tip(), timeS, [...strangers, ...taken]);
+      const block = makeBlock(tree.tip(), timeS, [...first, ...taken]);
       change(0, [], [block]);
       pending = left;
       return block;
@@ -273,21 +235,6 @@ export function createWorld(options: WorldOptions): World {
         added.push(makeBlock(added.at(-1) ?? ancestor, timeS, content));
       }
       return change(depth, removed, added);
-    },
-
-    restart({ depth, breakFinality = false }) {
-      removable(depth, breakFinality);
-      pending = [];
-      const lost = tree.forgetTop(depth);
-      announce({ removed: lost, added: [] });
-      return lost;
-    },
-
-    rejoin(lost) {
-      if (lost[0]?.parent !== tree.tip().hash) throw refused('other blocks were mined instead of those that were lost');
-      // The journal still has them.
-      tree.replaceTop(0, lost);
-      announce({ removed: [], added: lost });
     },
 
     accounts,

@@ -19,8 +19,14 @@ const newFile = () => join(folder, `chains-${files++}`, 'ethereum.jsonl');
 const shape = { seed: 'journal test', tokens: [usdtKey, usdcKey], keyBytes: 20 };
 
 function openAt(file: string, more: Partial<DurableWorldOptions> = {}): Readonly<{ world: World; close(): void }> {
-  const { world, close } = openDurableWorld({ file, ...shape, clock: handClock(), finalityDistance: 64, ...more });
-  return { world: extendWorld(world, shape), close };
+  const { world, close } = openDurableWorld({
+    file,
+    seed: shape.seed,
+    clock: handClock(),
+    finalityDistance: 64,
+    ...more,
+  });
+  return { world: extendWorld(() => world, shape), close };
 }
 
 function pay(world: World, units: bigint): void {

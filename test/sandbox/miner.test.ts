@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startMiner } from '../../src/sandbox/miner.ts';
-import { createWorld } from '../../src/sandbox/world.ts';
+import { createWorld } from '../simulated/world.ts';
 import { lockstepClock } from '../support/lockstep-clock.ts';
 import { accountKey, usdtKey } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';

@@ -13,7 +13,7 @@ import { openDurableWorld } from '../../src/sandbox/journal.ts';
 import { openTronPool } from '../../src/sandbox/tron-pool.ts';
 import { makeTronPayouts } from '../chains/simulated-payouts.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../support/simulated-node.ts';
+import { TRON_CHAIN_ID, tronTokenKeys } from '../support/simulated-node.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are looked into freely; every field used is asserted
 type Json = any;
@@ -107,7 +107,7 @@ test('signatures, loans and used allowances survive a restart', () => {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-tron-wallets-'));
   try {
     const clock = handClock();
-    const shape = worldShape({ family: 'tron', chainId: TRON_CHAIN_ID, tokens: tronTokens });
+    const shape = worldShape({ family: 'tron', chainId: TRON_CHAIN_ID });
     const open = () =>
       openDurableWorld({ ...shape, file: join(folder, 'tron.jsonl'), seed: 'durable', clock, finalityDistance: 3 });
     const first = open();

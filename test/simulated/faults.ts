@@ -7,7 +7,7 @@ import type { Family } from '../../src/chains/chain.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
 import { createRandom, digest } from '../../src/sandbox/random.ts';
-import type { World } from '../../src/sandbox/world.ts';
+import type { World } from './world.ts';
 
 /** A simulated chain whose nodes fail. */
 export type FailingChain = Readonly<{

@@ -5,8 +5,9 @@ import type { Family } from '../../src/chains/chain.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
 import { digest } from '../../src/sandbox/random.ts';
 import { TronRefusal } from '../../src/sandbox/tron-broadcast.ts';
-import type { View, World } from '../../src/sandbox/world.ts';
+import type { View } from '../../src/sandbox/world.ts';
 import { CLOCK_BEHIND_S, type InjectedFault } from './faults.ts';
+import type { World } from './world.ts';
 
 /** Returns the world through faults. @param fault the one that hits the present request */
 export function lyingWorld(world: World, family: Family, fault: () => InjectedFault | null): World {
@@ -60,7 +61,7 @@ function viewThrough(world: World, family: Family, fault: InjectedFault | null):
     case 'empty_content':
       return distorted(world, (block) => ({ ...block, transactions: [] }));
     case 'sibling_content': {
-      const view = distorted(world, (block) => world.siblings(block)[0] ?? world.byHash(block.parent) ?? block);
+      const view = distorted(world, (block) => siblingOf(world, block) ?? world.byHash(block.parent) ?? block);
       // A Solana node names its blocks by slot, and looks only their parents up by hash.
       return family === 'solana' ? { ...view, byHash: world.byHash } : view;
     }
@@ -74,6 +75,10 @@ function viewThrough(world: World, family: Family, fault: InjectedFault | null):
       return world;
   }
 }
+
+/** Returns another block of the same height, if one is kept. */
+const siblingOf = (world: World, { number, hash }: WorldBlock): WorldBlock | undefined =>
+  [...world.kept()].find((other) => other.number === number && other.hash !== hash);
 
 function lagging(world: World, blocks: number): View {
   const lowered = (block: WorldBlock): WorldBlock => world.atOrBelow(Math.max(0, block.number - blocks));

@@ -15,6 +15,7 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
 import { families, type SimulatedChain, worldShape } from '../../src/sandbox/families.ts';
 import { type Miner, startMiner } from '../../src/sandbox/miner.ts';
+import { tokenKey } from '../../src/sandbox/node-server.ts';
 import { digest } from '../../src/sandbox/random.ts';
 import { formatBlockHash, formatSignature } from '../../src/sandbox/solana-render.ts';
 import type { PaymentKind } from '../../src/sandbox/transaction.ts';
@@ -124,10 +125,12 @@ export const accountKey = (name: string): string => accountKeyOf('evm', name);
 
 export async function startSimulatedNode(options: SimulatedNodeOptions): Promise<SimulatedNode> {
   const { family, seed, chainId, tokens, controlToken = null } = { ...simulatedChains[options.family], ...options };
-  const shape = worldShape({ ...options, chainId, tokens });
+  const { codec } = families[family];
+  const shape = worldShape({ ...options, chainId });
+  const tokenKeys = tokens.map((token) => tokenKey(codec, token));
   const world = createWorld({
     ...shape,
-    seed,
+    ...{ seed, tokens: tokenKeys, keyBytes: codec.keyBytes },
     clock: options.clock ?? systemClock,
     finalityDistance: options.finalityDistance ?? shape.finalityDistance,
     ...(options.price && { price: options.price }),
@@ -159,7 +162,7 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
     async post(path, body = {}) {
       return (await fetch(`${url}${path}`, { method: 'POST', body: JSON.stringify(body) })).text();
     },
-    pay(to, units, kind = 'direct', token = shape.tokens[0] ?? '') {
+    pay(to, units, kind = 'direct', token = tokenKeys[0] ?? '') {
       const from = accountKeyOf(family, 'payer');
       return writtenBy[family].transaction(world.pay({ kind, from, outputs: [{ token, to, units }] }));
     },

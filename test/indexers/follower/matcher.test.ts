@@ -4,7 +4,7 @@ import { createAddressTable } from '../../../indexers/follower/address-table.ts'
 import { createMatcher } from '../../../indexers/follower/matcher.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { Token } from '../../../src/core/transfer.ts';
-import { createWorld } from '../../../src/sandbox/world.ts';
+import { createWorld } from '../../simulated/world.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
 import { evmContent } from './evm-content.ts';
 
