@@ -24,7 +24,6 @@ import {
   type Input,
   type Installation,
   type Option,
-  operatorAct,
   reasonOption,
   requiredReason,
   usage,
@@ -47,7 +46,7 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
   const named = fields.filter(([name, { help }]) => help !== undefined && !positional.includes(name));
   const settings = Object.fromEntries(named.filter(([, { isSetting }]) => isSetting).map(optionOf));
   const hasSettings = Object.keys(settings).length > 0;
-  const command: Command = {
+  return {
     name: act.name,
     args,
     optionalArgs,
@@ -76,7 +75,7 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
             ? dashed(field)
             : `--${dashed(field)}`;
       if (isRefusal(given)) throw faultOf(given, prefix);
-      const context = contextOf(command, input, installation);
+      const context = contextOf(input, installation);
       const plan = await act.plan(context, given.input);
       if (isRefusal(plan)) throw faultOf(plan, prefix);
       const { title, target, facts, notes: following, json: planned = jsonOf(facts) } = act.review(plan);
@@ -97,7 +96,6 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
       };
     },
   };
-  return command;
 }
 
 const dashed = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
@@ -137,10 +135,10 @@ const textsOf = (input: Input, args: readonly string[]): Record<string, string |
   ...Object.fromEntries(args.map((name, at) => [name, input.args[at]])),
 });
 
-const contextOf = (command: Command, input: Input, { config, database, clock }: Installation): Context => ({
+const contextOf = (input: Input, { config, database, clock }: Installation): Context => ({
   database,
   nowMs: clock.nowMs(),
-  act: operatorAct(command, input, clock),
+  act: input.act,
   scope: null,
   personId: null,
   networks: config.networks,

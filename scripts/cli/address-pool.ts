@@ -18,16 +18,7 @@ import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
-import {
-  type Command,
-  type Input,
-  notFound,
-  type OfflineCommand,
-  operatorAct,
-  textOption,
-  usage,
-  wholeOption,
-} from './command.ts';
+import { type Command, type Input, notFound, type OfflineCommand, textOption, usage, wholeOption } from './command.ts';
 import { askMnemonic, withSecret, withTerminal } from './terminal.ts';
 
 const INDEX_MAX = 2 ** 31 - 2;
@@ -75,14 +66,13 @@ export const addressPoolImport: Command = {
   args: ['file'],
   summary: 'Verify a list that `address-pool derive` wrote, and add its addresses.',
   options: {},
-  async run(input, { database, config, clock }) {
+  async run(input, { database, config }) {
     const [file = ''] = input.args;
     const list = await verifyAddressList(readText(file, input.cwd));
     const { family, mode } = list;
     const isFirst = (await database.addresses.source({ family, mode })) === null;
     const added = await importAddressList({ addresses: database.addresses, config }, list);
-    const act = operatorAct(addressPoolImport, input, clock);
-    await database.audit.record(act, { target: `${mode} ${family}`, before: null, after: { added } });
+    await database.audit.record(input.act, { target: `${mode} ${family}`, before: null, after: { added } });
     const { free, nextIndex } = await database.addresses.level({ family, mode }, list.signer);
     return {
       json: { family, mode, added, free, next_index: nextIndex, signer: list.signer },

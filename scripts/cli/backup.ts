@@ -16,12 +16,11 @@ import {
   moment,
   type OfflineCommand,
   type Option,
-  operatorAct,
   reasonOption,
   textOption,
   usage,
 } from './command.ts';
-import { mebibytes, openProgress } from './output.ts';
+import { mebibytes } from './output.ts';
 import { askNewPassphrase, withTerminal } from './terminal.ts';
 
 export const passphraseOption: Option = {
@@ -46,8 +45,7 @@ export const backup: Command = {
     'backups elsewhere. For a while it needs twice the space of the database in the data folder.',
   ],
   async run(input, { config, database: { audit }, clock }) {
-    const act = operatorAct(backup, input, clock);
-    const progress = openProgress();
+    const { act, progress } = input;
     const parts = {
       ...{ config, env: input.env, act, clock, log: openLog('backup', config.logLevel) },
       onProgress: (done: number, total: number) => progress.show(`packed ${mebibytes(done)} of ${mebibytes(total)}`),
@@ -56,21 +54,17 @@ export const backup: Command = {
     const to = textOption(input, 'to');
     if (to === undefined && input.options['passphrase-file'] !== undefined)
       throw usage('--passphrase-file needs --to; without it, the settings `backup` name the file');
-    try {
-      const made = to === undefined ? await runScheduledBackup({ ...parts, audit }) : await makeIn(to);
-      const { file, bytes, files, sessions, deleted, isSent, signerFault } = made;
-      return {
-        json: { file, bytes, made_at: moment(act.atMs), files, sessions, proved: true, sent: isSent, deleted },
-        lines: [
-          `wrote ${file}: ${mebibytes(bytes)} with ${files.join(', ')}; it is sound${isSent ? ', and was sent' : ''}`,
-          ...(signerFault === null ? [] : [`The signer’s part is missing: ${signerFault}`]),
-          ...(deleted.length > 0 ? [`deleted ${deleted.join(', ')}`] : []),
-        ],
-        isBad: signerFault !== null,
-      };
-    } finally {
-      progress.end();
-    }
+    const made = to === undefined ? await runScheduledBackup({ ...parts, audit }) : await makeIn(to);
+    const { file, bytes, files, sessions, deleted, isSent, signerFault } = made;
+    return {
+      json: { file, bytes, made_at: moment(act.atMs), files, sessions, proved: true, sent: isSent, deleted },
+      lines: [
+        `wrote ${file}: ${mebibytes(bytes)} with ${files.join(', ')}; it is sound${isSent ? ', and was sent' : ''}`,
+        ...(signerFault === null ? [] : [`The signer’s part is missing: ${signerFault}`]),
+        ...(deleted.length > 0 ? [`deleted ${deleted.join(', ')}`] : []),
+      ],
+      isBad: signerFault !== null,
+    };
 
     async function makeIn(folder: string) {
       const made = await withPassphrase(input, true, (passphrase) =>
@@ -126,10 +120,7 @@ export const restore: OfflineCommand = {
     if ((folder === undefined) !== isDryRun) throw usage('name a new folder, or --dry-run');
     if (folder === undefined) return checkBackup(input, file);
     const restored = await withPassphrase(input, false, (passphrase) =>
-      restoreBackup({
-        ...{ file, folder, passphrase, clock: systemClock },
-        act: operatorAct(restore, input, systemClock),
-      }),
+      restoreBackup({ file, folder, passphrase, clock: systemClock, act: input.act }),
     );
     const { manifest, files } = restored;
     return {

@@ -9,6 +9,7 @@ import { permanent } from '../../src/core/fault.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
+import type { Progress } from './output.ts';
 
 /** What commands work on: the configuration and database of one installation. */
 export type Installation = Readonly<{ config: Config; database: Database; clock: Clock }>;
@@ -26,6 +27,10 @@ export type Input = Readonly<{
   env: NodeJS.ProcessEnv;
   /** The folder that relative paths start from. */
   cwd: string;
+  /** Who runs it, when and why, for the audit log. */
+  act: OperatorAct;
+  /** Lines on the terminal while it works; they are cleared when it ends. */
+  progress: Progress;
 }>;
 
 /**
@@ -84,11 +89,15 @@ export const requiredReason: Option = { ...reasonOption, required: true };
 export const dryRunOption: Option = { help: 'show what would change, and change nothing' };
 
 /** Returns who runs a command, when and why, for the audit log. */
-export const operatorAct = ({ name }: Pick<Command, 'name'>, input: Input, clock: Clock): OperatorAct => ({
+export const operatorAct = (
+  { name }: Pick<Command, 'name'>,
+  { env, options }: Pick<Input, 'env' | 'options'>,
+  clock: Clock,
+): OperatorAct => ({
   atMs: clock.nowMs(),
-  operator: operatorName(input.env),
+  operator: operatorName(env),
   command: name,
-  reason: textOption(input, 'reason')?.trim() || null,
+  reason: String(options.reason ?? '').trim() || null,
 });
 
 /** Returns the user of this process and, if it is another, the one who ran it through `sudo`. */

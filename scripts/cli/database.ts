@@ -2,7 +2,7 @@
 import { moveDatabase } from '../../src/app/database-move.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { type OfflineCommand, textOption } from './command.ts';
-import { openProgress, progressBar } from './output.ts';
+import { progressBar } from './output.ts';
 
 const SQLITE = 'sqlite';
 
@@ -29,32 +29,27 @@ export const databaseMove: OfflineCommand = {
     const config = loadConfig({ env: input.env, cwd: input.cwd, beforeSandbox: true });
     const named = textOption(input, 'to');
     const isRehearsal = input.options['dry-run'] === true;
-    const progress = openProgress();
-    try {
-      const { from, to, tables, ledgerEntries, seconds, problems } = await moveDatabase({
-        ...{ config, isRehearsal, to: named === SQLITE ? null : (named ?? '') },
-        onProgress: ({ table, done, total }) => progress.show(progressBar(table, done, total)),
-      });
-      const rows = tables.reduce((sum, table) => sum + table.rows, 0);
-      const isBad = problems.length > 0;
-      const pace = `${rows} rows of ${tables.length} tables in ${seconds.toFixed(1)} s`;
-      const next = [
-        named === SQLITE ? 'Unset QUAYSIDE_DATABASE_URL, and start.' : 'Set QUAYSIDE_DATABASE_URL to it, and start.',
-        `${from} is not opened any more, and says how everything comes back.`,
-      ];
-      return {
-        json: { from, to, dry_run: isRehearsal, rows, seconds, tables, ledger_entries: ledgerEntries, problems },
-        lines: [
-          `${isRehearsal ? 'rehearsed the move' : 'moved'} from ${from} to ${to}: ${pace}`,
-          ...(isBad
-            ? [`NOT AS IT WAS; ${from} stays in use:`, ...problems.map((problem) => `  ${problem}`)]
-            : [`Counts and SHA-256 of every table agree, and the ledger’s ${ledgerEntries} entries add up.`]),
-          ...(isBad || isRehearsal ? [] : next),
-        ],
-        isBad,
-      };
-    } finally {
-      progress.end();
-    }
+    const { from, to, tables, ledgerEntries, seconds, problems } = await moveDatabase({
+      ...{ config, isRehearsal, to: named === SQLITE ? null : (named ?? '') },
+      onProgress: ({ table, done, total }) => input.progress.show(progressBar(table, done, total)),
+    });
+    const rows = tables.reduce((sum, table) => sum + table.rows, 0);
+    const isBad = problems.length > 0;
+    const pace = `${rows} rows of ${tables.length} tables in ${seconds.toFixed(1)} s`;
+    const next = [
+      named === SQLITE ? 'Unset QUAYSIDE_DATABASE_URL, and start.' : 'Set QUAYSIDE_DATABASE_URL to it, and start.',
+      `${from} is not opened any more, and says how everything comes back.`,
+    ];
+    return {
+      json: { from, to, dry_run: isRehearsal, rows, seconds, tables, ledger_entries: ledgerEntries, problems },
+      lines: [
+        `${isRehearsal ? 'rehearsed the move' : 'moved'} from ${from} to ${to}: ${pace}`,
+        ...(isBad
+          ? [`NOT AS IT WAS; ${from} stays in use:`, ...problems.map((problem) => `  ${problem}`)]
+          : [`Counts and SHA-256 of every table agree, and the ledger’s ${ledgerEntries} entries add up.`]),
+        ...(isBad || isRehearsal ? [] : next),
+      ],
+      isBad,
+    };
   },
 };

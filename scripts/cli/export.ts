@@ -7,7 +7,7 @@ import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind, type NewestEntry } f
 import { rowWriter } from '../../src/lib/export-text.ts';
 import { type Command, type Input, type Installation, notFound, textOption, usage } from './command.ts';
 import { cellsOf, columnsOf } from './export-rows.ts';
-import { openProgress, progressBar, toNewFile, toStandardOutput } from './output.ts';
+import { progressBar, toNewFile, toStandardOutput } from './output.ts';
 
 /** What each file has. */
 const kinds: Readonly<Record<BookKind, string>> = {
@@ -56,6 +56,7 @@ async function run(kind: BookKind, input: Input, installation: Installation) {
   if (filter.toMs < filter.fromMs) throw usage('--to is before --from');
   const counted = { rows: 0 };
   const text = exportText(
+    input,
     installation,
     filter,
     rowWriter(format, columnsOf[kind]),
@@ -101,6 +102,7 @@ const PROGRESS_ENTRIES_MIN = 10 * BOOK_PAGE_ENTRIES;
  * @param newest the last entry to look at, of each network
  */
 async function* exportText(
+  { progress }: Pick<Input, 'progress'>,
   { database, config }: Installation,
   filter: BookFilter,
   writer: ReturnType<typeof rowWriter>,
@@ -108,7 +110,6 @@ async function* exportText(
   newest: readonly NewestEntry[],
 ): AsyncGenerator<string> {
   const entries = newest.reduce((sum, { entry }) => sum + entry, 0);
-  const progress = entries > PROGRESS_ENTRIES_MIN ? openProgress() : null;
   let done = 0;
   yield writer.begin;
   for (const { network, entry: through } of newest) {
@@ -118,10 +119,10 @@ async function* exportText(
         writer.row(cellsOf(filter.kind, booked, config.networks), counted.rows++ === 0),
       );
       done += Math.min(through - after, BOOK_PAGE_ENTRIES);
-      progress?.show(progressBar(`exporting ${filter.kind}`, done, entries, `${counted.rows} rows`));
+      const bar = progressBar(`exporting ${filter.kind}`, done, entries, `${counted.rows} rows`);
+      if (entries > PROGRESS_ENTRIES_MIN) progress.show(bar);
       if (rows.length > 0) yield rows.join('');
     }
   }
-  progress?.end();
   yield writer.end;
 }

@@ -11,7 +11,6 @@ import {
   type Command,
   type Input,
   type Installation,
-  operatorAct,
   reasonOption,
   textOption,
   usage,
@@ -19,7 +18,7 @@ import {
 } from './command.ts';
 import { networkOf } from './network-name.ts';
 import { nodeUrl } from './node-check.ts';
-import { openProgress, progressBar } from './output.ts';
+import { progressBar } from './output.ts';
 import { listLines } from './table.ts';
 
 const NUMBER_MAX = 999_999_999_999_999;
@@ -28,13 +27,12 @@ const DIFFERENCES_SHOWN = 50;
 /** Takes blocks out of our chain, which are then read again. */
 async function readAgainAbove(
   input: Input,
-  { database, clock }: Installation,
+  { database }: Installation,
   { key }: NetworkConfig,
   above: number,
 ): Promise<Answer> {
   const isDryRun = input.options['dry-run'] === true;
-  const act = operatorAct(networksReread, required(input), clock);
-  const outcome = await database.networks.rewind({ network: key, to: above, isDryRun, act });
+  const outcome = await database.networks.rewind({ network: key, to: above, isDryRun, act: withReason(input) });
   if (outcome.kind !== 'done') throw refusalOf(key, outcome);
   const { kind: _, blocks, transfers, credited, sessions, tip } = outcome;
   return {
@@ -77,13 +75,12 @@ function refusalOf(key: string, outcome: Refused): Fault {
 /** Goes on without blocks that no node can serve. */
 async function skipBlocks(
   input: Input,
-  { database, clock }: Installation,
+  { database }: Installation,
   { key }: NetworkConfig,
   { from, to }: Readonly<{ from: number; to: number }>,
 ): Promise<Answer> {
   const isDryRun = input.options['dry-run'] === true;
-  const act = operatorAct(networksReread, required(input), clock);
-  const outcome = await database.networks.skip({ network: key, from, to, isDryRun, act });
+  const outcome = await database.networks.skip({ network: key, from, to, isDryRun, act: withReason(input) });
   if (outcome.kind !== 'done') throw refusalOf(key, outcome);
   return {
     json: { network: key, from, to, dry_run: isDryRun, freezes_money_out: outcome.gap.holdsPayouts },
@@ -155,12 +152,11 @@ async function reread(
   const { rereadBlocks } = await import('../../indexers/reread.ts');
   const { key, family } = network;
   const isCheck = input.options['dry-run'] === true;
-  const act = operatorAct(networksReread, input, clock);
-  const progress = openProgress();
+  const { act, progress } = input;
   const onProgress = (done: number, note?: string) =>
     progress.show(progressBar(`reading ${key}`, done, to - from + 1, note));
   const options = { network, database, chain: chains[family], from, to, isCheck, act, clock, onProgress };
-  const { differences, counts, closed } = await rereadBlocks(options).finally(progress.end);
+  const { differences, counts, closed } = await rereadBlocks(options);
   const listed = differences.map(({ kind, number, block, transfer }) => ({
     ...{ difference: kind, number, block },
     transaction: transfer?.tx ?? null,
@@ -192,8 +188,8 @@ async function reread(
 }
 
 /** @throws Fault permanent `usage` without a reason */
-function required(input: Input): Input {
-  if (textOption(input, 'reason')?.trim()) return input;
+function withReason({ act }: Input): Input['act'] {
+  if (act.reason !== null) return act;
   throw usage('--reason is missing: say why, for the audit log');
 }
 

@@ -5,7 +5,7 @@ import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { exitCodeOf, type Finding, findingLines } from '../nodes/finding.ts';
 import type { RepeatedCheck, RepeatedFinding } from '../nodes/repeated-check.ts';
 import { type Answer, type Input, moment, type OfflineCommand, textOption, usage } from './command.ts';
-import { openProgress, untilStopped } from './output.ts';
+import { untilStopped } from './output.ts';
 
 const BLOCKS_WAITED = 3;
 const HEAD_WAIT_MS_MIN = 5_000;
@@ -39,12 +39,11 @@ export const nodeCheck: OfflineCommand = {
     const { repeatCheck, progressText } = await import('../nodes/repeated-check.ts');
     const isOnce = input.options.for === undefined;
     const forMs = isOnce ? 0 : readSpan(input, 'for', FOR_MS_MAX, '');
-    const progress = openProgress();
     const onRound = (soFar: RepeatedCheck) =>
-      isOnce ? undefined : progress.show(`${network.key}: ${progressText(soFar, forMs)}`);
+      isOnce ? undefined : input.progress.show(`${network.key}: ${progressText(soFar, forMs)}`);
     const checked = await untilStopped((stop) =>
       repeatCheck({ check: () => check(input, network), forMs, clock: systemClock, stop, onRound }),
-    ).finally(progress.end);
+    );
     return answerOf(network, checked);
   },
 };

@@ -5,7 +5,7 @@ import { leftText, roughly } from '../nodes/sync-estimate.ts';
 import type { SyncRow } from '../nodes/sync-watch.ts';
 import { type Answer, type Input, type OfflineCommand, textOption, usage } from './command.ts';
 import { nodeUrl, readSpan } from './node-check.ts';
-import { openProgress, untilStopped } from './output.ts';
+import { untilStopped } from './output.ts';
 import { listLines } from './table.ts';
 
 const EVERY_MS = 15_000;
@@ -41,7 +41,6 @@ async function watch(input: Input, networks: readonly NetworkConfig[], stop: Abo
   const { isReady, openSyncWatch } = await import('../nodes/sync-watch.ts');
   const endMs = systemClock.nowMs() + (input.options.for ? readSpan(input, 'for', FOR_MS_MAX, '') : FOR_MS_MAX);
   const watches = await Promise.all(networks.map((network) => openSyncWatch(network, systemClock)));
-  const progress = openProgress();
   try {
     for (;;) {
       const rows = await Promise.all(watches.map((one) => one.look()));
@@ -49,11 +48,10 @@ async function watch(input: Input, networks: readonly NetworkConfig[], stop: Abo
       const isLast = isDone || stop.aborted || systemClock.nowMs() >= endMs;
       const lines = syncLines(rows);
       if (isLast) return { json: { ready: isDone, networks: rows.map(syncJson) }, lines, code: isDone ? 0 : 1 };
-      progress.show(...lines);
+      input.progress.show(...lines);
       await systemClock.sleep(Math.min(EVERY_MS, Math.max(0, endMs - systemClock.nowMs())), stop);
     }
   } finally {
-    progress.end();
     await Promise.all(watches.map((one) => one.close()));
   }
 }

@@ -92,6 +92,8 @@ export function openProgress(terminal: Pick<typeof process.stderr, 'isTTY' | 'wr
   return { show, end: () => show() };
 }
 
+export type Progress = ReturnType<typeof openProgress>;
+
 /** Returns a bar that is filled by its share of `total`. */
 export function progressBar(title: string, done: number, total: number, note = ''): string {
   const filled = Math.round((BAR_CHARACTERS * done) / Math.max(1, total));

@@ -3,7 +3,7 @@ import { freezeMoneyOut, placeOf } from '../../src/acts/money-out.ts';
 import { printable } from '../../src/core/excerpt.ts';
 import type { Freeze } from '../../src/database/payouts/holds.ts';
 import { commandOf } from './act-command.ts';
-import { type Command, moment, operatorAct } from './command.ts';
+import { type Command, moment } from './command.ts';
 import { freezeLines, withSigner } from './signer-freeze.ts';
 
 const freezing = commandOf(freezeMoneyOut, {
@@ -19,10 +19,10 @@ const REASON_CHARS_MAX = 200;
 export const payoutsFreeze: Command = {
   ...freezing,
   async run(input, installation) {
-    const { config, clock } = installation;
+    const { config } = installation;
     const answer = await freezing.run(input, installation);
     if (input.args.length > 0 || !config.signer || input.options['dry-run'] === true) return answer;
-    const { operator, reason } = operatorAct(freezing, input, clock);
+    const { operator, reason } = input.act;
     const text = printable(reason ?? '').slice(0, REASON_CHARS_MAX);
     const { isFrozen, lines } = await withSigner(config.signer.dir, (signer) => signer.freeze(text, operator)).then(
       (state) => ({ isFrozen: true, lines: freezeLines(state) }),

@@ -20,7 +20,6 @@ import {
   type Input,
   type Installation,
   moment,
-  operatorAct,
   reasonOption,
   textOption,
   usage,
@@ -52,9 +51,9 @@ export const payoutsReconcile: Command = {
   async run(input, installation) {
     const network = networkOf(installation.config.networks, input.args[0] ?? '');
     const isDryRun = input.options['dry-run'] === true;
-    const act = operatorAct(payoutsReconcile, input, installation.clock);
+    const { act } = input;
     return withPayoutAccess(network, installation, async (access) => {
-      const adopted = isDryRun ? { signatures: null, added: 0 } : await adopt(network, installation, access);
+      const adopted = isDryRun ? { signatures: null, added: 0 } : await adopt(network, input, installation, access);
       const { signatures, added } = adopted;
       const parts: ReconcileParts = { ...access, network: network.key, database: installation.database, act };
       const seen = await survey(parts, namedIn(input, network));

@@ -5,16 +5,7 @@
 import { type ExitParts, retry, settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Payout } from '../../src/core/payout.ts';
-import {
-  type Answer,
-  type Command,
-  dryRunOption,
-  type Input,
-  operatorAct,
-  requiredReason,
-  textOption,
-  usage,
-} from './command.ts';
+import { type Answer, type Command, dryRunOption, type Input, requiredReason, textOption, usage } from './command.ts';
 import { networkOf } from './network-name.ts';
 import { adoptIfBehind, unknownPayout, withPayoutAccess } from './payouts.ts';
 
@@ -45,17 +36,16 @@ export const payoutsResolve: Command = {
     '--retry frees nothing: the same payout is paid. It is signed again only where --never would end it.',
   ],
   async run(input, installation) {
-    const { database, config, clock } = installation;
+    const { database, config } = installation;
     const id = input.args[0] ?? '';
     const payout = await database.payouts.find(id);
     if (!payout) throw unknownPayout(id);
     const network = networkOf(config.networks, payout.network);
     const wish = readWish(input, (tx) => chains[network.family].transactionId(tx), network.key);
     const isDryRun = input.options['dry-run'] === true;
-    const act = operatorAct(payoutsResolve, input, clock);
     return withPayoutAccess(network, installation, async (access) => {
-      await adoptIfBehind(network, installation, access, isDryRun);
-      const parts = { ...access, database, act, isDryRun };
+      await adoptIfBehind(network, input, installation, access);
+      const parts = { ...access, database, act: input.act, isDryRun };
       return resolve(parts, (await database.payouts.find(id)) ?? payout, wish);
     });
   },

@@ -12,8 +12,7 @@ import type { Intent } from '../../src/core/intent.ts';
 import { assetOf, unitsOf } from '../../src/core/ledger.ts';
 import { delayOf, type Payout } from '../../src/core/payout.ts';
 import { openConfiguredSigner, type Signer } from '../../src/signer/client.ts';
-import { type Installation, moment, notFound } from './command.ts';
-import { openProgress } from './output.ts';
+import { type Input, type Installation, moment, notFound } from './command.ts';
 
 type PayoutAccess = Readonly<{
   node: PayoutNode;
@@ -48,10 +47,10 @@ export async function withPayoutAccess<T>(
 /** Adopts what the signer has signed. */
 export async function adopt(
   { key }: NetworkConfig,
+  { progress }: Pick<Input, 'progress'>,
   { database: { payouts }, clock }: Pick<Installation, 'database' | 'clock'>,
   { signer, rules }: Pick<PayoutAccess, 'signer' | 'rules'>,
 ) {
-  const progress = openProgress();
   const onProgress = (count: number) => progress.show(`compared ${count} signatures on ${key}`);
   const adopting = adoptPayouts({ network: key, rules, signer, payouts, nowMs: clock.nowMs(), onProgress });
   return adopting.finally(progress.end);
@@ -63,15 +62,15 @@ export async function adopt(
  */
 export async function adoptIfBehind(
   network: NetworkConfig,
+  input: Input,
   installation: Installation,
   access: PayoutAccess,
-  isDryRun: boolean,
 ): Promise<void> {
   const { key } = network;
   if (!(await isBehindSigner(key, installation.database, access.signer))) return;
   const text = `the signer has signed more than is known here: run \`quayside payout reconcile ${key}\``;
-  if (isDryRun) throw permanent(NOT_ADOPTED, text);
-  await adopt(network, installation, access);
+  if (input.options['dry-run'] === true) throw permanent(NOT_ADOPTED, text);
+  await adopt(network, input, installation, access);
 }
 
 export const unknownPayout = (id: string) => notFound(`there is no payout ${id}; \`quayside payout list\` shows all`);

@@ -17,7 +17,6 @@ import { type Tool, toolOf } from './command.ts';
 import { databaseMove } from './database.ts';
 import { doctor } from './doctor.ts';
 import { exportBooks } from './export.ts';
-import { ledgerVerify } from './ledger.ts';
 import { alarmList, auditList, heldList, keyList, payoutsList, refundsList, webhooksList } from './lists.ts';
 import { networksReread } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
@@ -139,7 +138,7 @@ const sections: Tool['sections'] = [
       addressPoolImport,
     ],
   ],
-  ['Now and then', [doctor, backup, restore, databaseMove, auditList, ledgerVerify, secretKeyRotate, pay, tronWs]],
+  ['Now and then', [doctor, backup, restore, databaseMove, auditList, secretKeyRotate, pay, tronWs]],
 ];
 
 export const quaysideTool = toolOf('quayside', 'operates a Quayside installation', sections);

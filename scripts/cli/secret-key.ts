@@ -12,8 +12,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { passphraseOption, withPassphrase } from './backup.ts';
-import { type Input, type OfflineCommand, operatorAct, reasonOption, textOption } from './command.ts';
-import { openProgress } from './output.ts';
+import { type Input, type OfflineCommand, reasonOption, textOption } from './command.ts';
 import { withSigner } from './signer-freeze.ts';
 
 export const secretKeyRotate: OfflineCommand = {
@@ -35,35 +34,26 @@ export const secretKeyRotate: OfflineCommand = {
     if (!existsSync(databaseFile(config.dataDir)))
       throw permanent('not_found', `there is no installation in ${config.dataDir}; check QUAYSIDE_DATA_DIR`);
     if (config.signer) await refuseRunningSigner(config.signer.dir);
-    const progress = openProgress();
-    try {
-      const rotation = await rotateSecretKey(partsOf(config, input, (step) => progress.show(step)));
-      progress.end();
-      if (rotation.kind === 'ended')
-        return { json: rotation, lines: [`The interrupted rotation has ended: ${rotation.file} has the new key.`] };
-      const { file, resealed, altered, claimLinks } = rotation;
-      return {
-        json: { kind: 'done', file, resealed, altered, claim_links: claimLinks },
-        lines: [
-          `${file} has the new key, and ${resealed} rows are sealed with it.`,
-          ...(altered > 0
-            ? [`${altered} rows were altered before: they stay as they are, and nothing uses them.`]
-            : []),
-          ...(claimLinks > 0 ? [`${claimLinks} refunds have new claim links: \`quayside refund list\``] : []),
-          'A signer with a key file of its own needs the new one. Start Quayside, and make a backup: `quayside backup`.',
-        ],
-        isBad: altered > 0,
-      };
-    } finally {
-      progress.end();
-    }
+    const rotation = await rotateSecretKey(partsOf(config, input));
+    if (rotation.kind === 'ended')
+      return { json: rotation, lines: [`The interrupted rotation has ended: ${rotation.file} has the new key.`] };
+    const { file, resealed, altered, claimLinks } = rotation;
+    return {
+      json: { kind: 'done', file, resealed, altered, claim_links: claimLinks },
+      lines: [
+        `${file} has the new key, and ${resealed} rows are sealed with it.`,
+        ...(altered > 0 ? [`${altered} rows were altered before: they stay as they are, and nothing uses them.`] : []),
+        ...(claimLinks > 0 ? [`${claimLinks} refunds have new claim links: \`quayside refund list\``] : []),
+        'A signer with a key file of its own needs the new one. Start Quayside, and make a backup: `quayside backup`.',
+      ],
+      isBad: altered > 0,
+    };
   },
 };
 
-function partsOf(config: Config, input: Input, onStep: (name: string) => void): RotationParts {
-  const { env, cwd } = input;
+function partsOf(config: Config, input: Input): RotationParts {
+  const { env, cwd, act, progress } = input;
   const { dataDir } = config;
-  const act = operatorAct(secretKeyRotate, input, systemClock);
   const folder = resolve(cwd, textOption(input, 'to') ?? '');
   const log = openLog('backup', config.logLevel);
   // The signer is stopped, and its part does not depend on the secret key.
@@ -71,7 +61,7 @@ function partsOf(config: Config, input: Input, onStep: (name: string) => void): 
   const backup = async () => {
     await withPassphrase(input, true, (passphrase) => makeProvedBackup(parts, folder, passphrase));
   };
-  return { dataDir, env, act, backup, onStep };
+  return { dataDir, env, act, backup, onStep: (name) => progress.show(name) };
 }
 
 /** @throws Fault permanent `already_running` */

@@ -11,8 +11,8 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { fingerprintOf, readKeystore } from '../../src/signer/keystore.ts';
 import { refuseExistingSigner, restoreSigner } from '../../src/signer/setup.ts';
-import { type Command, moment, notFound, type OfflineCommand, operatorAct } from './command.ts';
-import { mebibytes, openProgress } from './output.ts';
+import { type Command, moment, notFound, type OfflineCommand } from './command.ts';
+import { mebibytes } from './output.ts';
 import { dirOption, filesOf } from './signer-policy.ts';
 import { listLines } from './table.ts';
 import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
@@ -30,12 +30,10 @@ export const signerRestore: OfflineCommand = {
       refuseMissing(file);
       return withSecret(askMnemonic(terminal), async (seed) => {
         const typed = askNewPassphrase(terminal, 'Passphrase for the keystore');
-        const progress = openProgress();
         const onBytes = (done: number, total: number) =>
-          progress.show(`restored ${mebibytes(done)} of ${mebibytes(total)}`);
+          input.progress.show(`restored ${mebibytes(done)} of ${mebibytes(total)}`);
         const from = { file, nowMs: systemClock.nowMs(), onBytes };
-        const restored = withSecret(typed, (passphrase) => restoreSigner(dir, seed, passphrase, from));
-        const madeAtMs = await restored.finally(() => progress.end());
+        const madeAtMs = await withSecret(typed, (passphrase) => restoreSigner(dir, seed, passphrase, from));
         const fingerprint = fingerprintOf(seed);
         return {
           json: { dir, fingerprint, made_at: moment(madeAtMs) },
@@ -73,7 +71,7 @@ export const signerDrill: Command = {
   args: [],
   summary: 'Check that your written-down seed phrase restores the addresses in the database.',
   options: {},
-  run: (input, { config, database, clock }) =>
+  run: (input, { config, database }) =>
     withTerminal((terminal) =>
       withSecret(askMnemonic(terminal), async (seed) => {
         const fingerprint = fingerprintOf(seed);
@@ -84,8 +82,7 @@ export const signerDrill: Command = {
         const kept = keystore && existsSync(keystore) ? readKeystore(keystore).fingerprint : null;
         const wrong = pools.filter(({ source, addresses }) => source === 'other' || addresses.some(differs));
         const ok = wrong.length === 0 && (kept === null || kept === fingerprint);
-        const act = operatorAct(signerDrill, input, clock);
-        await database.audit.record(act, { target: 'seed', before: null, after: { fingerprint, restores: ok } });
+        await database.audit.record(input.act, { target: 'seed', before: null, after: { fingerprint, restores: ok } });
         if (ok) return { json: { fingerprint, keystore: kept, pools }, lines: drillLines(fingerprint, kept, pools) };
         const where = wrong.map(({ mode, family }) => `${mode} ${family}`).join(', ');
         throw permanent(

@@ -12,7 +12,7 @@ import {
 import { openConfiguredSigner, type Signer } from '../../src/signer/client.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import type { FreezeState } from '../../src/signer/protocol.ts';
-import { moment, type OfflineCommand, operatorAct, requiredReason, textOption, usage } from './command.ts';
+import { moment, type OfflineCommand, requiredReason, textOption, usage } from './command.ts';
 import { dirOption, filesOf } from './signer-policy.ts';
 import { withSecret, withTerminal } from './terminal.ts';
 
@@ -28,7 +28,7 @@ export const signerFreeze: OfflineCommand = {
   },
   notes: ['It holds across restarts. The signer needs no approver to be frozen, but one to be thawed.'],
   async runOffline(input) {
-    const { operator, reason } = operatorAct(signerFreeze, input, systemClock);
+    const { operator, reason } = input.act;
     if (reason === null) throw usage('--reason is missing: say why, for the approver who is to end it');
     const { before, state } = await withSigner(filesOf(input).dir, async (signer) => {
       const before = await signer.freezeState();

@@ -1,7 +1,7 @@
 /** Adds a store: one merchant account with its own keys, endpoints and policy. */
 import { storeJson } from '../../src/acts/store-decisions.ts';
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
-import { type Command, operatorAct, reasonOption } from './command.ts';
+import { type Command, reasonOption } from './command.ts';
 
 export const storeAdd: Command = {
   name: 'store add',
@@ -14,7 +14,7 @@ export const storeAdd: Command = {
   async run(input, { config, database, clock }) {
     const name = input.args[0] ?? '';
     const made = issueStore(name, defaultStoreSettings, clock.nowMs());
-    await database.stores.create(made, operatorAct(storeAdd, input, clock));
+    await database.stores.create(made, input.act);
     return {
       json: {
         ...storeJson(made),

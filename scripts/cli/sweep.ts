@@ -12,7 +12,7 @@ import type { LeftReason, SweepPolicy } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import { type Command, dryRunOption, type Input, type Installation, textOption, usage } from './command.ts';
 import { networkOf } from './network-name.ts';
-import { openProgress, progressBar } from './output.ts';
+import { progressBar } from './output.ts';
 import { amountOf, shownPayout, withPayoutAccess } from './payouts.ts';
 import { listLines, table } from './table.ts';
 import { agree, yesOption } from './terminal.ts';
@@ -46,7 +46,7 @@ export const sweep: Command = {
       if (input.options['dry-run'] === true) return { json, lines };
       if (plan.sweeps.length === 0) return { json: { plan: json, sweeps: [] }, lines };
       await agree(input, lines, 'Sweep this now?');
-      const payouts = await follow(await sweeper.commit(plan), installation);
+      const payouts = await follow(await sweeper.commit(plan), input, installation);
       return {
         json: { plan: json, sweeps: payouts.map((payout) => shownPayout(payout, config)) },
         lines: [...(input.options.yes === true ? lines : []), ...outcomeLines(payouts, config)],
@@ -123,19 +123,18 @@ function planLines(planned: ReturnType<typeof planJson>): string[] {
 const ended = ({ state }: Payout): boolean => !['waiting', 'sent'].includes(state);
 
 /** Watches the payouts until all have ended or the time is up, and shows a progress bar on a terminal. */
-async function follow(ids: readonly string[], { database, clock }: Installation): Promise<Payout[]> {
-  const bar = openProgress();
+async function follow(
+  ids: readonly string[],
+  { progress }: Input,
+  { database, clock }: Installation,
+): Promise<Payout[]> {
   const untilMs = clock.nowMs() + FOLLOWED_MS;
-  try {
-    for (;;) {
-      const payouts = (await Promise.all(ids.map((id) => database.payouts.find(id)))).flatMap((one) => one ?? []);
-      const waits = payouts.flatMap((one) => (one.state === 'waiting' ? (delayOf(one)?.code ?? []) : []));
-      bar.show(progressBar('sweeps', payouts.filter(ended).length, ids.length, [...new Set(waits)].join(', ')));
-      if (payouts.every(ended) || clock.nowMs() >= untilMs) return payouts;
-      await clock.sleep(POLL_MS);
-    }
-  } finally {
-    bar.end();
+  for (;;) {
+    const payouts = (await Promise.all(ids.map((id) => database.payouts.find(id)))).flatMap((one) => one ?? []);
+    const waits = payouts.flatMap((one) => (one.state === 'waiting' ? (delayOf(one)?.code ?? []) : []));
+    progress.show(progressBar('sweeps', payouts.filter(ended).length, ids.length, [...new Set(waits)].join(', ')));
+    if (payouts.every(ended) || clock.nowMs() >= untilMs) return payouts;
+    await clock.sleep(POLL_MS);
   }
 }
 

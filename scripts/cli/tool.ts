@@ -15,8 +15,9 @@ import { Fault, permanent } from '../../src/core/fault.ts';
 import { refuseStaleBuild } from '../../src/lib/build-stamp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
-import { type Answer, type AnyCommand, type Input, type Tool, usage } from './command.ts';
+import { type Answer, type AnyCommand, type Input, operatorAct, type Tool, usage } from './command.ts';
 import { completionScript, nextWords } from './completion.ts';
+import { openProgress } from './output.ts';
 import { parserOf } from './parser.ts';
 import { wrapped } from './table.ts';
 
@@ -51,7 +52,9 @@ export async function runTool(
     },
     async (command, given) => {
       named = command;
-      answer = await runOn(command, { ...given, env, cwd });
+      const progress = openProgress();
+      const act = operatorAct(command, { ...given, env }, systemClock);
+      answer = await runOn(command, { ...given, env, cwd, act, progress }).finally(progress.end);
     },
   );
   const wantsJson = words.includes('--json');

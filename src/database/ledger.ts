@@ -171,15 +171,6 @@ export type LedgerReport = Readonly<{
   sums: readonly string[];
 }>;
 
-/** A check of the ledger: how many entries were added up, and what is wrong, in words. */
-type BooksCheck = Readonly<{ entries: number; problems: readonly string[] }>;
-
-/** Says what a check of the ledger has found, such as "120 entries add up and match the facts". */
-export const booksText = ({ entries, problems }: BooksCheck): string =>
-  problems.length === 0
-    ? `${entries} entries add up and match the facts`
-    : `${entries} entries do NOT add up: ${problems.length} problems`;
-
 /** Returns what is wrong in the ledger, in words; nothing if it is sound. */
 export const ledgerProblems = ({ unbalanced, differences, overdrawn, sums }: LedgerReport): string[] => [
   ...unbalanced.map((what) => `unbalanced: ${what}`),

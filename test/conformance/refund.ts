@@ -8,6 +8,7 @@ import type { Intent } from '../../src/core/intent.ts';
 import type { Faults } from '../simulated/faults.ts';
 import type { Json } from '../support/instance.ts';
 import type { PayoutShop } from '../support/payout-shop.ts';
+import { expectBooks } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 
 /** What is particular of a family. */
@@ -167,8 +168,7 @@ export function refundConforms(bench: PayoutShop, { gas }: RefundTraits): void {
 export function closeBooks({ quayside, close }: PayoutShop): void {
   test.after(close);
   test('the books balance afterwards', async () => {
-    const { balanced, problems } = await quayside.cli('ledger', 'verify');
-    assert.ok(balanced, JSON.stringify(problems));
+    await expectBooks(quayside.cli);
   });
   test.run();
 }

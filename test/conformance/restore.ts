@@ -7,6 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Json } from '../support/instance.ts';
 import type { PayoutShop } from '../support/payout-shop.ts';
+import { expectBooks } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 
 export type RestoreTraits = Readonly<{
@@ -81,7 +82,7 @@ export function restoreConforms(bench: PayoutShop, { coins, isPoor, expiry }: Re
     assert.is((await show(id)).transaction_hash, tx, 'settled by the transaction that paid it');
     assert.equal(await paidTo(payee), [units(cents)]);
     await reconcileUntil(async () => (await quayside.cli('status')).payouts.frozen.length === 0);
-    assert.ok((await quayside.cli('ledger', 'verify')).balanced);
+    await expectBooks(quayside.cli);
   }
 
   let before = { tx: '' };

@@ -81,7 +81,18 @@ test('a whole installation has nothing wrong, and every part is named', async ()
   const { code, all, bad, text } = await examine();
   assert.equal([code, bad], [0, []], text);
   const areas = [
-    ...['version', 'configuration', 'database', 'server', 'signer', 'node', 'the networks', 'the clock', 'payouts'],
+    ...[
+      'version',
+      'configuration',
+      'database',
+      'ledger',
+      'server',
+      'signer',
+      'node',
+      'the networks',
+      'the clock',
+      'payouts',
+    ],
     ...['the address pools', 'the exchange rates', 'API keys', 'webhooks', 'backups and nightly work'],
     'the disk',
     'what waits for a decision',
@@ -144,21 +155,20 @@ test('a ledger that does not add up, and a file that is damaged, are found in a 
   copyFileSync(join(data, 'secret.key'), join(other, 'secret.key'));
   raw.close();
   const edited = new Sqlite(copy);
+  const words = ['doctor', '--without-nodes', '--json'];
+  const errors = async () => {
+    const broken = await runQuayside(words, { ...variables, QUAYSIDE_DATA_DIR: other });
+    assert.is(broken.code, 2);
+    const found: Found[] = JSON.parse(broken.out).findings;
+    return found.flatMap(({ severity, text }) => (severity === 'error' ? [text] : [])).join('\n');
+  };
   edited.exec(`UPDATE ledger_postings SET units = '1' WHERE account = 'collected'`);
+  assert.match(await errors(), /does not add up: unbalanced: .*USDT by/);
   edited.pragma('foreign_keys = OFF');
-  edited.exec(`INSERT INTO deliveries SELECT * FROM deliveries LIMIT 0; UPDATE transfers SET address_id = 4711`);
+  edited.exec('UPDATE transfers SET address_id = 4711');
   edited.pragma('wal_checkpoint(TRUNCATE)');
   edited.close();
-  const words = ['doctor', '--without-nodes', '--json'];
-  const broken = await runQuayside(words, { ...variables, QUAYSIDE_DATA_DIR: other });
-  const found: Found[] = JSON.parse(broken.out).findings;
-  assert.is(broken.code, 2);
-  const texts = found
-    .filter(({ severity }) => severity === 'error')
-    .map(({ text }) => text)
-    .join('\n');
-  assert.match(texts, /transfers \d+ names no row of addresses/);
-  assert.match(texts, /does not add up: entry \S* ?1: test:ethereum USDT by/);
+  assert.match(await errors(), /transfers \d+ names no row of addresses/);
   const bytes = readFileSync(copy);
   bytes.fill(0xff, 8192, 20_000);
   writeFileSync(copy, bytes);

@@ -25,7 +25,9 @@ async function run({ database, clock }: WebhookShop, command: Command, args: str
     dataDir: '.',
   } as unknown as Config;
   const installation = { database, clock, config };
-  const answer = await command.run({ args, options, env: {}, cwd: '.' }, installation);
+  const act = { atMs: clock.nowMs(), operator: 'test', command: command.name, reason: null };
+  const input = { args, options, env: {}, cwd: '.', act, progress: { show() {}, end() {} } };
+  const answer = await command.run(input, installation);
   return { json: answer.json, text: answer.lines.join('\n'), isBad: answer.isBad ?? answer.code === 1 };
 }
 

@@ -57,10 +57,18 @@ export const runQuayside = (words: readonly string[], variables: Variables, cwd 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely and assert what they use
 export async function toolAnswer(tool: Tool, words: readonly string[], variables: Variables): Promise<any> {
   const { code, out, err } = await runTool(tool, [...words, '--json'], environment(variables), root);
-  // What `show` shows may be broken.
-  const isShown = tool === quaysideTool && words[0] === 'show' && code === 1;
+  // What is looked at may be broken.
+  const isShown = tool === quaysideTool && (words[0] === 'doctor' || (words[0] === 'show' && code === 1));
   if (code !== 0 && !isShown) throw new Error(`${tool.name} ${words.join(' ')} ended with ${code}: ${err}${out}`);
   return JSON.parse(out);
+}
+
+/** Runs `quayside doctor`. @throws Error if the ledger does not add up, or differs from the facts */
+// biome-ignore lint/suspicious/noExplicitAny: the answer of any command
+export async function expectBooks(tool: (...words: string[]) => Promise<any>): Promise<void> {
+  const { findings } = await tool('doctor', '--without-nodes');
+  const books = findings.filter(({ area }: Readonly<{ area: string }>) => area === 'ledger');
+  if (books[0]?.severity !== 'ok') throw new Error(JSON.stringify(books.length > 0 ? books : findings));
 }
 
 /** Makes the installation that the variables name, without a store in it. */

@@ -81,10 +81,7 @@ export async function makeProvedBackup(
   parts.onMade?.(file);
   const { problems } = await proveBackup(file, config.dataDir, passphrase);
   if (problems.length > 0) {
-    throw permanent(
-      'backup_unsound',
-      `${file} is not sound (${problems.join('; ')}): run \`quayside ledger verify\` and \`quayside doctor\``,
-    );
+    throw permanent('backup_unsound', `${file} is not sound (${problems.join('; ')}): run \`quayside doctor\``);
   }
   rememberBackup(config.dataDir, { ...made, proved_at_ms: clock.nowMs() });
   const files = manifest.files.map(({ name }) => name);

@@ -11,7 +11,7 @@ const network = testNetwork({ name: 'one' });
 const NOW_MS = 1_800_000_000_000;
 const COIN_UNITS = 1_000_000n;
 
-/** Returns what `quayside ledger verify` finds wrong with the sums, after such a change of the file by hand. */
+/** Returns what `quayside doctor` finds wrong with the sums, after such a change of the file by hand. */
 async function auditAfter(change: string): Promise<readonly string[]> {
   const place = openTempDatabase();
   try {
