@@ -13,7 +13,6 @@ import { Refusal } from './errors.ts';
 import { eventEndpoints } from './events.ts';
 import { readiness } from './health.ts';
 import {
-  allowScripts,
   answerErrors,
   echoVersion,
   limitAddresses,
@@ -137,7 +136,6 @@ function servePages(app: Express, pages: ReturnType<typeof referencePages>): voi
         if (type === 'json') {
           response.set({ 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' });
         }
-        if (type === 'html') allowScripts(response);
         send(request, response);
       })
       .all(refuseMethod(['get']));
