@@ -10,6 +10,7 @@ import type { Db } from './engine/open.ts';
 import { atFirstUse, changeBy, findBy, given, preparedInsert } from './engine/prepared.ts';
 import { createMeta } from './meta.ts';
 import { blocks, transfers } from './tables.ts';
+import { createShownIn } from './transfers.ts';
 
 export type BlockRow = typeof blocks.$inferSelect;
 
@@ -90,12 +91,9 @@ export function blockCommands(db: Db) {
       .orderBy(asc(blocks.number))
       .limit(sql.placeholder('limit')),
   );
-  const txs = atFirstUse(
-    db.orm
-      .selectDistinct({ tx: transfers.tx })
-      .from(transfers)
-      .where(and(given(transfers, 'blockId'), isUnconfirmed, isShown)),
-  );
+  const shownIn = createShownIn(db);
+  const waiting = async (blockId: number): Promise<string[]> =>
+    (await shownIn(blockId)).flatMap(({ transfer }) => (transfer.confirmed ? [] : transfer.tx));
   return {
     /** Returns the newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
     async tail(network: NetworkKey, limit: number): Promise<Tail> {
@@ -107,7 +105,7 @@ export function blockCommands(db: Db) {
         async () =>
           await mapInOrder(await unconfirmed.all({ network, number, limit }), async ({ id, ...block }) => ({
             ...block,
-            txs: (await txs.all({ blockId: id })).map(({ tx }) => tx),
+            txs: [...new Set(await waiting(id))],
           })),
       );
     },

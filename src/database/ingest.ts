@@ -3,7 +3,6 @@
  * sessions, events and alarms. Saved whole or not at all.
  */
 
-import { and, asc, eq, sql } from 'drizzle-orm';
 import { type BlockRef, isLinked } from '../core/block.ts';
 import type { CreditPolicy, Received } from '../core/credit-policy.ts';
 import { invariant, transient } from '../core/fault.ts';
@@ -26,15 +25,13 @@ import type { RaiseAlarm } from './alarms.ts';
 import type { BlockRow, BlockRows } from './blocks.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, given } from './engine/prepared.ts';
 import type { Ledger } from './ledger.ts';
 import { type FormatAmount, idsAfter, type NetworkRows, type RowIds, tipColumns } from './networks.ts';
 import type { Outgoing } from './payouts/wallets.ts';
 import { type FindSessionRow, type SessionRow, termsOf } from './session.ts';
 import type { SessionTransitions } from './session-transitions.ts';
 import type { StoreRows } from './stores.ts';
-import { addresses, blocks, transfers } from './tables.ts';
-import type { TransferRow, Transfers } from './transfers.ts';
+import { createShownIn, type TransferRow, type Transfers } from './transfers.ts';
 
 /**
  * - `stale_watch`: an address or a wallet was added after the matcher looked; load it and match the blocks again.
@@ -382,19 +379,8 @@ export type Confirmation = Readonly<{ hash: string; txs?: readonly string[] }>;
 /** The money that a session received, and the policy of its store. */
 type Judged = Pick<WaitingTransfer, 'received' | 'stricter'>;
 
-function waitingQueries(db: Db, { findSession, stores }: Parts) {
-  const select = atFirstUse(
-    db.orm
-      .select({ transfer: transfers, to: addresses.key, sessionId: addresses.sessionId })
-      .from(blocks)
-      .innerJoin(
-        transfers,
-        and(eq(transfers.blockId, blocks.id), eq(transfers.confirmed, sql`0`), eq(transfers.dust, sql`0`)),
-      )
-      .innerJoin(addresses, eq(addresses.id, transfers.addressId))
-      .where(and(given(blocks, 'network', 'hash'), eq(blocks.canonical, sql`1`)))
-      .orderBy(asc(transfers.id)),
-  );
+function waitingQueries(db: Db, { blocks, findSession, stores }: Parts) {
+  const shownIn = createShownIn(db);
 
   async function judged(sessionId: string, network: NetworkKey): Promise<Judged> {
     const session = await findSession(sessionId);
@@ -407,8 +393,11 @@ function waitingQueries(db: Db, { findSession, stores }: Parts) {
     /** Returns the unconfirmed transfers of a canonical block that are not dust; none if it left the chain. */
     async waiting(network: NetworkKey, hash: string): Promise<readonly WaitingTransfer[]> {
       return db.read(async () => {
+        const block = await blocks.find(network, hash);
+        if (!block?.canonical) return [];
         const known = new Map<string, Judged>();
-        return mapInOrder(await select.all({ network, hash }), async ({ transfer, to, sessionId }) => {
+        const waiting = (await shownIn(block.id)).filter(({ transfer }) => !transfer.confirmed);
+        return mapInOrder(waiting, async ({ transfer, to, sessionId }) => {
           const { tx, position, currency, fromKey, units, decimals } = transfer;
           const own = toPar(units, decimals);
           const session = sessionId === null ? null : (known.get(sessionId) ?? (await judged(sessionId, network)));

@@ -11,7 +11,6 @@ import {
   add,
   adjustmentEntry,
   type Balances,
-  type BookedPayment,
   type Difference,
   differences,
   type Entry,
@@ -31,15 +30,8 @@ import { atFirstUse, preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
 import { createReturned, type ReturnedOf } from './refunds/refund.ts';
 import { type FindSessionRow, lifeOf, type SessionRow, termsOf } from './session.ts';
-import {
-  addresses,
-  blocks,
-  ledgerEntries,
-  ledgerPostings,
-  heldMoney as records,
-  sessions,
-  transfers,
-} from './tables.ts';
+import { ledgerEntries, ledgerPostings, heldMoney as records, sessions } from './tables.ts';
+import { createShownIn } from './transfers.ts';
 
 const storeOf = (session: SessionRow | null) => ({ storeId: session?.storeId ?? null, mode: session?.mode ?? null });
 
@@ -53,7 +45,7 @@ export function createLedger(db: Db, findSession: FindSessionRow) {
       .from(ledgerEntries)
       .where(and(eq(ledgerEntries.cause, sql.placeholder('cause')), eq(ledgerEntries.kind, sql.placeholder('kind')))),
   );
-  const ofBlock = blockTransfers(db);
+  const shownIn = createShownIn(db);
   const nextNumber = createCounters(db);
 
   /** Returns how often an entry of this kind was written for a cause. */
@@ -108,51 +100,19 @@ export function createLedger(db: Db, findSession: FindSessionRow) {
     /** Books a block's transfers that are to be confirmed, or reverses those that were; all of them without `txs`. */
     async confirmed(blockId: number, isTaken: boolean, atMs: number, txs?: readonly string[]): Promise<void> {
       const only = txs && new Set(txs);
-      for (const row of await ofBlock.all({ blockId, confirmed: !isTaken })) {
-        const { tx, sessionId, phase, blockNumber: _, blockTimeS: __, ...transfer } = row;
-        if (only?.has(tx) === false) continue;
+      for (const { transfer, sessionId } of await shownIn(blockId)) {
+        const { id: transferId, tx, network, currency, units, phase, confirmed: isConfirmed } = transfer;
+        if (isConfirmed === isTaken || only?.has(tx) === false) continue;
         const session = await ownerOf(sessionId, phase);
-        const payment: BookedPayment = { ...transfer, sessionId: session?.id ?? null };
-        const kind = isTaken ? 'payment' : 'payment_reversed';
-        await post(
-          paymentEntry(payment, isTaken, await occurrenceOf(String(transfer.transferId), kind)),
-          atMs,
-          session,
-        );
+        const payment = { transferId, network, currency, units, sessionId: session?.id ?? null };
+        const occurrence = await occurrenceOf(String(transferId), isTaken ? 'payment' : 'payment_reversed');
+        await post(paymentEntry(payment, isTaken, occurrence), atMs, session);
       }
     },
   };
 }
 
 export type Ledger = ReturnType<typeof createLedger>;
-
-/** Transfers of a block that are, or are not, confirmed. */
-const blockTransfers = (db: Db) =>
-  atFirstUse(
-    db.orm
-      .select({
-        transferId: transfers.id,
-        tx: transfers.tx,
-        network: transfers.network,
-        currency: transfers.currency,
-        units: transfers.units,
-        sessionId: addresses.sessionId,
-        phase: transfers.phase,
-        blockNumber: blocks.number,
-        blockTimeS: blocks.timeS,
-      })
-      .from(transfers)
-      .innerJoin(blocks, eq(blocks.id, transfers.blockId))
-      .innerJoin(addresses, eq(addresses.id, transfers.addressId))
-      .where(
-        and(
-          eq(transfers.blockId, sql.placeholder('blockId')),
-          eq(transfers.dust, sql`0`),
-          eq(transfers.confirmed, sql`${sql.param(sql.placeholder('confirmed'), transfers.confirmed)}`),
-        ),
-      )
-      .orderBy(asc(transfers.id)),
-  );
 
 // ── The audit ────────────────────────────────────────────────────────────────────────────────────────────────────────
 // It recomputes the balances from transfers, payouts and attempts, without the code that writes the ledger.

@@ -2,7 +2,6 @@
  * Transfers to our addresses: facts of blocks. Core decides from them what counts.
  */
 import { and, asc, desc, eq, gt, inArray, isNotNull, lte, type SQL, sql } from 'drizzle-orm';
-import { invariant } from '../core/fault.ts';
 import type { Counted, Phase, ReceiptState, Recount } from '../core/session.ts';
 import { type Currency, type NetworkKey, nameOf } from '../core/transfer.ts';
 import { mapInOrder } from './engine/bodies.ts';
@@ -36,6 +35,24 @@ export function createTransfers(db: Db, guard: RowGuard) {
 export type Transfers = ReturnType<typeof createTransfers>;
 
 const isShown = eq(transfers.dust, sql`0`);
+const canonicalPlace = { canonical: blocks.canonical, number: blocks.number };
+
+/**
+ * Returns the function that reads the shown transfers of a block, in their order, each with the key of its address and
+ * the session that took that. To be called within a transaction.
+ */
+export function createShownIn({ orm }: Pick<Db, 'orm'>) {
+  const shown = atFirstUse(
+    orm
+      .select({ transfer: transfers, block: canonicalPlace, to: addresses.key, sessionId: addresses.sessionId })
+      .from(transfers)
+      .innerJoin(blocks, eq(blocks.id, transfers.blockId))
+      .innerJoin(addresses, eq(addresses.id, transfers.addressId))
+      .where(and(given(transfers, 'blockId'), isShown))
+      .orderBy(asc(transfers.id)),
+  );
+  return (blockId: number) => shown.all({ blockId });
+}
 
 function factSteps(db: Db, guard: RowGuard) {
   const insert = preparedInsert(db, transfers);
@@ -52,15 +69,7 @@ function factSteps(db: Db, guard: RowGuard) {
   const isPhased = and(given(transfers, 'addressId', 'tx', 'network'), isNotNull(transfers.phase));
   const phases = db.orm.select({ phase: transfers.phase }).from(transfers).where(isPhased);
   const earlier = atFirstUse(phases.orderBy(asc(transfers.id)).limit(1));
-  const shownOfBlock = atFirstUse(
-    db.orm
-      .select({ transfer: transfers, sessionId: addresses.sessionId, ...canonicalPlace })
-      .from(transfers)
-      .innerJoin(blocks, eq(blocks.id, transfers.blockId))
-      .innerJoin(addresses, and(eq(addresses.id, transfers.addressId), eq(addresses.state, sql`'taken'`)))
-      .where(and(given(transfers, 'blockId'), isShown))
-      .orderBy(asc(transfers.id)),
-  );
+  const shownIn = createShownIn(db);
   const isBetween = and(gt(blocks.number, sql.placeholder('above')), lte(blocks.number, sql.placeholder('through')));
   const blocksBetween = atFirstUse(
     db.orm
@@ -97,12 +106,12 @@ function factSteps(db: Db, guard: RowGuard) {
     async recount(blockIds: readonly number[], floor: number): Promise<Map<string, Recount[]>> {
       const found = new Map<string, Recount[]>();
       for (const blockId of new Set(blockIds)) {
-        for (const { transfer, sessionId, canonical, number } of await shownOfBlock.all({ blockId })) {
-          invariant(sessionId !== null, `the taken address ${transfer.addressId} has a session`);
+        for (const { transfer, sessionId, block } of await shownIn(blockId)) {
+          if (sessionId === null) continue;
           const changed = found.get(sessionId) ?? [];
           found.set(sessionId, changed);
           const { id, network, currency, decimals, units, phase, counted: from } = transfer;
-          const to = countedAs({ ...transfer, canonical, number, floor });
+          const to = countedAs({ ...transfer, ...block, floor });
           if (phase === null || from === to) continue;
           await note({ id, phase, counted: to });
           changed.push({ network, currency, decimals, phase, units, from, to });
@@ -112,8 +121,6 @@ function factSteps(db: Db, guard: RowGuard) {
     },
   };
 }
-
-const canonicalPlace = { canonical: blocks.canonical, number: blocks.number };
 
 /** A payment that a session shows, and what its state follows from. */
 const shownPayment = {
