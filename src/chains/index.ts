@@ -3,12 +3,12 @@
  * that no process loads sockets or SDKs that it does not use.
  */
 import type { Chain, Family } from './chain.ts';
-import { evmAddress, evmTransactionId, WEI_DECIMALS } from './evm/address.ts';
+import { XPUB_PATH as EVM_XPUB_PATH, evmAddress, evmTransactionId, WEI_DECIMALS } from './evm/address.ts';
 import { evmWallets } from './evm/wallet.ts';
 import { LAMPORT_DECIMALS, solanaAddress, solanaTransactionId } from './solana/address.ts';
 import { solanaWallets } from './solana/wallet.ts';
 import { ownFees, sponsoredFees } from './spend.ts';
-import { SUN_DECIMALS, tronAddress, tronTransactionId } from './tron/address.ts';
+import { SUN_DECIMALS, XPUB_PATH as TRON_XPUB_PATH, tronAddress, tronTransactionId } from './tron/address.ts';
 import { expirySpreadMs, TRON_EXPIRY_MS } from './tron/expiry.ts';
 import { tronWallets } from './tron/wallet.ts';
 
@@ -41,7 +41,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
       nativeDecimals: WEI_DECIMALS,
     },
     wire: async () => (await import('./evm/wire.ts')).evmWire,
-    xpubKeys: async () => (await import('./evm/xpub-keys.ts')).evmXpubKeys,
+    xpubKeys: async () => (await import('./xpub.ts')).xpubKeysAt(EVM_XPUB_PATH),
     node: () => import('./evm/node/node.ts'),
     spending: async () => (await import('./evm/spend.ts')).evmSpending,
     payouts: () => import('./evm/node/payout-node.ts'),
@@ -62,7 +62,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
       nativeDecimals: SUN_DECIMALS,
     },
     wire: async () => (await import('./tron/wire.ts')).tronWire,
-    xpubKeys: async () => (await import('./tron/xpub-keys.ts')).tronXpubKeys,
+    xpubKeys: async () => (await import('./xpub.ts')).xpubKeysAt(TRON_XPUB_PATH),
     spending: async () => (await import('./tron/spend.ts')).tronSpending,
     payouts: () => import('./tron/node/payout-node.ts'),
     secondOpinion: () => import('./tron/node/second-opinion.ts'),

@@ -153,7 +153,14 @@ export type SentAttempt = Readonly<{ tx: string; terms: Terms; payer: string }>;
 /** Cost of a final transaction, in base units of the native coin. */
 export type PaidBy = Readonly<{ feeUnits: bigint; nonce: number | null }>;
 
-export type WalletBalance = Readonly<{ native: bigint; tokens: Readonly<Partial<Record<Currency, bigint>>> }>;
+/** Base units of each token. */
+export type UnitsBySymbol = Readonly<Partial<Record<Currency, bigint>>>;
+
+/** Returns units by their tokens' symbols. @param units in the order of the tokens; more of them do no harm */
+export const bySymbol = (tokens: readonly Pick<Token, 'symbol'>[], units: readonly bigint[]): UnitsBySymbol =>
+  Object.fromEntries(tokens.map(({ symbol }, at) => [symbol, units[at] ?? 0n]));
+
+export type WalletBalance = Readonly<{ native: bigint; tokens: UnitsBySymbol }>;
 
 /**
  * The indexer's half: a connection to one network's nodes, for payouts. Every call may fail with a transient Fault;

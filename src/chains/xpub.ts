@@ -11,7 +11,8 @@ import { bytesToHex } from '@noble/hashes/utils.js';
 import { HARDENED_OFFSET, HDKey } from '@scure/bip32';
 import { invariant } from '../core/fault.ts';
 import type { Wallet } from '../core/intent.ts';
-import { hotChild, type SpendKey } from './spend.ts';
+import type { XpubKeys } from './chain.ts';
+import { hotChild, type WalletKeys } from './spend.ts';
 import { checkXpubText, xpubInvalid } from './xpub-text.ts';
 
 /** An installation has a handful of xpubs; beyond this, the oldest is dropped from the cache. */
@@ -61,7 +62,7 @@ function parse(xpub: string): Parent {
  * @param path of the family's xpub in a wallet, for the message
  * @throws Fault permanent `xpub_invalid`
  */
-export function deriveAccount(xpub: string, index: number, path: string): string {
+function deriveAccount(xpub: string, index: number, path: string): string {
   invariant(Number.isInteger(index) && index >= 0 && index < HARDENED_OFFSET, 'an address index is 0 to 2^31 − 1');
   const { publicKey, chainCode, point } = externalChain(xpub, path);
   const data = new Uint8Array(publicKey.length + INDEX_BYTES);
@@ -71,6 +72,12 @@ export function deriveAccount(xpub: string, index: number, path: string): string
   const tweak = Point.Fn.fromBytes(hmac(sha512, chainCode, data).subarray(0, TWEAK_BYTES));
   return accountOfPoint(point.add(Point.BASE.multiplyUnsafe(tweak)));
 }
+
+/**
+ * Returns the deposit addresses of a family.
+ * @param path of its xpub in a wallet
+ */
+export const xpubKeysAt = (path: string): XpubKeys => ({ derive: (xpub, index) => deriveAccount(xpub, index, path) });
 
 /** Returns the last 20 bytes of the Keccak-256 of a public key (33 or 65 bytes), as lower-case hex. */
 export const accountOf = (publicKey: Uint8Array): string => accountOfPoint(Point.fromBytes(publicKey));
@@ -87,7 +94,7 @@ const externalPath = (coin: number, account: number): string => `m/44'/${coin}'/
  * `m/44'/coin'/1000'/0/{0 refund, 1 gas}` for the hot wallets with index 0, `{2, 3}` for those with index 1, and so on.
  * @param coin the family's number in SLIP-44
  */
-export const walletPath = (coin: number, wallet: Wallet): string =>
+const walletPath = (coin: number, wallet: Wallet): string =>
   wallet.role === 'collection'
     ? `${externalPath(coin, 0)}/${wallet.index}`
     : `${externalPath(coin, HOT_ACCOUNT)}/${hotChild(wallet)}`;
@@ -105,16 +112,15 @@ function withNode<T>(seed: Uint8Array, path: string, use: (node: HDKey) => T): T
 }
 
 /**
- * Derives the key pair of one of our wallets; the caller wipes its secret.
- * @param seed 64 bytes, of BIP-39
+ * Returns the keys of our own wallets in a family. A caller of `derive` wipes the secret.
  * @param coin the family's number in SLIP-44
  */
-export const deriveWallet = (seed: Uint8Array, coin: number, wallet: Wallet): SpendKey =>
-  withNode(seed, walletPath(coin, wallet), ({ publicKey, privateKey }) => {
-    invariant(publicKey && privateKey, 'a key below a seed has both halves');
-    return { wallet, key: accountOf(publicKey), secret: new Uint8Array(privateKey) };
-  });
-
-/** Returns the extended public key whose children are the deposit addresses. */
-export const collectionXpub = (seed: Uint8Array, coin: number): string =>
-  withNode(seed, externalPath(coin, 0), (node) => node.publicExtendedKey);
+export const walletKeysOf = (coin: number): WalletKeys => ({
+  derive: (seed, wallet) =>
+    withNode(seed, walletPath(coin, wallet), ({ publicKey, privateKey }) => {
+      invariant(publicKey && privateKey, 'a key below a seed has both halves');
+      return { wallet, key: accountOf(publicKey), secret: new Uint8Array(privateKey) };
+    }),
+  path: (wallet) => walletPath(coin, wallet),
+  xpub: (seed) => withNode(seed, externalPath(coin, 0), (node) => node.publicExtendedKey),
+});

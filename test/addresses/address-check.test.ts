@@ -5,7 +5,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { checkOpenAddresses } from '../../src/addresses/address-check.ts';
 import type { DeriveTask } from '../../src/addresses/derive-worker.ts';
-import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
+import { xpubKeysAt } from '../../src/chains/xpub.ts';
 import { Fault, invariant } from '../../src/core/fault.ts';
 import { macedAddress } from '../../src/database/addresses.ts';
 import { createRowMacs } from '../../src/database/sealing.ts';
@@ -14,6 +14,8 @@ import { ingestedChain } from '../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
 import { openTempDatabase, secretKey } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
+
+const evmXpubKeys = xpubKeysAt("m/44'/60'/0'/0");
 
 const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(1)).derive("m/44'/60'/0'/0").publicExtendedKey;
 const source = { family: 'evm', mode: 'test', xpub, fingerprint: 'aa' } as const;

@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createTarget, type PoolOptions, startPool, xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
-import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
+import { xpubKeysAt } from '../../src/chains/xpub.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -14,6 +14,8 @@ import { retireMinutes } from '../support/retire-minutes.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 import { until } from '../support/until.ts';
+
+const evmXpubKeys = xpubKeysAt("m/44'/60'/0'/0");
 
 /** m/44'/60'/0'/0 of the BIP-39 phrase that development nodes use: eleven times "test", then "junk". */
 const xpub =

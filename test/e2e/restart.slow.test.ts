@@ -9,7 +9,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
-import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
+import { xpubKeysAt } from '../../src/chains/xpub.ts';
 import { freePort } from '../support/free-port.ts';
 import {
   blocksEvery,
@@ -20,6 +20,8 @@ import {
   spawnSupervisor,
 } from '../support/quayside-process.ts';
 import { signedClient } from '../support/signed-client.ts';
+
+const evmXpubKeys = xpubKeysAt("m/44'/60'/0'/0");
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-restart-'));
 const networks = ['ethereum', 'bsc'] as const;

@@ -9,14 +9,16 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../src/chains/evm/address.ts';
-import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
 import { chains } from '../../src/chains/index.ts';
+import { xpubKeysAt } from '../../src/chains/xpub.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { installationFolder as root } from '../../src/lib/installation.ts';
 import { built } from '../support/built.ts';
 import { accountKey } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
 import { openRpcClient } from './rpc-client.ts';
+
+const evmXpubKeys = xpubKeysAt("m/44'/60'/0'/0");
 
 const dataDir = mkdtempSync(join(tmpdir(), 'quayside-sandbox-'));
 const env = { ...process.env, QUAYSIDE_CONFIG: '', QUAYSIDE_DATA_DIR: dataDir };

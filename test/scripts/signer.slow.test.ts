@@ -12,7 +12,7 @@ import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
-import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
+import { xpubKeysAt } from '../../src/chains/xpub.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { Database } from '../../src/database/database.ts';
 import { isApproved } from '../../src/signer/approval.ts';
@@ -25,6 +25,8 @@ import { loadPolicy } from '../../src/signer/policy.ts';
 import { quayside, quaysideSigner } from '../support/built.ts';
 import { approvalOf, mnemonic, passphrase, refundOf, seed, treasury, usdt } from '../support/temp-signer.ts';
 import { atTerminal, endTyped, hasTerminal, runTyped } from '../support/typed-program.ts';
+
+const evmXpubKeys = xpubKeysAt("m/44'/60'/0'/0");
 
 const dir = mkdtempSync(join(tmpdir(), 'quayside-signer-cli-'));
 test.after(() => {

@@ -19,10 +19,12 @@ import {
   tokenPayment,
   unknownBytes,
 } from '../spend-order.ts';
+import { walletKeysOf } from '../xpub.ts';
 import { evmAddress } from './address.ts';
 import { type FeeMarketTransaction, readSignedTransaction, signTransaction } from './transaction-bytes.ts';
-import { evmWalletKeys } from './wallet-keys.ts';
 
+/** Ethereum's number in SLIP-44, used for every EVM network. */
+const COIN = 60;
 const UNITS_LIMIT = 2n ** 256n;
 /** The minimum that every transaction costs. */
 const GAS_MIN = 21_000n;
@@ -79,7 +81,7 @@ function effectOf(transaction: FeeMarketTransaction, from: string, network: Spen
 }
 
 export const evmSpending: Spending = {
-  ...evmWalletKeys,
+  ...walletKeysOf(COIN),
   signers: ownSigners,
 
   sign({ network, intent, terms }, keys) {

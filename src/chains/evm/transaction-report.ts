@@ -5,11 +5,11 @@
  * told. Coins that a contract forwards are in no receipt and remain unseen.
  */
 
-import { type Fields, isFields } from '../../core/fields.ts';
+import { isFields } from '../../core/fields.ts';
 import type { ReportedTransfer, TransactionReport } from '../../core/lookup.ts';
-import type { Currency, Token } from '../../core/transfer.ts';
+import type { Token } from '../../core/transfer.ts';
 import { nonsense, type Origin } from '../json-rpc.ts';
-import { ADDRESS, ADDRESS_TOPIC, hex, isSuccess, readQuantity, TRANSFER_TOPIC, WORD } from './wire.ts';
+import { ADDRESS, hex, isSuccess, readQuantity, readTransferLog } from './wire.ts';
 
 const VALUE = /^0x[0-9a-f]{1,64}$/;
 
@@ -37,8 +37,9 @@ export function readTransactionReport(
     throw nonsense(origin, 'answered with a receipt without its block or its logs');
   }
   const symbols = new Map(tokens.map(({ address, symbol }) => [address.toLowerCase(), symbol]));
-  const moved = receipt.logs.flatMap((log: unknown) => readLog(log, symbols));
-  return { kind: 'mined', number, succeeded: isSuccess(receipt, origin), transfers: [...coin, ...moved] };
+  const moved = receipt.logs.flatMap((log: unknown) => readTransferLog(log) ?? []).filter(({ units }) => units > 0n);
+  const paid = moved.map(({ to, token }) => ({ to, currency: symbols.get(token) ?? null }));
+  return { kind: 'mined', number, succeeded: isSuccess(receipt, origin), transfers: [...coin, ...paid] };
 }
 
 /** The network's coin that the transaction itself transfers. */
@@ -53,13 +54,4 @@ function readCoin(tx: string, transaction: unknown, origin: Origin): ReportedTra
     throw nonsense(origin, 'answered with a transaction without its recipient or its value');
   }
   return to === null || BigInt(value) === 0n ? [] : [{ to: to.slice(2), currency: null }];
-}
-
-function readLog(log: unknown, symbols: ReadonlyMap<string, Currency>): ReportedTransfer[] {
-  const { address, topics, data } = isFields(log) ? log : ({} as Fields);
-  if (!Array.isArray(topics) || topics.length !== 3 || hex(topics[0]) !== TRANSFER_TOPIC) return [];
-  const to = hex(topics[2]);
-  const units = hex(data);
-  if (!ADDRESS_TOPIC.test(to) || !WORD.test(units) || BigInt(units) === 0n) return [];
-  return [{ to: to.slice(26), currency: symbols.get(hex(address)) ?? null }];
 }

@@ -87,6 +87,18 @@ export function isSuccess(receipt: Fields, origin: Origin): boolean {
   throw nonsense(origin, 'answered with a receipt without a status');
 }
 
+/** Returns the transfer to an address that a log of any ERC-20 token shows; null for any other log. */
+export function readTransferLog(
+  log: unknown,
+): Readonly<{ token: string; from: string; to: string; units: bigint }> | null {
+  const { address, topics, data } = isFields(log) ? log : ({} as Fields);
+  if (!Array.isArray(topics) || topics.length !== 3) return null;
+  const [topic, from = '', to = ''] = topics.map(hex);
+  const units = hex(data);
+  if (topic !== TRANSFER_TOPIC || !ADDRESS_TOPIC.test(to) || !WORD.test(units)) return null;
+  return { token: hex(address), from: from.slice(26), to: to.slice(26), units: BigInt(units) };
+}
+
 /** A token as the decoder needs it. */
 type Wanted = { currency: Currency; bits: BloomBits; rows: number };
 

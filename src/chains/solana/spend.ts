@@ -15,7 +15,14 @@ import { base58 } from '@scure/base';
 import { invariant } from '../../core/fault.ts';
 import { type Intent, isPayback, type Wallet } from '../../core/intent.ts';
 import type { Terms } from '../../core/spend.ts';
-import { type Spending, type SpendKey, type SpendNetwork, type SpendReading, sponsoredFees } from '../spend.ts';
+import {
+  hotChild,
+  type Spending,
+  type SpendKey,
+  type SpendNetwork,
+  type SpendReading,
+  sponsoredFees,
+} from '../spend.ts';
 import { badIntent, badTerms, checkUnits, termReader, tokenOf, unknownBytes } from '../spend-order.ts';
 import { LOCK_BYTES, LOCK_SEED_CHARACTERS, lockAddress, lockSeed } from './lock.ts';
 import { readSigned, type SignedMessage, type WrittenInstruction, writeMessage } from './message.ts';
@@ -29,8 +36,13 @@ import {
   transferTokens,
   writer,
 } from './programs.ts';
-import { solanaWalletKeys } from './wallet-keys.ts';
+import { hardenedChild, masterNode, publicKeyOf } from './slip10.ts';
 
+/** The path of our wallets is m/44'/501'/account'/0' (SLIP-0010). */
+const PURPOSE = 44;
+const COIN = 501;
+/** Account of the first hot wallet, far above any deposit address; the others follow. */
+const HOT_ACCOUNT = 2_000_000_000;
 const UNITS_LIMIT = 2n ** 64n;
 const LAMPORTS_PER_SIGNATURE = 5_000n;
 const MICRO = 1_000_000n;
@@ -274,8 +286,18 @@ function signers(intent: Intent): readonly Wallet[] {
     : [payer];
 }
 
+const accountIndex = (wallet: Wallet): number =>
+  wallet.role === 'collection' ? wallet.index : HOT_ACCOUNT + hotChild(wallet);
+
 export const solanaSpending: Spending = {
-  ...solanaWalletKeys,
+  derive(seed, wallet) {
+    const coin = hardenedChild(hardenedChild(masterNode(seed), PURPOSE), COIN);
+    const node = hardenedChild(hardenedChild(coin, accountIndex(wallet)), 0);
+    return { wallet, key: bytesToHex(publicKeyOf(node)), secret: node.secret };
+  },
+  path: (wallet) => `m/${PURPOSE}'/${COIN}'/${accountIndex(wallet)}'/0'`,
+  xpub: () => null,
+  refundLock: ({ key, secret }, refundId) => lockAddress(key, lockSeed(secret, refundId)),
   signers,
 
   sign({ network, intent, terms }, keys) {

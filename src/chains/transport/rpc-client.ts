@@ -26,6 +26,9 @@ const ERROR_BYTES_MAX = 2_048;
 
 export type RpcCall = Readonly<{ method: string; params: readonly unknown[] }>;
 
+/** The answers to several calls, one for each. */
+type AnswersTo<Calls extends readonly RpcCall[]> = { readonly [At in keyof Calls]: RpcAnswer };
+
 export type RpcClient = Readonly<{
   /**
    * Returns one call's result.
@@ -42,7 +45,7 @@ export type RpcClient = Readonly<{
    * that refuses a batch, or cuts its answer off, is sent batches of half the size from then on, down to single calls.
    * @throws Fault transient; an error in one answer is returned, not thrown
    */
-  batch(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]>;
+  batch<const Calls extends readonly RpcCall[]>(calls: Calls): Promise<AnswersTo<Calls>>;
   /**
    * Returns one call's whole answer, unparsed, as bytes that own their buffer.
    * @throws Fault transient, also for a short error answer
@@ -162,7 +165,7 @@ export function createRpcClient(
       if (!answer.ok) throw errorFault(answer.error, { method, host }, meanings);
       return answer.result;
     },
-    batch: sendAll,
+    batch: sendAll as RpcClient['batch'],
     async raw(method, params) {
       const origin = { method, host };
       const { bytes, id } = await ask(method, params);

@@ -1,16 +1,16 @@
 /**
- * The transport interface for JSON-RPC: HTTP (`rpc-http.ts`), or a family's WebSocket.
+ * The interface of transports: HTTP (`rpc-http.ts`), or a WebSocket (`websocket.ts`).
  */
 import type { Node } from '../chain.ts';
 
-/** A JSON-RPC message and the ids that identify its answer: one for a call, several for a batch. */
+/** A message and the ids that identify its answer: one for a call, several for a batch. */
 export type RpcMessage = Readonly<{ text: string; ids: readonly number[] }>;
 
 export type RpcTransport = Readonly<{
   /**
    * Sends the message and returns the bytes of the message that answers it.
-   * @throws Fault transient: `node_unreachable`, `node_timeout` (the signal aborted), `node_response_too_large`,
-   * `node_nonsense`, …
+   * @throws Fault transient: `node_unreachable`, `node_refused`, `node_timeout` (the signal aborted),
+   * `node_response_too_large`, `node_nonsense`, …
    */
   exchange(message: RpcMessage, signal: AbortSignal): Promise<Uint8Array>;
   /** Calls `listener` at each new head and each new connection; never where there is no push. */
@@ -28,6 +28,7 @@ export type RpcTransportOptions = Readonly<{
   host: string;
   requestTimeoutMs: number;
   responseBytesMax: number;
+  /** After this long without a sign of life, a WebSocket is dropped and opened again. */
   idleMsMax: number;
   concurrencyMax: number;
   /** For HTTP: what else to try if nothing answers. */

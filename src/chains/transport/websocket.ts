@@ -9,15 +9,12 @@ import WebSocket from 'ws';
 import { excerpt } from '../../core/excerpt.ts';
 import { Fault, transient } from '../../core/fault.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Node } from '../chain.ts';
+import type { RpcMessage, RpcTransport, RpcTransportOptions } from './rpc-transport.ts';
 
 const RETRY_DELAY_MS_MIN = 250;
 const RETRY_DELAY_MS_MAX = 10_000;
 /** How often the connection is checked within the longest silence allowed. */
 const LOOKS_PER_IDLE_MAX = 3;
-
-/** A request and the ids that identify its answer: one for a call, several for a batch. */
-export type SocketRequest = Readonly<{ text: string; ids: readonly number[] }>;
 
 type SocketDialect = Readonly<{
   /**
@@ -40,28 +37,7 @@ type SocketDialect = Readonly<{
   }> | null;
 }>;
 
-/** `host` names the node in messages; `url` may hold credentials and must not appear in any. */
-export type WebSocketTransportOptions = Readonly<{
-  url: URL;
-  host: string;
-  requestTimeoutMs: number;
-  responseBytesMax: number;
-  /** After this long without a sign of life, the connection is dropped and opened again. */
-  idleMsMax: number;
-}>;
-
-export type WebSocketTransport = Readonly<{
-  /**
-   * Sends the request and returns the bytes of the message that answers it.
-   * @throws Fault transient: `node_unreachable`, `node_refused`, `node_timeout` (the signal aborted),
-   * `node_response_too_large`, or what the dialect threw
-   */
-  exchange(request: SocketRequest, signal: AbortSignal): Promise<Uint8Array>;
-  /** Calls `listener` at each announcement and each new connection. */
-  onChange(listener: () => void): void;
-  health: Node['health'];
-  close(): Promise<void>;
-}>;
+export type WebSocketOptions = Omit<RpcTransportOptions, 'concurrencyMax' | 'advice'>;
 
 type Pending = Readonly<{ isBatch: boolean; resolve(bytes: Uint8Array): void; reject(fault: Fault): void }>;
 
@@ -85,11 +61,7 @@ type State = {
 };
 
 /** Opens the connection in the background and keeps it open until `close`. */
-export function openWebSocketTransport(
-  options: WebSocketTransportOptions,
-  dialect: SocketDialect,
-  clock: Clock,
-): WebSocketTransport {
+export function openWebSocketTransport(options: WebSocketOptions, dialect: SocketDialect, clock: Clock): RpcTransport {
   const { host } = options;
   const closing = new AbortController();
   const pending = new Map<number, Pending>();
@@ -260,7 +232,7 @@ export function openWebSocketTransport(
     for (const waiting of batches) waiting.resolve(bytes);
   }
 
-  function exchange(request: SocketRequest, signal: AbortSignal): Promise<Uint8Array> {
+  function exchange(request: RpcMessage, signal: AbortSignal): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       const through = state.link;
       if (!through) {

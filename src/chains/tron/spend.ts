@@ -22,6 +22,7 @@ import {
   tokenPayment,
   unknownBytes,
 } from '../spend-order.ts';
+import { walletKeysOf } from '../xpub.ts';
 import { tronAddress } from './address.ts';
 import {
   type RawTransaction,
@@ -32,8 +33,9 @@ import {
   transactionDigest,
   wireSignature,
 } from './transaction-bytes.ts';
-import { tronWalletKeys } from './wallet-keys.ts';
 
+/** TRON's number in SLIP-44. */
+const COIN = 195;
 const SUN_LIMIT = BigInt(Number.MAX_SAFE_INTEGER) + 1n;
 const REF_BLOCK_HASH = /^[0-9a-f]{16}$/;
 const NUMBERS_OF_REF_BLOCKS = 0x1_0000n;
@@ -136,7 +138,7 @@ function read(bytes: Uint8Array, network: SpendNetwork): SpendReading {
 }
 
 export const tronSpending: Spending = {
-  ...tronWalletKeys,
+  ...walletKeysOf(COIN),
   signers: ownSigners,
 
   sign({ network, intent, terms }, keys) {

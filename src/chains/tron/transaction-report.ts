@@ -7,10 +7,9 @@
 
 import { isFields } from '../../core/fields.ts';
 import type { ReportedTransfer, TransactionReport } from '../../core/lookup.ts';
-import type { Currency, Token } from '../../core/transfer.ts';
-import { TRANSFER_TOPIC } from '../erc20.ts';
+import type { Token } from '../../core/transfer.ts';
 import { isUnknown, nonsense, type Origin } from './answer.ts';
-import { keyInTopic, readInfo, readLog, tokenKeys, WORD } from './wire.ts';
+import { readInfo, readLog, tokenKeys, transferIn } from './wire.ts';
 
 const ADDRESS = /^41([0-9a-f]{40})$/;
 /** Contract types that move something without a log. */
@@ -40,8 +39,9 @@ export function readTransactionReport(
   const [result] = Array.isArray(transaction.ret) ? transaction.ret : [];
   const succeeded = isFields(result) && result.contractRet === 'SUCCESS' && isFields(info) && info.result !== 'FAILED';
   const keys = tokenKeys(tokens);
-  const moved = logs.flatMap((log) => readTransfer(log, keys, origin));
-  return { kind: 'mined', number, succeeded, transfers: [...readPlain(transaction.raw_data), ...moved] };
+  const moved = logs.flatMap((log) => transferIn(readLog(log, origin)) ?? []).filter(({ units }) => units > 0n);
+  const paid = moved.map(({ to, token }) => ({ to, currency: keys.get(token) ?? null }));
+  return { kind: 'mined', number, succeeded, transfers: [...readPlain(transaction.raw_data), ...paid] };
 }
 
 function readPlain(rawData: unknown): ReportedTransfer[] {
@@ -50,12 +50,4 @@ function readPlain(rawData: unknown): ReportedTransfer[] {
   const { value } = contract.parameter;
   const [, to] = ADDRESS.exec(isFields(value) ? String(value.to_address) : '') ?? [];
   return to ? [{ to, currency: null }] : [];
-}
-
-function readTransfer(row: unknown, keys: ReadonlyMap<string, Currency>, origin: Origin): ReportedTransfer[] {
-  const { address, topics, data } = readLog(row, origin);
-  const to = keyInTopic(topics[2]);
-  if (topics.length !== 3 || topics[0] !== TRANSFER_TOPIC || to === null) return [];
-  if (typeof data !== 'string' || !WORD.test(data) || BigInt(`0x${data}`) === 0n) return [];
-  return [{ to, currency: keys.get(address) ?? null }];
 }

@@ -251,6 +251,19 @@ export function readLog(log: unknown, origin: Origin): TronLog {
 export const keyInTopic = (topic: string | undefined): string | null =>
   topic !== undefined && ADDRESS_TOPIC.test(topic) ? topic.slice(24) : null;
 
+/** Returns the transfer to an address that a log of any TRC-20 token shows; null for any other log. */
+export function transferIn({
+  address,
+  topics,
+  data,
+}: TronLog): Readonly<{ token: string; from: string; to: string; units: bigint }> | null {
+  const [topic, from = '', last] = topics;
+  const to = keyInTopic(last);
+  if (topics.length !== 3 || topic !== TRANSFER_TOPIC || to === null) return null;
+  if (typeof data !== 'string' || !WORD.test(data)) return null;
+  return { token: address, from: from.slice(24), to, units: BigInt(`0x${data}`) };
+}
+
 type Moved = Omit<ChainTransfer, 'tx' | 'index'>;
 
 /**

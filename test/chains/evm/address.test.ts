@@ -4,8 +4,10 @@ import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../../src/chains/evm/address.ts';
-import { evmXpubKeys } from '../../../src/chains/evm/xpub-keys.ts';
+import { xpubKeysAt } from '../../../src/chains/xpub.ts';
 import { faultIn } from '../../support/refusal.ts';
+
+const evmXpubKeys = xpubKeysAt("m/44'/60'/0'/0");
 
 /** The vectors of EIP-55. */
 const eip55 = [

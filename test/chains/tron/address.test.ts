@@ -4,8 +4,10 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../../src/chains/evm/address.ts';
 import { tronAddress } from '../../../src/chains/tron/address.ts';
-import { tronXpubKeys } from '../../../src/chains/tron/xpub-keys.ts';
+import { xpubKeysAt } from '../../../src/chains/xpub.ts';
 import { faultIn } from '../../support/refusal.ts';
+
+const tronXpubKeys = xpubKeysAt("m/44'/195'/0'/0");
 
 /** Well-known contracts, as text and as the node's hex without the 0x41. */
 const known = [

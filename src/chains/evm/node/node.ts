@@ -18,7 +18,7 @@ import { noContract, noDecimals, TOKEN_DECIMALS_MAX } from '../../token-contract
 import { readTransactionReport } from '../transaction-report.ts';
 import { blockUnknown, type Header, hex, readHeader, readQuantity, readReceipt, TRANSFER_TOPIC } from '../wire.ts';
 import { askHoldings } from './holdings.ts';
-import { errorFault, openEvmRpc, quantity, readFinalized } from './rpc.ts';
+import { errorFault, openEvmRpc, quantity, readFinalized, resultOf } from './rpc.ts';
 
 /** Headers whose bloom and transaction count are kept until the block's content is requested: about 700 bytes each. */
 const HEADERS_KEPT_MAX = 2_048;
@@ -48,9 +48,9 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   /** Reads a block's header from an answer to `eth_getBlockByNumber`; null if the node has no such block. */
   function headerAt(answer: RpcAnswer, number: number): Header | null {
     const origin = { method: 'eth_getBlockByNumber', host };
-    if (!answer.ok) throw errorFault(answer.error, origin);
-    if (answer.result === null) return null;
-    const header = readHeader(answer.result, origin);
+    const found = resultOf(answer, origin);
+    if (found === null) return null;
+    const header = readHeader(found, origin);
     if (header.ref.number !== number)
       throw nonsense(origin, `answered with block ${header.ref.number} instead of ${number}`);
     return header;
@@ -83,29 +83,21 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       { method: 'eth_getCode', params: [address, 'latest'] },
       { method: 'eth_call', params: [{ to: address, data: DECIMALS_CALL }, 'latest'] },
     ]);
-    const calls = [chain, syncing, ...perToken];
-    const answers = await rpc.batch(calls);
-    const resultOf = (at: number): unknown => {
-      const answer = answers[at];
-      const method = calls[at]?.method ?? '';
-      invariant(answer, 'a batch has an answer for each call');
-      if (!answer.ok) throw errorFault(answer.error, { method, host });
-      return answer.result;
-    };
-    const chainId = readQuantity(resultOf(0));
+    const [ofChain, ofSyncing, ...ofTokens] = await rpc.batch([chain, syncing, ...perToken]);
+    const chainId = readQuantity(resultOf(ofChain, { method: chain.method, host }));
     if (chainId === null) throw nonsense({ method: 'eth_chainId', host }, 'answered without a number');
-    const isSyncing = resultOf(1) !== false;
+    const isSyncing = resultOf(ofSyncing, { method: syncing.method, host }) !== false;
     const decimals = new Map<string, number | Fault>();
     for (const [at, token] of options.tokens.entries()) {
-      const code = resultOf(2 + at * 2);
-      if (code === '0x') {
+      const [code, answer] = ofTokens.slice(at * 2);
+      invariant(code && answer, 'each token has two answers');
+      if (resultOf(code, { method: 'eth_getCode', host }) === '0x') {
         const ageMs = isSyncing ? Number.POSITIVE_INFINITY : await headAgeMs();
         decimals.set(token.address, noContract(host, token.address, ageMs));
         continue;
       }
-      const answer = answers[3 + at * 2];
       // A contract that reverts or returns nothing has no such function.
-      const text = answer?.ok ? answer.result : null;
+      const text = answer.ok ? answer.result : null;
       const value = typeof text === 'string' && /^0x[0-9a-f]{64}$/i.test(text) ? BigInt(text) : null;
       const isShown = value !== null && value <= TOKEN_DECIMALS_MAX;
       decimals.set(token.address, isShown ? Number(value) : withoutDecimals(token.address, answer));
@@ -116,8 +108,8 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   /** A node that was just started reports that it is not syncing until it has found peers. */
   const headAgeMs = async (): Promise<number> => clock.nowMs() - (await head()).timeS * 1000;
 
-  const withoutDecimals = (address: string, answer: RpcAnswer | undefined): Fault =>
-    answer && !answer.ok && !/revert/i.test(answer.error.message)
+  const withoutDecimals = (address: string, answer: RpcAnswer): Fault =>
+    !answer.ok && !/revert/i.test(answer.error.message)
       ? errorFault(answer.error, { method: 'eth_call', host })
       : noDecimals(host, address);
 
@@ -134,10 +126,8 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
 
   async function blocksAt(numbers: readonly number[]): Promise<readonly (BlockRef | null)[]> {
     const answers = await rpc.batch(numbers.map(byNumber));
-    return numbers.map((number, at) => {
-      const answer = answers[at];
-      invariant(answer, 'a batch has an answer for each call');
-      const header = headerAt(answer, number);
+    return answers.map((answer, at) => {
+      const header = headerAt(answer, numbers[at] ?? 0);
       return header && keep(header).ref;
     });
   }
@@ -157,7 +147,6 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   async function attest(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation> {
     const receipts = txs.map((tx) => ({ method: 'eth_getTransactionReceipt', params: [tx] }));
     const [atHeight, ...answers] = await rpc.batch([byNumber(block.number), ...receipts]);
-    invariant(atHeight, 'a batch has an answer for each call');
     const header = headerAt(atHeight, block.number);
     if (!header) return 'unsure';
     if (header.ref.hash !== block.hash) return 'gone';
@@ -203,10 +192,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   async function lookup(tx: string): Promise<TransactionReport> {
     const methods = ['eth_getTransactionByHash', 'eth_getTransactionReceipt'];
     const answers = await rpc.batch(methods.map((method) => ({ method, params: [tx] })));
-    const [transaction, receipt] = answers.map((answer, at) => {
-      if (!answer.ok) throw errorFault(answer.error, { method: methods[at] ?? '', host });
-      return answer.result;
-    });
+    const [transaction, receipt] = answers.map((answer, at) => resultOf(answer, { method: methods[at] ?? '', host }));
     return readTransactionReport(tx, transaction, receipt, options.tokens, { method: methods[1] ?? '', host });
   }
 

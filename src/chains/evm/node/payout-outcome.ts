@@ -6,24 +6,14 @@
  * number is used, it can still be mined, and what uses the number is either one of ours or `foreign`.
  */
 import { invariant, transient } from '../../../core/fault.ts';
-import { type Fields, isFields } from '../../../core/fields.ts';
+import { isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import type { Outcome } from '../../../core/spend.ts';
 import { nonsense, type Origin } from '../../json-rpc.ts';
 import { type PaidBy, type SentAttempt, type SpendDraft, UnclearOutcome } from '../../spend.ts';
 import { hasPaid } from '../../token-contract.ts';
 import { evmAddress } from '../address.ts';
-import {
-  ADDRESS,
-  ADDRESS_TOPIC,
-  hex,
-  isSuccess,
-  readHeader,
-  readQuantity,
-  readUnits,
-  TRANSFER_TOPIC,
-  WORD,
-} from '../wire.ts';
+import { ADDRESS, hex, isSuccess, readHeader, readQuantity, readTransferLog, readUnits, WORD } from '../wire.ts';
 import { type EvmRpc, finalBlock, quantity, readCount, resultOf } from './rpc.ts';
 
 /** The fields of a receipt that payouts need. */
@@ -119,15 +109,12 @@ async function receiptsOf(
     { method: 'eth_getBlockByNumber', params: [quantity(finalNumber), false] },
     ...attempts.map(({ tx }) => ({ method: origin.method, params: [tx] })),
   ]);
-  invariant(final, 'a batch has an answer for each call');
   if (resultOf(final, { method: 'eth_getBlockByNumber', host }) === null) {
     throw transient('node_block_unknown', `${host} does not hold block ${finalNumber}, which it called final before`);
   }
-  return attempts.flatMap(({ tx }, at) => {
-    const answer = answers[at];
-    invariant(answer, 'a batch has an answer for each call');
+  return answers.flatMap((answer, at) => {
     const result = resultOf(answer, origin);
-    return result === null ? [] : [readSpent(tx, result, origin)];
+    return result === null ? [] : [readSpent(attempts[at]?.tx ?? '', result, origin)];
   });
 }
 
@@ -139,14 +126,13 @@ async function canonicalReceipt(node: EvmRpc, receipts: readonly Receipt[]): Pro
   const origin = { method: 'eth_getBlockByNumber', host: node.host };
   const places = receipts.map(({ number }) => ({ method: origin.method, params: [quantity(number), false] }));
   const answers = await node.rpc.batch(places);
-  const [one, another] = receipts.filter(({ blockHash, number }, at) => {
-    const answer = answers[at];
-    invariant(answer, 'a batch has an answer for each call');
+  const blocks = answers.map((answer) => {
     const header = resultOf(answer, origin);
-    if (header === null) return false;
-    const { ref } = readHeader(header, origin);
-    return ref.hash === blockHash && ref.number === number;
+    return header === null ? null : readHeader(header, origin).ref;
   });
+  const [one, another] = receipts.filter(
+    ({ blockHash, number }, at) => blocks[at]?.hash === blockHash && blocks[at]?.number === number,
+  );
   if (one && another) throw nonsense(origin, `has both ${one.tx} and ${another.tx}, which exclude each other`);
   return one ?? null;
 }
@@ -190,17 +176,9 @@ function readSpent(tx: string, value: unknown, origin: Origin): Receipt {
 function showsPayment({ logs }: Receipt, draft: SpendDraft): boolean {
   const { token, owners } = draft;
   if (token === null) return true;
+  const key = token.address.toLowerCase();
   return hasPaid(
-    logs.flatMap((log) => readTransfer(log, token.address.toLowerCase(), owners[0] ?? '')),
+    logs.flatMap((log) => readTransferLog(log) ?? []).filter((one) => one.token === key && one.from === owners[0]),
     draft,
   );
-}
-
-function readTransfer(log: unknown, token: string, owner: string): Readonly<{ to: string; units: bigint }>[] {
-  const { address, topics, data } = isFields(log) ? log : ({} as Fields);
-  if (hex(address) !== token || !Array.isArray(topics) || topics.length !== 3) return [];
-  const [topic, from, to] = topics.map(hex);
-  if (topic !== TRANSFER_TOPIC || from?.slice(26) !== owner || !to || !ADDRESS_TOPIC.test(to)) return [];
-  const units = WORD.test(hex(data)) ? readUnits(data) : null;
-  return units === null ? [] : [{ to: to.slice(26), units }];
 }

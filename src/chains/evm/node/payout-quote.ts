@@ -7,10 +7,11 @@ import { invariant } from '../../../core/fault.ts';
 import { type Fields, isFields } from '../../../core/fields.ts';
 import { isPayback } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
-import { divideCeil, formatUnits } from '../../../core/money.ts';
-import type { Quote, Refused, RefusedCode, Terms } from '../../../core/spend.ts';
+import { divideCeil } from '../../../core/money.ts';
+import type { Quote, Refused, Terms } from '../../../core/spend.ts';
 import { BALANCE_SELECTOR, FROZEN_SELECTORS, transferData, word } from '../../erc20.ts';
 import { nonsense, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
+import { frozen, refuse, short, unpayable } from '../../quote-refusals.ts';
 import type { SpendDraft } from '../../spend.ts';
 import type { RpcCall } from '../../transport/rpc-client.ts';
 import { evmAddress, WEI_DECIMALS } from '../address.ts';
@@ -33,8 +34,6 @@ type QuoteQuestion = Readonly<{
   /** Address keys of the network's tokens. */
   tokenKeys: readonly string[];
 }>;
-
-const refuse = (refused: RefusedCode, message: string): Refused => ({ refused, message, missing: null });
 
 /** Extra cost of writing an empty storage slot over changing a used one (EIP-2929, EIP-3529). */
 const FRESH_SLOT_GAS = 17_100n;
@@ -74,22 +73,19 @@ type State = Readonly<{
 /** @throws Fault transient */
 async function askState({ rpc, host }: EvmRpc, { draft, chainId }: QuoteQuestion, owner: string): Promise<State> {
   const { payer, to, token } = draft;
-  const calls: RpcCall[] = [
+  const ofToken = token && [
+    balanceCall(token.address, owner),
+    ...FROZEN_SELECTORS.map((selector) => viewCall(token.address, selector, to)),
+  ];
+  const [chain, balance, count, history, tip, gasPrice, held, ...lists] = await rpc.batch([
     { method: 'eth_chainId', params: [] },
     { method: 'eth_getBalance', params: [`0x${payer}`, 'latest'] },
     { method: 'eth_getTransactionCount', params: [`0x${payer}`, 'latest'] },
     { method: 'eth_feeHistory', params: [quantity(TIP_BLOCKS), 'latest', [TIP_PERCENTILE]] },
     { method: 'eth_maxPriorityFeePerGas', params: [] },
     { method: 'eth_gasPrice', params: [] },
-  ];
-  if (token)
-    calls.push(
-      balanceCall(token.address, owner),
-      ...FROZEN_SELECTORS.map((selector) => viewCall(token.address, selector, to)),
-    );
-  const answers = await rpc.batch(calls);
-  const [chain, balance, count, history, tip, gasPrice, held, ...lists] = answers;
-  invariant(chain && balance && count && history && tip && gasPrice, 'a batch has an answer for each call');
+    ...(ofToken ?? []),
+  ]);
   expectChain(chain, chainId, host);
   return {
     native: readAmount(balance, { method: 'eth_getBalance', host }),
@@ -109,22 +105,14 @@ export async function askQuote(node: EvmRpc, question: QuoteQuestion): Promise<Q
   const [owner] = draft.owners;
   invariant(owner, 'a draft has an owner');
   if (to === ZERO_KEY || to === owner || tokenKeys.includes(to)) {
-    return refuse(
-      'destination_invalid',
-      `${evmAddress.format(to)} cannot be paid: it is the zero address, a token contract or the paying wallet`,
-    );
+    return unpayable(evmAddress.format(to));
   }
   const units = unitsOf(intent);
   const value = token ? 0n : units;
   const { native, next, price, held = 0n, isFrozen } = await askState(node, question, owner);
-  if (token && isFrozen) {
-    return refuse(
-      'destination_frozen',
-      `the issuer of ${token.symbol} has frozen ${evmAddress.format(to)}: money sent there would be lost`,
-    );
-  }
-  if (token && held < units) return short('token_short', owner, units - held, token.symbol, token.decimals);
-  if (native < value) return short('native_short', payer, value - native, 'native coin', WEI_DECIMALS);
+  if (token && isFrozen) return frozen(token.symbol, evmAddress.format(to));
+  if (token && held < units) return short('token_short', evmAddress.format(owner), units - held, token);
+  if (native < value) return nativeShort(payer, value - native);
   const gas = await askGas(node, draft, owner, units);
   if (typeof gas !== 'bigint') return refuse('would_fail', gas.why);
 
@@ -133,7 +121,7 @@ export async function askQuote(node: EvmRpc, question: QuoteQuestion): Promise<Q
   const feeUnitsMax = gasLimit * fees.maxFee;
   const missing = value + feeUnitsMax - native;
   if (missing > 0n) {
-    const poor = short('native_short', payer, missing, 'native coin', WEI_DECIMALS);
+    const poor = nativeShort(payer, missing);
     return value > 0n ? poor : { ...poor, missing: { units: missing, costUnits: feeUnitsMax } };
   }
   const terms = {
@@ -165,16 +153,8 @@ async function askGas(
   return { why: `according to ${host} it would fail now: ${excerpt(answer.error.message)}` };
 }
 
-function short(
-  code: 'token_short' | 'native_short',
-  wallet: string,
-  missing: bigint,
-  name: string,
-  decimals: number,
-): Refused {
-  const message = `wallet ${evmAddress.format(wallet)} needs ${formatUnits(missing, decimals)} ${name} more: send that amount to it`;
-  return { refused: code, message, missing: { units: missing } };
-}
+const nativeShort = (wallet: string, missing: bigint): Refused =>
+  short('native_short', evmAddress.format(wallet), missing, { symbol: 'native coin', decimals: WEI_DECIMALS });
 
 /** Recognises a node's answer that a call would fail, as opposed to a problem of the node. */
 const isRefusal = ({ code, message }: RpcError): boolean =>

@@ -2,7 +2,7 @@
  * Calls to one EVM node, over the transport that its URL selects.
  */
 
-import { type Fault, invariant, permanent, transient } from '../../../core/fault.ts';
+import { type Fault, permanent, transient } from '../../../core/fault.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import type { NodeOptions } from '../../chain.ts';
 import { errorFault as faultOf, nonsense, type Origin, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
@@ -113,7 +113,6 @@ export async function finalBlock(
     block('finalized'),
     block('latest'),
   ]);
-  invariant(chain && final && head, 'a batch has an answer for each call');
   expectChain(chain, chainId, host);
   const origin = { method: 'eth_getBlockByNumber', host };
   const header = readFinalized(final, origin);

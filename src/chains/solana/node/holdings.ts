@@ -4,9 +4,10 @@
  * Counted are the owners' associated token accounts, from which sweeps pay.
  */
 import { isFields } from '../../../core/fields.ts';
-import type { Currency, Token } from '../../../core/transfer.ts';
+import type { Token } from '../../../core/transfer.ts';
 import type { Holdings } from '../../chain.ts';
 import { nonsense } from '../../json-rpc.ts';
+import { bySymbol } from '../../spend.ts';
 import type { RpcClient } from '../../transport/rpc-client.ts';
 import { readAccount, unitsHeldBy } from '../account.ts';
 import { tokenAddress } from '../token-account.ts';
@@ -37,10 +38,6 @@ export async function askHoldings(
     slots.push(Number(slot));
     for (const account of value) found.push(unitsHeldBy(owners[found.length] ?? '', readAccount(account, origin)));
   }
-  const units = keys.map((_, row) => {
-    const held: Partial<Record<Currency, bigint>> = {};
-    for (const [column, { symbol }] of tokens.entries()) held[symbol] = found[row * tokens.length + column] ?? 0n;
-    return held;
-  });
+  const units = keys.map((_, row) => bySymbol(tokens, found.slice(row * tokens.length)));
   return { from: Math.min(...slots), to: Math.max(...slots), units };
 }

@@ -201,11 +201,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     );
     const listed = await slotsOf(fromNumber, toNumber);
     const answers = await rpc.batch(listed.map((slot) => blockCall(slot, 'none', 'confirmed')));
-    const headers = listed.map((slot, at) => {
-      const answer = answers[at];
-      invariant(answer, 'a batch has an answer for each call');
-      return readBlock(answer, slot);
-    });
+    const headers = answers.map((answer, at) => readBlock(answer, listed[at] ?? 0));
     headers.slice(1).forEach(({ parentSlot }, at) => {
       const slot = listed[at] ?? 0;
       if (parentSlot > slot) throw historyMissing(slot, parentSlot);

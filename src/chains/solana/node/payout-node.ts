@@ -9,11 +9,10 @@
  */
 
 import { invariant } from '../../../core/fault.ts';
-import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { errorFault } from '../../json-rpc.ts';
 import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
-import type { PayoutNode, PayoutNodeOptions } from '../../spend.ts';
+import { bySymbol, type PayoutNode, type PayoutNodeOptions } from '../../spend.ts';
 import { unitsHeldBy } from '../account.ts';
 import { solanaAddress } from '../address.ts';
 import { readRefusal } from '../broadcast-refusal.ts';
@@ -38,9 +37,8 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       await main.expectChain();
       const named = tokens.map(({ address }) => tokenAddress(key, address));
       const [wallet, ...held] = await main.accounts([solanaAddress.format(key), ...named], 'confirmed');
-      const byCurrency: Partial<Record<Currency, bigint>> = {};
-      for (const [at, { symbol }] of tokens.entries()) byCurrency[symbol] = unitsHeldBy(key, held[at] ?? null);
-      return { native: wallet?.lamports ?? 0n, tokens: byCurrency };
+      const units = held.map((account) => unitsHeldBy(key, account));
+      return { native: wallet?.lamports ?? 0n, tokens: bySymbol(tokens, units) };
     },
     count: async () => null,
     quote: (draft) => askQuote(main, draft),

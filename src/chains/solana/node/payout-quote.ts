@@ -7,9 +7,10 @@ import { isFields } from '../../../core/fields.ts';
 import { isPayback } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { formatUnits } from '../../../core/money.ts';
-import type { Missing, Quote, RefusedCode } from '../../../core/spend.ts';
+import type { Quote } from '../../../core/spend.ts';
 import type { Token } from '../../../core/transfer.ts';
 import { nonsense } from '../../json-rpc.ts';
+import { refuse } from '../../quote-refusals.ts';
 import type { SpendDraft } from '../../spend.ts';
 import { type ChainAccount, readTokenAccount, unitsHeldBy } from '../account.ts';
 import { LAMPORT_DECIMALS, solanaAddress } from '../address.ts';
@@ -32,11 +33,6 @@ const SWEEP_UNITS_PER_OWNER = 15_000n;
 /** The highest price offered for a compute unit, in micro-lamports: a payout is never more urgent than that. */
 const UNIT_PRICE_MAX = 200_000n;
 
-const refuse = (refused: RefusedCode, message: string, missing: Missing | null = null): Quote => ({
-  refused,
-  message,
-  missing,
-});
 const sol = (lamports: bigint): string => `${formatUnits(lamports, LAMPORT_DECIMALS)} SOL`;
 
 /**

@@ -7,19 +7,13 @@ import { excerpt } from '../../../core/excerpt.ts';
 import { transient } from '../../../core/fault.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { parseJson, readAnswer } from '../../json-rpc.ts';
-import {
-  openWebSocketTransport,
-  type WebSocketTransport,
-  type WebSocketTransportOptions,
-} from '../../transport/websocket.ts';
+import type { RpcTransport } from '../../transport/rpc-transport.ts';
+import { openWebSocketTransport, type WebSocketOptions } from '../../transport/websocket.ts';
 
 const SUBSCRIBE_ID = 0;
 
 /** Opens the connection in the background and keeps it up until `close`. */
-export function openSlotSubscription(
-  options: WebSocketTransportOptions,
-  clock: Clock,
-): Omit<WebSocketTransport, 'exchange'> {
+export function openSlotSubscription(options: WebSocketOptions, clock: Clock): Omit<RpcTransport, 'exchange'> {
   const { host } = options;
   const origin = { method: 'slotSubscribe', host };
   return openWebSocketTransport(

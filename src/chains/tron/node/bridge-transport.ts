@@ -6,12 +6,12 @@
 import { excerpt } from '../../../core/excerpt.ts';
 import { transient } from '../../../core/fault.ts';
 import type { Clock } from '../../../lib/clock.ts';
-import { openWebSocketTransport, type WebSocketTransportOptions } from '../../transport/websocket.ts';
+import { openWebSocketTransport, type WebSocketOptions } from '../../transport/websocket.ts';
 import { peekId, readAnswers, readFault, writeRequest } from '../bridge-message.ts';
 import { type Answers, about, type Call, type TronTransport } from '../calls.ts';
 
 /** Opens the connection in the background and keeps it up until `close`. */
-export function openBridgeTransport(options: WebSocketTransportOptions, clock: Clock): TronTransport {
+export function openBridgeTransport(options: WebSocketOptions, clock: Clock): TronTransport {
   const { host } = options;
   let lastId = 0;
 

@@ -2,8 +2,9 @@
  * Tokens that addresses hold on the solidified chain. A node has the newest state only.
  */
 import { invariant, transient } from '../../../core/fault.ts';
-import type { Currency, Token } from '../../../core/transfer.ts';
+import type { Token } from '../../../core/transfer.ts';
 import type { Holdings } from '../../chain.ts';
+import { bySymbol, type UnitsBySymbol } from '../../spend.ts';
 import { tronAddress } from '../address.ts';
 import { readHeld, SOLID_CONSTANT_PATH } from './payout-calls.ts';
 import { readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
@@ -11,15 +12,15 @@ import { readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 /** @throws Fault transient */
 export async function askHoldings(node: TronRpc, tokens: readonly Token[], keys: readonly string[]): Promise<Holdings> {
   const from = await solidNumber(node);
-  const held: Partial<Record<Currency, bigint>>[] = [];
+  const held: UnitsBySymbol[] = [];
   for (const key of keys) {
-    const units: Partial<Record<Currency, bigint>> = {};
-    for (const { symbol, address } of tokens) {
+    const units: bigint[] = [];
+    for (const { address } of tokens) {
       const token = tronAddress.parse(address);
       invariant(token !== null, `the token address ${address} is a valid TRON address`);
-      units[symbol] = await readHeld(node, token, key, SOLID_CONSTANT_PATH);
+      units.push(await readHeld(node, token, key, SOLID_CONSTANT_PATH));
     }
-    held.push(units);
+    held.push(bySymbol(tokens, units));
   }
   return { from, to: await solidNumber(node), units: held };
 }

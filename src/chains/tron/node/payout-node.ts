@@ -9,10 +9,9 @@
  */
 
 import { invariant, permanent } from '../../../core/fault.ts';
-import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
-import type { PayoutNode, PayoutNodeOptions, WalletBalance } from '../../spend.ts';
+import { bySymbol, type PayoutNode, type PayoutNodeOptions, type WalletBalance } from '../../spend.ts';
 import { tronAddress } from '../address.ts';
 import { TRON_EXPIRY_MS } from '../expiry.ts';
 import { readBroadcast } from './payout-broadcast.ts';
@@ -43,12 +42,11 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
   const main = openTronRpc(limits, clock);
   const { finalityUrl: _mains, ...ofWitness } = limits;
   const nodes = witnessUrl === undefined ? [main] : [main, openTronRpc({ ...ofWitness, url: witnessUrl }, clock)];
-  const keyed = tokens.map(({ symbol, address }) => {
+  const tokenKeys = tokens.map(({ address }) => {
     const key = tronAddress.parse(address);
     invariant(key, `the token address ${address} is a valid TRON address`);
-    return { symbol, key };
+    return key;
   });
-  const tokenKeys = keyed.map(({ key }) => key);
   let stampedMs = 0;
 
   function stamp(headMs: number): number {
@@ -60,11 +58,9 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     await expectChain(main, chainId);
     const [native, ...held] = await Promise.all([
       readNative(main, key),
-      ...keyed.map((token) => readHeld(main, token.key, key)),
+      ...tokenKeys.map((token) => readHeld(main, token, key)),
     ]);
-    const byCurrency: Partial<Record<Currency, bigint>> = {};
-    for (const [at, { symbol }] of keyed.entries()) byCurrency[symbol] = held[at] ?? 0n;
-    return { native: native ?? 0n, tokens: byCurrency };
+    return { native: native ?? 0n, tokens: bySymbol(tokens, held) };
   }
 
   return {

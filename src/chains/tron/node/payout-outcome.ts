@@ -9,12 +9,11 @@ import { invariant, transient } from '../../../core/fault.ts';
 import { type Fields, isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import type { Outcome } from '../../../core/spend.ts';
-import { TRANSFER_TOPIC } from '../../erc20.ts';
 import { type PaidBy, type SentAttempt, type SpendDraft, UnclearOutcome } from '../../spend.ts';
 import { hasPaid } from '../../token-contract.ts';
 import { tronAddress } from '../address.ts';
 import { isUnknown, nonsense, type Origin, readWhole } from '../answer.ts';
-import { keyInTopic, readInfo, readLog, type TronLog, WORD } from '../wire.ts';
+import { readInfo, readLog, type TronLog, transferIn } from '../wire.ts';
 import { canNeverBeIncluded } from './payout-absence.ts';
 import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 
@@ -167,18 +166,7 @@ function showsPayment({ logs }: Inclusion, draft: SpendDraft): boolean {
   if (token === null) return true;
   const key = tronAddress.parse(token.address);
   return hasPaid(
-    logs.flatMap((log) => readTransfer(log, key, owners[0] ?? '')),
+    logs.flatMap((log) => transferIn(log) ?? []).filter((one) => one.token === key && one.from === owners[0]),
     draft,
   );
-}
-
-function readTransfer(
-  { address, topics, data }: TronLog,
-  token: string | null,
-  owner: string,
-): Readonly<{ to: string; units: bigint }>[] {
-  const to = keyInTopic(topics[2]);
-  if (address !== token || topics.length !== 3 || topics[0] !== TRANSFER_TOPIC || to === null) return [];
-  if (topics[1]?.slice(24) !== owner || typeof data !== 'string' || !WORD.test(data)) return [];
-  return [{ to, units: BigInt(`0x${data}`) }];
 }

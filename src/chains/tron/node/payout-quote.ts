@@ -8,8 +8,8 @@ import { isFields } from '../../../core/fields.ts';
 import { type GasIntent, isPayback } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { formatUnits } from '../../../core/money.ts';
-import type { Missing, Quote, Refused, RefusedCode, Terms } from '../../../core/spend.ts';
-import type { Token } from '../../../core/transfer.ts';
+import type { Missing, Quote, Refused, Terms } from '../../../core/spend.ts';
+import { frozen, refuse, short, unpayable } from '../../quote-refusals.ts';
 import type { SpendDraft } from '../../spend.ts';
 import { SUN_DECIMALS, tronAddress, wireAddress } from '../address.ts';
 import { isUnknown, nonsense, readWhole } from '../answer.ts';
@@ -60,21 +60,8 @@ type State = Readonly<{
   allowances: Allowances;
 }>;
 
-const refuse = (refused: RefusedCode, message: string): Refused => ({ refused, message, missing: null });
-
-function short(
-  wallet: string,
-  code: 'token_short' | 'native_short',
-  units: bigint,
-  coin: Pick<Token, 'decimals'> & { symbol: string },
-): Refused {
-  const amount = `${formatUnits(units, coin.decimals)} ${coin.symbol}`;
-  const message = `wallet ${tronAddress.format(wallet)} needs ${amount} more: send that amount to it`;
-  return { refused: code, message, missing: { units } };
-}
-
 const nativeShort = (wallet: string, missing: bigint): Refused =>
-  short(wallet, 'native_short', missing, { symbol: 'TRX', decimals: SUN_DECIMALS });
+  short('native_short', tronAddress.format(wallet), missing, { symbol: 'TRX', decimals: SUN_DECIMALS });
 
 /**
  * Quotes a draft.
@@ -86,32 +73,23 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
   const [owner] = draft.owners;
   invariant(owner, 'a draft has an owner');
   const shown = tronAddress.format(to);
-  if (to === ZERO_KEY || to === owner || tokenKeys.includes(to)) {
-    return refuse(
-      'destination_invalid',
-      `${shown} cannot be paid: it is the zero address, a token contract or the paying wallet`,
-    );
-  }
+  if (to === ZERO_KEY || to === owner || tokenKeys.includes(to)) return unpayable(shown);
   await expectChain(node, question.chainId);
   if (intent.kind === 'gas') return quoteNative(node, question, intent);
   if (!token) return quoteNative(node, question, { form: 'transfer', units: unitsOf(intent) });
   const contract = tronAddress.parse(token.address);
   invariant(contract, `the token address ${token.address} is a valid TRON address`);
   const units = unitsOf(intent);
-  const [frozen, destination, held] = await Promise.all([
+  const [isListed, destination, held] = await Promise.all([
     isFrozen(node, contract, to),
     readKind(node, to),
     readHeld(node, contract, owner),
   ]);
-  if (frozen)
-    return refuse(
-      'destination_frozen',
-      `the issuer of ${token.symbol} has frozen ${shown}: money sent there would be lost`,
-    );
+  if (isListed) return frozen(token.symbol, shown);
   if (isPayback(intent) && destination === 'contract') {
     return refuse('destination_invalid', `${shown} is a contract: money sent there may be lost`);
   }
-  if (held < units) return short(owner, 'token_short', units - held, token);
+  if (held < units) return short('token_short', tronAddress.format(owner), units - held, token);
   const [state, tried] = await Promise.all([
     askState(node, draft.payer),
     tryTransfer(node, contract, owner, to, units),
@@ -126,8 +104,8 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
   const missing = missingNative(state, needed);
   if (missing > 0n) {
     const loan = isPayback(intent) ? null : await loanFor(node, contract, tried.energy, state, bytesSun);
-    const short = nativeShort(draft.payer, missing);
-    return { ...short, missing: { units: missing, costUnits: needed, ...(loan && { loan }) } };
+    const poor = nativeShort(draft.payer, missing);
+    return { ...poor, missing: { units: missing, costUnits: needed, ...(loan && { loan }) } };
   }
   const feeUnitsMax = feeLimit + bytes * prices.perByte;
   return { terms: termsOf(question, state, feeLimit), feeUnits: burned + bytesSun, feeUnitsMax };

@@ -1,8 +1,0 @@
-/**
- * Deposit addresses of TRON from an xpub.
- */
-import type { XpubKeys } from '../chain.ts';
-import { deriveAccount } from '../xpub.ts';
-import { XPUB_PATH } from './address.ts';
-
-export const tronXpubKeys: XpubKeys = { derive: (xpub, index) => deriveAccount(xpub, index, XPUB_PATH) };
