@@ -6,6 +6,7 @@ import {
   englishOf,
   type Fact,
   type Field,
+  type Fields,
   faultOf,
   isRefusal,
   readInput,
@@ -20,10 +21,10 @@ import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { readSmallFile } from '../../src/signer/approval-file.ts';
 import {
   type Command,
+  dashed,
   dryRunOption,
   type Input,
   type Installation,
-  type Option,
   reasonOption,
   requiredReason,
   usage,
@@ -44,7 +45,7 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
   ) as [string[], string[]];
   const positional = [...args, ...optionalArgs];
   const named = fields.filter(([name, { help }]) => help !== undefined && !positional.includes(name));
-  const settings = Object.fromEntries(named.filter(([, { isSetting }]) => isSetting).map(optionOf));
+  const settings: Fields = Object.fromEntries(named.filter(([, { isSetting }]) => isSetting));
   const hasSettings = Object.keys(settings).length > 0;
   return {
     name: act.name,
@@ -52,9 +53,9 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
     optionalArgs,
     summary: act.summary,
     options: {
-      ...Object.fromEntries(named.filter(([, { isSetting }]) => !isSetting).map(optionOf)),
+      ...Object.fromEntries(named.filter(([, { isSetting }]) => !isSetting)),
       reason: act.reason === 'required' ? requiredReason : reasonOption,
-      'dry-run': dryRunOption,
+      dryRun: dryRunOption,
       ...(confirms && { yes: yesOption }),
     },
     ...(hasSettings && { settings }),
@@ -80,7 +81,7 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
       if (isRefusal(plan)) throw faultOf(plan, prefix);
       const { title, target, facts, notes: following, json: planned = jsonOf(facts) } = act.review(plan);
       const shown = [englishOf(title), ...factLines(facts), ...following.map(englishOf)];
-      if (input.options['dry-run'] === true) {
+      if (input.options.dryRun === true) {
         return { json: { id: target, ...planned, dry_run: true }, lines: [...shown, 'Nothing was changed.'] };
       }
       if (confirms && input.options.yes !== true) await agree(input, shown, 'Go on?', true);
@@ -98,27 +99,16 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
   };
 }
 
-const dashed = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-
-const optionOf = ([name, { value, choices, help, isRequired }]: [string, Field]) =>
-  [
-    dashed(name),
-    {
-      ...(value && { value }),
-      ...(choices && { choices }),
-      help: help ?? '',
-      ...(isRequired && { required: true }),
-    } satisfies Option,
-  ] as const;
-
 /** Returns the input with the settings among its arguments as options. @throws Fault permanent `usage` */
-function withSettings(input: Input, settings: Readonly<Record<string, Option>>): Input {
+function withSettings(input: Input, settings: Fields): Input {
+  const names = new Map(Object.keys(settings).map((name) => [dashed(name), name]));
   const given = input.args
     .filter((arg) => arg.includes('='))
     .map((arg) => {
-      const name = arg.slice(0, arg.indexOf('='));
-      if (name in settings) return [name, arg.slice(name.length + 1)];
-      throw usage(`there is no setting "${name}", expected ${Object.keys(settings).join(', ')}`);
+      const word = arg.slice(0, arg.indexOf('='));
+      const name = names.get(word);
+      if (name !== undefined) return [name, arg.slice(word.length + 1)];
+      throw usage(`there is no setting "${word}", expected ${[...names.keys()].join(', ')}`);
     });
   const args = input.args.filter((arg) => !arg.includes('='));
   return { ...input, args, options: { ...input.options, ...Object.fromEntries(given) } };
@@ -126,12 +116,7 @@ function withSettings(input: Input, settings: Readonly<Record<string, Option>>):
 
 /** Returns the input as texts. A switch is `yes`. */
 const textsOf = (input: Input, args: readonly string[]): Record<string, string | undefined> => ({
-  ...Object.fromEntries(
-    Object.entries(input.options).map(([name, value]) => [
-      name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase()),
-      value === true ? 'yes' : value === false ? undefined : value,
-    ]),
-  ),
+  ...Object.fromEntries(Object.entries(input.options).map(([name, value]) => [name, value === true ? 'yes' : value])),
   ...Object.fromEntries(args.map((name, at) => [name, input.args[at]])),
 });
 

@@ -28,10 +28,10 @@ export const addressPoolDerive: OfflineCommand = {
   args: [],
   summary: 'Derive a signed list of addresses from a seed phrase, on the machine that has it.',
   options: {
-    network: { value: 'PRESET', help: 'a preset in config/networks that the addresses are for', required: true },
+    network: { value: 'PRESET', help: 'a preset in config/networks that the addresses are for', isRequired: true },
     from: { value: 'N', help: 'the index of the first address (0); `quayside status` shows where the pool ends' },
     to: { value: 'N', help: `the index of the last address (999 more), at most ${LIST_ADDRESSES_MAX} addresses` },
-    output: { value: 'FILE', help: 'where to write the list; an existing file is never overwritten', required: true },
+    output: { value: 'FILE', help: 'where to write the list; an existing file is never overwritten', isRequired: true },
   },
   async runOffline(input) {
     const pool = readPool(input);

@@ -37,7 +37,7 @@ export const backup: Command = {
       value: 'FOLDER',
       help: 'where the file is written; without it, as the settings `backup` say, like every night',
     },
-    'passphrase-file': passphraseOption,
+    passphraseFile: passphraseOption,
     reason: reasonOption,
   },
   notes: [
@@ -52,7 +52,7 @@ export const backup: Command = {
       onReceived: (bytes: number) => progress.show(`received ${mebibytes(bytes)} from the signer`),
     };
     const to = textOption(input, 'to');
-    if (to === undefined && input.options['passphrase-file'] !== undefined)
+    if (to === undefined && input.options.passphraseFile !== undefined)
       throw usage('--passphrase-file needs --to; without it, the settings `backup` name the file');
     const made = to === undefined ? await runScheduledBackup({ ...parts, audit }) : await makeIn(to);
     const { file, bytes, files, sessions, deleted, isSent, signerFault } = made;
@@ -103,8 +103,8 @@ export const restore: OfflineCommand = {
   optionalArgs: ['folder'],
   summary: 'Restore a backup as a new data folder, with money out frozen.',
   options: {
-    'passphrase-file': passphraseOption,
-    'dry-run': {
+    passphraseFile: passphraseOption,
+    dryRun: {
       help: 'restore it on trial beside the file, check the database and the ledger, and remove that again',
     },
     reason: reasonOption,
@@ -116,7 +116,7 @@ export const restore: OfflineCommand = {
   ],
   async runOffline(input) {
     const [file = '', folder] = input.args.map((path) => resolve(input.cwd, path));
-    const isDryRun = input.options['dry-run'] === true;
+    const isDryRun = input.options.dryRun === true;
     if ((folder === undefined) !== isDryRun) throw usage('name a new folder, or --dry-run');
     if (folder === undefined) return checkBackup(input, file);
     const restored = await withPassphrase(input, false, (passphrase) =>
@@ -125,19 +125,13 @@ export const restore: OfflineCommand = {
     const { manifest, files } = restored;
     return {
       json: { folder, made_at: moment(manifest.made_at_ms), files, payouts_frozen: true },
-      lines: [`restored the backup of ${moment(manifest.made_at_ms)} in ${folder}`, '', ...nextSteps(restored, folder)],
+      lines: [
+        `restored the backup of ${moment(manifest.made_at_ms)} in ${folder}; money out is frozen. Before you thaw it:`,
+        ...beforeThaw(restored, folder).map((step, at) => `  ${at + 1}. ${step}`),
+      ],
     };
   },
 };
-
-function nextSteps(restored: Restored, folder: string): string[] {
-  return [
-    'At the first start, addresses that may have been given out since the backup are retired.',
-    'They stay watched: money that reaches one raises the alarm `payment_without_session`.',
-    'Money out is frozen. Before you thaw it:',
-    ...beforeThaw(restored, folder).map((step, at) => `  ${at + 1}. ${step}`),
-  ];
-}
 
 /** Returns the steps of a person after a restore. */
 const beforeThaw = ({ files, networks }: Restored, folder: string): readonly string[] => [
@@ -161,7 +155,7 @@ export async function withPassphrase<T>(
   isNew: boolean,
   work: (passphrase: Buffer) => Promise<T>,
 ): Promise<T> {
-  const named = textOption(input, 'passphrase-file');
+  const named = textOption(input, 'passphraseFile');
   const what = 'Passphrase of the backup';
   const passphrase =
     named !== undefined

@@ -4,6 +4,7 @@
  */
 
 import { userInfo } from 'node:os';
+import type { Field } from '../../src/acts/act.ts';
 import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
@@ -14,16 +15,14 @@ import type { Progress } from './output.ts';
 /** What commands work on: the configuration and database of one installation. */
 export type Installation = Readonly<{ config: Config; database: Database; clock: Clock }>;
 
-/**
- * An option. It takes a value if `value` names its placeholder or there are `choices`; otherwise it is a switch.
- * `required`: the command refuses to run without it, which the help shows.
- */
-export type Option = Readonly<{ value?: string; choices?: readonly string[]; help: string; required?: true }>;
+/** An option. It takes a value if `value` names its placeholder or there are `choices`; otherwise it is a switch. */
+export type Option = Pick<Field, 'value' | 'choices' | 'help' | 'isRequired'>;
 
 export type Input = Readonly<{
   /** As many as the command's own `args`, at most those of its `optionalArgs`, then its settings. */
   args: readonly string[];
-  options: Readonly<Record<string, string | boolean | undefined>>;
+  /** By their names in `options`, and `json`. */
+  options: Readonly<Record<string, string | true | undefined>>;
   env: NodeJS.ProcessEnv;
   /** The folder that relative paths start from. */
   cwd: string;
@@ -47,6 +46,7 @@ type Described = Readonly<{
   /** Placeholders of further arguments that may be left out. */
   optionalArgs?: readonly string[];
   summary: string;
+  /** By their names: `dryRun` is `--dry-run`. */
   options: Readonly<Record<string, Option>>;
   /** It is given after the arguments, as `name=value`. */
   settings?: Readonly<Record<string, Option>>;
@@ -84,7 +84,7 @@ export const toolOf = (name: string, purpose: string, sections: Tool['sections']
 
 export const reasonOption: Option = { value: 'REASON', help: 'why, for the audit log (`quayside audit list`)' };
 
-export const requiredReason: Option = { ...reasonOption, required: true };
+export const requiredReason: Option = { ...reasonOption, isRequired: true };
 
 export const dryRunOption: Option = { help: 'show what would change, and change nothing' };
 
@@ -114,6 +114,9 @@ function accountName(): string {
     return `uid ${process.getuid?.() ?? 'unknown'}`;
   }
 }
+
+/** Returns the name of an option or a setting as people write it. */
+export const dashed = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 /** Returns the text of an option, or undefined if it was not given. */
 export function textOption(input: Input, name: string): string | undefined {

@@ -1,5 +1,5 @@
 /** Completion of a tool's commands and options in a shell. The script of a shell asks the tool for the words. */
-import type { Tool } from './command.ts';
+import { dashed, type Tool } from './command.ts';
 
 /** Returns the script for a shell; null if the shell is not known. */
 export function completionScript(tool: string, shell: string): readonly string[] | null {
@@ -25,8 +25,8 @@ export function nextWords({ commands }: Tool, words: readonly string[]): readonl
   if (command) {
     const { choices = [] } = command.options[words.at(-1)?.replace(/^--/, '') ?? ''] ?? {};
     if (choices.length > 0) return choices;
-    const settings = Object.keys(command.settings ?? {}).map((one) => `${one}=`);
-    return [...settings, ...[...Object.keys(command.options), 'json', 'help'].map((one) => `--${one}`)];
+    const settings = Object.keys(command.settings ?? {}).map((one) => `${dashed(one)}=`);
+    return [...settings, ...[...Object.keys(command.options), 'json', 'help'].map((one) => `--${dashed(one)}`)];
   }
   const start = words.map((word) => `${word} `).join('');
   const following = commands.filter(({ name }) => name.startsWith(start)).map(({ name }) => name.slice(start.length));

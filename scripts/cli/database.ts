@@ -14,9 +14,9 @@ export const databaseMove: OfflineCommand = {
     to: {
       value: 'URL|sqlite',
       help: 'the target, such as postgres://user:password@host:5432/quayside',
-      required: true,
+      isRequired: true,
     },
-    'dry-run': {
+    dryRun: {
       help: 'do it on trial beside everything, while Quayside may run, say what was found, and remove it again',
     },
   },
@@ -28,7 +28,7 @@ export const databaseMove: OfflineCommand = {
   async runOffline(input) {
     const config = loadConfig({ env: input.env, cwd: input.cwd, beforeSandbox: true });
     const named = textOption(input, 'to');
-    const isRehearsal = input.options['dry-run'] === true;
+    const isRehearsal = input.options.dryRun === true;
     const { from, to, tables, ledgerEntries, seconds, problems } = await moveDatabase({
       ...{ config, isRehearsal, to: named === SQLITE ? null : (named ?? '') },
       onProgress: ({ table, done, total }) => input.progress.show(progressBar(table, done, total)),

@@ -34,7 +34,7 @@ export const doctor: OfflineCommand = {
   name: 'doctor',
   args: [],
   summary: 'Check the whole installation: what is wrong, and the command for it. Changes nothing.',
-  options: { 'without-nodes': { help: 'do not ask the nodes' } },
+  options: { withoutNodes: { help: 'do not ask the nodes' } },
   notes: [
     'Checks version, configuration and database, everything that raises an alarm (`quayside alarm list` has those that',
     'are open), the signer and the nodes, compares the whole ledger with transfers, refunds and payouts, and restores the',
@@ -64,7 +64,7 @@ async function examine(input: Input): Promise<Finding[]> {
       const installation = { config, database, clock: systemClock };
       // The watch of the standby reads what this finds.
       if (config.backup.standby !== null) await checkStandby({ config, env: input.env, clock: systemClock });
-      const nodes = input.options['without-nodes'] === true ? [] : await nodeFindings(installation);
+      const nodes = input.options.withoutNodes === true ? [] : await nodeFindings(installation);
       input.progress.show('adding up the ledger');
       return [
         ...[...found, ...(await ledgerFindings(installation)), ...(await watchFindings(installation))],

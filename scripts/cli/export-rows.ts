@@ -3,7 +3,6 @@
  */
 
 import { coinOf } from '../../src/chains/coin-text.ts';
-import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { Asset } from '../../src/core/ledger.ts';
@@ -12,13 +11,14 @@ import { parseRate } from '../../src/core/rate.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Booked, BookKind } from '../../src/database/reports.ts';
 import type { Cells } from '../../src/lib/export-text.ts';
+import { createAddressFormat } from '../../src/payments/destination.ts';
 import { exponentOf } from '../../src/rates/currencies.ts';
 
 /** A posting with what its cells are made of. */
 type Row = Readonly<{ booked: Booked; networks: readonly NetworkConfig[]; decimals: number }>;
 
 const addressCell = ({ booked: { network }, networks }: Row, key: string | null): string | null =>
-  key === null ? null : addressText(networks, network, key);
+  key === null ? null : createAddressFormat({ networks })(network, key);
 
 const feeCell = ({ booked: { network, feeUnits }, networks }: Row): string | null =>
   feeUnits === null ? null : signedText(feeUnits, decimalsOf(networks, network, 'native'));
@@ -93,11 +93,6 @@ function decimalsOf(networks: readonly NetworkConfig[], key: NetworkKey, asset: 
     'network_unknown',
     `the ledger has ${asset} on ${key}, which the settings do not; add the network and its token again, so that amounts can be written`,
   );
-}
-
-function addressText(networks: readonly NetworkConfig[], key: NetworkKey, address: string): string {
-  const network = networks.find((one) => one.key === key);
-  return network ? chains[network.family].address.format(address) : address;
 }
 
 /** Returns an exact decimal, with a sign if it is below zero. */

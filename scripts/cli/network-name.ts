@@ -1,6 +1,7 @@
-/** Networks as people name them on the command line. */
+/** Networks and their transactions as people name them on the command line. */
+import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { notFound } from './command.ts';
+import { type Input, notFound, textOption, usage } from './command.ts';
 
 /**
  * Returns the network that is named by its key or, if only one mode has it, by its name.
@@ -11,4 +12,14 @@ export function networkOf(networks: readonly NetworkConfig[], text: string): Net
   if (network && !another) return network;
   const keys = networks.map(({ key }) => key).join(', ') || 'none';
   throw notFound(`there ${network ? 'are several networks' : 'is no network'} "${text}"; configured: ${keys}`);
+}
+
+/** Returns the transactions that an option names, with commas between. @throws Fault permanent `usage` */
+export function transactionsOf(input: Input, option: string, { key, family }: NetworkConfig): string[] {
+  const words = (textOption(input, option) ?? '').split(',').filter(Boolean);
+  return words.map((word) => {
+    const tx = chains[family].transactionId(word.trim());
+    if (tx === null) throw usage(`--${option} has "${word}", which is no transaction id of ${key}`);
+    return tx;
+  });
 }

@@ -31,7 +31,7 @@ async function readAgainAbove(
   { key }: NetworkConfig,
   above: number,
 ): Promise<Answer> {
-  const isDryRun = input.options['dry-run'] === true;
+  const isDryRun = input.options.dryRun === true;
   const outcome = await database.networks.rewind({ network: key, to: above, isDryRun, act: withReason(input) });
   if (outcome.kind !== 'done') throw refusalOf(key, outcome);
   const { kind: _, blocks, transfers, credited, sessions, tip } = outcome;
@@ -79,7 +79,7 @@ async function skipBlocks(
   { key }: NetworkConfig,
   { from, to }: Readonly<{ from: number; to: number }>,
 ): Promise<Answer> {
-  const isDryRun = input.options['dry-run'] === true;
+  const isDryRun = input.options.dryRun === true;
   const outcome = await database.networks.skip({ network: key, from, to, isDryRun, act: withReason(input) });
   if (outcome.kind !== 'done') throw refusalOf(key, outcome);
   return {
@@ -108,7 +108,7 @@ export const networksReread: Command = {
     skip: { help: 'go on without these blocks, which no node can serve; payments in them are not seen' },
     above: { value: 'BLOCK', help: 'take every block above this one out of our chain first, even final ones' },
     reason: reasonOption,
-    'dry-run': { help: 'only compare, and list the differences; exit code 1 if there are any' },
+    dryRun: { help: 'only compare, and list the differences; exit code 1 if there are any' },
   },
   notes: [
     'For a payment that was missed (the alarm `transfer_missed`), for blocks that were skipped, and for those before the',
@@ -151,7 +151,7 @@ async function reread(
 ): Promise<Answer> {
   const { rereadBlocks } = await import('../../indexers/reread.ts');
   const { key, family } = network;
-  const isCheck = input.options['dry-run'] === true;
+  const isCheck = input.options.dryRun === true;
   const { act, progress } = input;
   const onProgress = (done: number, note?: string) =>
     progress.show(progressBar(`reading ${key}`, done, to - from + 1, note));

@@ -1,7 +1,7 @@
 /** A tool as commander reads it: its commands by subject, with their help, options and arguments. */
 import { type Argument, Command as Parser, Option as ParserOption } from 'commander';
 import { readShipped } from '../../src/lib/installation.ts';
-import type { AnyCommand, Option, Tool } from './command.ts';
+import { type AnyCommand, dashed, type Input, type Option, type Tool } from './command.ts';
 import { table } from './table.ts';
 
 /** Help is no wider than this where there is no terminal. */
@@ -11,8 +11,7 @@ const helpWidth = (): number => (process.stdout.isTTY ? process.stdout.columns :
 
 const jsonOption: Option = { help: 'print the answer as JSON' };
 
-/** Input of a command from the command line: see `Input`. */
-type Given = Readonly<{ args: readonly string[]; options: Readonly<Record<string, string | boolean | undefined>> }>;
+type Given = Pick<Input, 'args' | 'options'>;
 
 /**
  * Returns the parser of a tool.
@@ -76,33 +75,25 @@ function addCommand(
   for (const arg of args) parser.argument(`<${arg}>`);
   for (const arg of optionalArgs) parser.argument(`[${arg}]`);
   if (settings) parser.argument('[setting=value...]').addHelpText('after', `\nSettings:\n${settingLines(settings)}`);
-  const keys = Object.entries({ ...options, json: jsonOption }).map(([option, one]) => {
-    const added = parserOption(option, one);
-    parser.addOption(added);
-    return [option, added.attributeName()] as const;
-  });
+  for (const [option, one] of Object.entries({ ...options, json: jsonOption }))
+    parser.addOption(parserOption(dashed(option), one));
   if (notes) parser.addHelpText('after', `\n${notes.join('\n')}`);
-  parser.action(() => {
-    const values = parser.opts<Record<string, string | boolean | undefined>>();
-    const given = keys.filter(([, key]) => values[key] !== undefined);
-    const read = Object.fromEntries(given.map(([option, key]) => [option, values[key]]));
-    return run(command, { args: parser.args, options: read });
-  });
+  parser.action(() => run(command, { args: parser.args, options: parser.opts() }));
 }
 
 const settingLines = (settings: Readonly<Record<string, Option>>): string =>
   table(
     Object.entries(settings).map(([name, { value, choices, help }]) => [
-      `  ${name}=${value ?? choices?.join('|')}`,
-      help,
+      `  ${dashed(name)}=${value ?? choices?.join('|')}`,
+      help ?? '',
     ]),
     helpWidth(),
   ).join('\n');
 
-function parserOption(name: string, { value, choices, help, required }: Option): ParserOption {
+function parserOption(name: string, { value, choices, help = '', isRequired }: Option): ParserOption {
   const placeholder = value ?? choices?.join('|');
-  const text = required ? `${help} (required)` : help;
+  const text = isRequired ? `${help} (required)` : help;
   const made = new ParserOption(`--${name}${placeholder === undefined ? '' : ` <${placeholder}>`}`, text);
   if (choices) made.choices([...choices]);
-  return made.makeOptionMandatory(required === true);
+  return made.makeOptionMandatory(isRequired === true);
 }

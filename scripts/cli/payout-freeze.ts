@@ -21,7 +21,7 @@ export const payoutsFreeze: Command = {
   async run(input, installation) {
     const { config } = installation;
     const answer = await freezing.run(input, installation);
-    if (input.args.length > 0 || !config.signer || input.options['dry-run'] === true) return answer;
+    if (input.args.length > 0 || !config.signer || input.options.dryRun === true) return answer;
     const { operator, reason } = input.act;
     const text = printable(reason ?? '').slice(0, REASON_CHARS_MAX);
     const { isFrozen, lines } = await withSigner(config.signer.dir, (signer) => signer.freeze(text, operator)).then(

@@ -14,17 +14,8 @@ import {
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import {
-  type Command,
-  dryRunOption,
-  type Input,
-  type Installation,
-  moment,
-  reasonOption,
-  textOption,
-  usage,
-} from './command.ts';
-import { networkOf } from './network-name.ts';
+import { type Command, dryRunOption, type Installation, moment, reasonOption, usage } from './command.ts';
+import { networkOf, transactionsOf } from './network-name.ts';
 import { adopt, withPayoutAccess } from './payouts.ts';
 import { listLines } from './table.ts';
 import { agree, yesOption } from './terminal.ts';
@@ -41,7 +32,7 @@ export const payoutsReconcile: Command = {
     tx: { value: 'TX,…', help: 'transactions that only an explorer shows: those that paid an open refund settle it' },
     reason: reasonOption,
     yes: yesOption,
-    'dry-run': dryRunOption,
+    dryRun: dryRunOption,
   },
   notes: [
     'First stop every other installation of this signer. If you raised the index of a wallet since the backup, raise it in',
@@ -50,13 +41,13 @@ export const payoutsReconcile: Command = {
   ],
   async run(input, installation) {
     const network = networkOf(installation.config.networks, input.args[0] ?? '');
-    const isDryRun = input.options['dry-run'] === true;
+    const isDryRun = input.options.dryRun === true;
     const { act } = input;
     return withPayoutAccess(network, installation, async (access) => {
       const adopted = isDryRun ? { signatures: null, added: 0 } : await adopt(network, input, installation, access);
       const { signatures, added } = adopted;
       const parts: ReconcileParts = { ...access, network: network.key, database: installation.database, act };
-      const seen = await survey(parts, namedIn(input, network));
+      const seen = await survey(parts, transactionsOf(input, 'tx', network));
       const shown = rowsOf(seen, network, installation);
       const lines = listLines(shown);
       const hasMore = !isEmpty(seen);
@@ -83,16 +74,6 @@ export const payoutsReconcile: Command = {
 };
 
 type Row = Readonly<{ transaction_hash: string; seen: string; amount: string; to: string; is: string }>;
-
-/** @throws Fault permanent `usage` for what is no transaction id */
-function namedIn(input: Input, { key, family }: NetworkConfig): string[] {
-  const words = (textOption(input, 'tx') ?? '').split(',').filter(Boolean);
-  return words.map((word) => {
-    const tx = chains[family].transactionId(word.trim());
-    if (tx === null) throw usage(`--tx has "${word}", which is no transaction id of ${key}`);
-    return tx;
-  });
-}
 
 function rowsOf(seen: Survey, network: NetworkConfig, { config }: Pick<Installation, 'config'>): Row[] {
   const { format } = chains[network.family].address;

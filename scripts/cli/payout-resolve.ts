@@ -3,15 +3,9 @@
  * verified on the chain.
  */
 import { type ExitParts, retry, settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
-import { chains } from '../../src/chains/index.ts';
-import type { Payout } from '../../src/core/payout.ts';
-import { type Answer, type Command, dryRunOption, type Input, requiredReason, textOption, usage } from './command.ts';
-import { networkOf } from './network-name.ts';
+import { type Command, dryRunOption, requiredReason, usage } from './command.ts';
+import { networkOf, transactionsOf } from './network-name.ts';
 import { adoptIfBehind, unknownPayout, withPayoutAccess } from './payouts.ts';
-
-type Wish =
-  | Readonly<{ kind: 'paid'; tx: string; isAgreed: boolean }>
-  | Readonly<{ kind: 'never' | 'retry'; others: readonly string[] }>;
 
 export const payoutsResolve: Command = {
   name: 'payout resolve',
@@ -25,7 +19,7 @@ export const payoutsResolve: Command = {
     yes: { help: 'with --paid: agree that it paid, although its record shows no payment' },
     tx: { value: 'TX,…', help: 'with --never or --retry: these transfers, which equal it, were another payment' },
     reason: requiredReason,
-    'dry-run': dryRunOption,
+    dryRun: dryRunOption,
   },
   notes: [
     '--paid needs a transaction of our wallet that is final on each node (url and witness_url), pays exactly this',
@@ -41,46 +35,31 @@ export const payoutsResolve: Command = {
     const payout = await database.payouts.find(id);
     if (!payout) throw unknownPayout(id);
     const network = networkOf(config.networks, payout.network);
-    const wish = readWish(input, (tx) => chains[network.family].transactionId(tx), network.key);
-    const isDryRun = input.options['dry-run'] === true;
+    const { dryRun, yes } = input.options;
+    const exits = (['paid', 'never', 'retry'] as const).filter((one) => input.options[one] !== undefined);
+    const [exit, other] = exits;
+    const [paidBy = '', ...more] = transactionsOf(input, 'paid', network);
+    if (!exit || other || more.length > 0 || (exit === 'paid') !== (paidBy !== ''))
+      throw usage('say one of --paid TRANSACTION, --never and --retry');
+    const others = transactionsOf(input, 'tx', network);
+    const isDryRun = dryRun === true;
+    const json = { id, resolved: exit, dry_run: isDryRun };
     return withPayoutAccess(network, installation, async (access) => {
       await adoptIfBehind(network, input, installation, access);
-      const parts = { ...access, database, act: input.act, isDryRun };
-      return resolve(parts, (await database.payouts.find(id)) ?? payout, wish);
+      const parts: ExitParts = { ...access, database, act: input.act, isDryRun };
+      const now = (await database.payouts.find(id)) ?? payout;
+      const is = isDryRun ? 'would be' : 'is';
+      if (exit === 'paid') {
+        const { feeUnits } = await settlePaid(parts, now, paidBy, yes === true);
+        const paid = { ...json, transaction_hash: paidBy, fee_units: feeUnits.toString() };
+        return { json: paid, lines: [`${id} ${is} settled: paid by ${paidBy}`] };
+      }
+      if (exit === 'never') {
+        await settleNever(parts, now, others);
+        return { json, lines: [`${id} ${is} ended: it was never paid`] };
+      }
+      await retry(parts, now, others);
+      return { json, lines: [`${id} ${is} tried again; \`quayside show ${id}\` shows it`] };
     });
   },
 };
-
-async function resolve(parts: ExitParts, payout: Payout, wish: Wish): Promise<Answer> {
-  const { id } = payout;
-  const { isDryRun } = parts;
-  const is = isDryRun ? 'would be' : 'is';
-  const json = { id, resolved: wish.kind, dry_run: isDryRun };
-  if (wish.kind === 'paid') {
-    const { feeUnits } = await settlePaid(parts, payout, wish.tx, wish.isAgreed);
-    const paid = { ...json, transaction_hash: wish.tx, fee_units: feeUnits.toString() };
-    return { json: paid, lines: [`${id} ${is} settled: paid by ${wish.tx}`] };
-  }
-  if (wish.kind === 'never') {
-    await settleNever(parts, payout, wish.others);
-    return { json, lines: [`${id} ${is} ended: it was never paid`] };
-  }
-  await retry(parts, payout, wish.others);
-  return { json, lines: [`${id} ${is} tried again; \`quayside show ${id}\` shows it`] };
-}
-
-/** @throws Fault permanent `usage` unless exactly one of --paid, --never and --retry is given */
-function readWish(input: Input, read: (tx: string) => string | null, network: string): Wish {
-  const paid = textOption(input, 'paid');
-  const { never, retry: again } = input.options;
-  if ([paid !== undefined, never === true, again === true].filter(Boolean).length !== 1)
-    throw usage('say one of --paid TRANSACTION, --never and --retry');
-  const readTx = (option: string, text: string): string => {
-    const tx = read(text.trim());
-    if (tx === null) throw usage(`--${option} has "${text}", which is no transaction id of ${network}`);
-    return tx;
-  };
-  if (paid !== undefined) return { kind: 'paid', tx: readTx('paid', paid), isAgreed: input.options.yes === true };
-  const words = (textOption(input, 'tx') ?? '').split(',').filter(Boolean);
-  return { kind: never === true ? 'never' : 'retry', others: words.map((word) => readTx('tx', word)) };
-}

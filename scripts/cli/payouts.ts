@@ -69,7 +69,7 @@ export async function adoptIfBehind(
   const { key } = network;
   if (!(await isBehindSigner(key, installation.database, access.signer))) return;
   const text = `the signer has signed more than is known here: run \`quayside payout reconcile ${key}\``;
-  if (input.options['dry-run'] === true) throw permanent(NOT_ADOPTED, text);
+  if (input.options.dryRun === true) throw permanent(NOT_ADOPTED, text);
   await adopt(network, input, installation, access);
 }
 

@@ -20,8 +20,8 @@ export const secretKeyRotate: OfflineCommand = {
   args: [],
   summary: 'Replace the secret key while Quayside is stopped, after a backup.',
   options: {
-    to: { value: 'FOLDER', help: 'where the backup with the old key is written', required: true },
-    'passphrase-file': passphraseOption,
+    to: { value: 'FOLDER', help: 'where the backup with the old key is written', isRequired: true },
+    passphraseFile: passphraseOption,
     reason: reasonOption,
   },
   notes: [

@@ -1,13 +1,15 @@
 /** An address or a transaction: what it brought to us, and which wallet or payout of ours it is. */
+
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import { mapInOrder } from '../../src/database/engine/bodies.ts';
 import type { TracedAddress, TracedOutgoing } from '../../src/database/transfers.ts';
+import { createAddressFormat } from '../../src/payments/destination.ts';
 import { type Finding, failure, ok, waiting } from '../nodes/finding.ts';
 import { notFound } from './command.ts';
 import { payoutFindings } from './show-money-out.ts';
 import { sessionFindings, stateOf, transferFindings } from './show-payment.ts';
-import { addressText, type Finder, type Scene } from './show-scene.ts';
+import type { Finder, Scene } from './show-scene.ts';
 
 /** Sessions that one transaction pays and that are shown whole. */
 const SESSIONS_SHOWN_MAX = 10;
@@ -52,7 +54,7 @@ async function ownerFindings(scene: Scene, sessionId: string | null): Promise<Fi
 function outgoingFinding(scene: Scene, one: TracedOutgoing): Finding {
   const { network, blockNumber: number, role, toKey: to, currency, units, state } = one;
   const amount = coinText(scene.config.networks, network, currency, units);
-  const text = `${amount} left the ${role} wallet in block ${number} of ${network}, to ${addressText(scene, network, to)}`;
+  const text = `${amount} left the ${role} wallet in block ${number} of ${network}, to ${createAddressFormat(scene.config)(network, to)}`;
   if (state === 'known') return ok('outcome', `${text}; no payout of ours (${state})`);
   if (state === 'open') return waiting('outcome', `${text}; judged once the block is final`);
   return failure('outcome', `${text}, and no payout explains it`, `\`quayside payout reconcile ${network}\``);

@@ -1,4 +1,5 @@
 /** A payment: its session, and the transfers to its addresses. */
+
 import { heldAdvice, meanings, parText } from '../../src/acts/held.ts';
 import { paymentSession } from '../../src/api/session-view.ts';
 import { lacks, needsSecondNode, usualDepth, waitsForFinality } from '../../src/core/credit-policy.ts';
@@ -11,10 +12,11 @@ import type { HeldMoney } from '../../src/database/held-money.ts';
 import type { Session } from '../../src/database/session.ts';
 import type { TracedAddress, TracedTransfer } from '../../src/database/transfers.ts';
 import { parseSessionId } from '../../src/lib/id.ts';
+import { createAddressFormat } from '../../src/payments/destination.ts';
 import { type Finding, failure, finding, note, ok, waiting } from '../nodes/finding.ts';
 import { refundsOf } from './show-money-out.ts';
 import { gapFindings, networkFinding } from './show-network.ts';
-import { addressText, at, type Finder, type Scene } from './show-scene.ts';
+import { at, type Finder, type Scene } from './show-scene.ts';
 import { eventsOf } from './show-webhook.ts';
 
 const HELD_MAX = 10;
@@ -109,7 +111,7 @@ export async function transferFindings(
   session: Session | null,
 ): Promise<Finding[]> {
   const { network, currency, units, decimals, tx, block, address } = transfer;
-  const to = addressText(scene, network, address.key);
+  const to = createAddressFormat(scene.config)(network, address.key);
   const where = `block ${block.number} of ${network} (${at(block.timeS * 1000)})`;
   const amount = `${formatUnits(units, decimals, MINOR_DECIMALS)} ${currency}`;
   return [

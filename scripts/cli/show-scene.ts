@@ -1,5 +1,4 @@
 /** Parts that `show`, `status` and `doctor` share: networks, times and addresses as people read them. */
-import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockGap } from '../../src/core/gap.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
@@ -33,9 +32,3 @@ export type Finder = (scene: Scene, text: string) => Promise<readonly Shown[]>;
 
 /** Returns a time as people read it. */
 export const at = (ms: number): string => `${moment(ms)} UTC`;
-
-/** Returns an address as people write it on a network; its key if the network is no longer configured. */
-export function addressText({ places }: Pick<Scene, 'places'>, network: NetworkKey, key: string): string {
-  const family = places.get(network)?.network.family;
-  return family ? chains[family].address.format(key) : key;
-}

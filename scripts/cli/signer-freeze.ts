@@ -75,7 +75,7 @@ export const signerApprove: OfflineCommand = {
     key: {
       value: 'FILE',
       help: 'a key made by `quayside-signer init --key FILE`; you are asked for its passphrase',
-      required: true,
+      isRequired: true,
     },
   },
   notes: [

@@ -36,7 +36,7 @@ export const signerPolicy: OfflineCommand = {
   summary: 'Add a network to the signer’s policy, with the tokens and caps in its file.',
   options: {
     dir: dirOption,
-    treasury: { value: 'ADDRESS', help: 'where sweeps on the network go', required: true },
+    treasury: { value: 'ADDRESS', help: 'where sweeps on the network go', isRequired: true },
   },
   async runOffline(input) {
     const { policy: file } = filesOf(input);

@@ -1,4 +1,5 @@
 /** Shows the state of the installation: stores, networks, pools, rates, deliveries, payouts and open alarms. */
+
 import { alarmJson, alarmShown } from '../../src/acts/alarms.ts';
 import { storeJson } from '../../src/acts/store-decisions.ts';
 import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
@@ -12,11 +13,12 @@ import { coinText } from '../../src/chains/coin-text.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import { unreadMinutes } from '../../src/core/wallet-books.ts';
 import { isInformed } from '../../src/database/alarms.ts';
+import { createAddressFormat } from '../../src/payments/destination.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { type Command, type Installation, moment, momentOrNull } from './command.ts';
 import { freezeText, signerState } from './payout-freeze.ts';
 import { networkFacts, secondsSince } from './show-network.ts';
-import { addressText, readPlaces } from './show-scene.ts';
+import { readPlaces } from './show-scene.ts';
 import { listLines } from './table.ts';
 
 const ALARMS_SHOWN = 10;
@@ -139,7 +141,6 @@ const shownWallet = ['network', 'wallet', 'address', 'holds', 'low', 'unread_min
 /** Waiting payouts with their reasons, wallet balances, and freezes. */
 async function payoutsPart({ database, config, clock }: Installation): Promise<Part> {
   const nowMs = clock.nowMs();
-  const places = await readPlaces(database, config.networks);
   const [engines, stats, balances, freezes] = await Promise.all([
     database.engines.list(),
     database.payouts.stats(),
@@ -155,7 +156,7 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
   const wallets = balances.map(({ network, role, key, units, low, readAtMs }) => {
     const assets = Object.entries(units).filter(([, value]) => value !== 0n);
     const holds = assets.map(([asset, value]) => coinText(config.networks, network, asset as Asset, value));
-    const address = addressText({ places }, network, key);
+    const address = createAddressFormat(config)(network, key);
     const read = { read_at: moment(readAtMs), unread_minutes: unreadMinutes(readAtMs, nowMs) };
     return { network, wallet: role, address, holds, low, ...read };
   });

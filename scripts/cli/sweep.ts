@@ -31,7 +31,7 @@ export const sweep: Command = {
       help: 'sweep addresses with at least this much, such as 5.00, not the configured minimum',
     },
     yes: yesOption,
-    'dry-run': dryRunOption,
+    dryRun: dryRunOption,
   },
   needsSandbox: true,
   run(input, installation) {
@@ -43,7 +43,7 @@ export const sweep: Command = {
       const plan = await sweeper.plan(await readOwners(network, database, clock), policy);
       const json = planJson(network, plan);
       const lines = planLines(json);
-      if (input.options['dry-run'] === true) return { json, lines };
+      if (input.options.dryRun === true) return { json, lines };
       if (plan.sweeps.length === 0) return { json: { plan: json, sweeps: [] }, lines };
       await agree(input, lines, 'Sweep this now?');
       const payouts = await follow(await sweeper.commit(plan), input, installation);

@@ -26,7 +26,7 @@ export const tronWs: OfflineCommand = {
       value: 'HOST:PORT',
       help: `where to listen (${LISTEN}; 0.0.0.0 for every interface, 0 for any free port)`,
     },
-    'token-file': {
+    tokenFile: {
       value: 'FILE',
       help: 'the token that indexers must send; created at the first start (tron-ws.token)',
     },
@@ -36,7 +36,7 @@ export const tronWs: OfflineCommand = {
     const nodeUrl = nodeUrlOf(input);
     const solidUrl = solidUrlOf(nodeUrl);
     const { host, port } = listenOf(input);
-    const file = textOption(input, 'token-file') ?? 'tron-ws.token';
+    const file = textOption(input, 'tokenFile') ?? 'tron-ws.token';
     const { token, isNew } = readToken(file, input.env);
     const log = openLog('tron-ws', 'info');
     await untilStopped(async (stop) => {

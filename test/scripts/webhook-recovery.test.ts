@@ -55,7 +55,7 @@ test(
     sessions.push(await shop.cancelOne());
     await later(shop);
     const before = await shop.deliveries();
-    const dry = await run(shop, webhooksResend, [endpoint], { since: '1h', 'dry-run': true });
+    const dry = await run(shop, webhooksResend, [endpoint], { since: '1h', dryRun: true });
     assert.is(dry.json.deliveries, 4);
     assert.match(dry.text, /Send 4 deliveries again\?[\s\S]*Nothing was changed/);
     assert.equal(await shop.deliveries(), before);
