@@ -16,7 +16,7 @@ import { createFirstBlockAlarm } from './first-block.ts';
 import { createAddressTable } from './follower/address-table.ts';
 import { createWatch } from './follower/address-watch.ts';
 import { createFallback, noFallback } from './follower/fallback.ts';
-import { createFollower, type FollowerEnd } from './follower/follower.ts';
+import { createFollower } from './follower/follower.ts';
 import { createMatcher } from './follower/matcher.ts';
 import { followerNodeOptions, REQUEST_TIMEOUT_MS } from './follower/node-options.ts';
 import { createReporter } from './follower/reporter.ts';
@@ -53,7 +53,7 @@ export type IndexerOptions = Readonly<{
  * Follows the network until the signal aborts. The database stays open.
  * @throws anything but operating faults; those are reported, waited out, or halt the network
  */
-export async function indexNetwork(options: IndexerOptions, signal: AbortSignal): Promise<FollowerEnd> {
+export async function indexNetwork(options: IndexerOptions, signal: AbortSignal): Promise<void> {
   const { network, database, chain, clock, log, pid } = options;
   const table = createAddressTable(chain.address.keyBytes);
   const own = new Set<string>();
@@ -86,13 +86,12 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
       reporter.stop();
       beside.abort();
     });
-    const [end] = await Promise.all([
+    await Promise.all([
       following,
       reporter.run(),
       answerLookups(asking, beside.signal),
       pay(options, node, beside.signal),
     ]);
-    return end;
   } finally {
     await Promise.all([node.close(), secondNode.close(), fallback.close(), matcher.close()]);
   }

@@ -3,13 +3,6 @@
  * configured network.
  */
 import '../src/lib/runtime.ts';
-import { openDatabase } from '../src/app/open-database.ts';
 import { runIndexer } from './run.ts';
 
-process.exitCode = await runIndexer({
-  family: 'solana',
-  network: process.argv[2],
-  env: process.env,
-  cwd: process.cwd(),
-  openDatabase,
-});
+await runIndexer('solana', process.argv[2]);

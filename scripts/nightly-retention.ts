@@ -3,16 +3,20 @@
  * way; the rest is done the next night.
  */
 import '../src/lib/runtime.ts';
-import { runNightlyProgram } from '../src/app/nightly-program.ts';
+import { IN_BACKGROUND, runProgram } from '../src/app/program.ts';
 import { openRetention, runRetention } from '../src/app/retention.ts';
 import { systemClock } from '../src/lib/clock.ts';
 
-await runNightlyProgram('retention', async ({ config, log, signal }) => {
-  const database = openRetention(config, process.env);
-  try {
-    const done = await runRetention({ config, database, clock: systemClock, signal });
-    log.info({ ...done }, 'old data was removed');
-  } finally {
-    database.close();
-  }
-});
+await runProgram(
+  'retention',
+  async ({ config, log, signal }) => {
+    const database = openRetention(config, process.env);
+    try {
+      const done = await runRetention({ config, database, clock: systemClock, signal });
+      log.info({ ...done }, 'old data was removed');
+    } finally {
+      database.close();
+    }
+  },
+  IN_BACKGROUND,
+);

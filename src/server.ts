@@ -1,12 +1,8 @@
 /**
  * The server program: the merchants' API, the dashboard, exchange rates, address pools and metrics. The supervisor
  * (`npm start`) runs one.
- *
- * Exit codes: 0 stopped as requested (SIGTERM, SIGINT, or the supervisor is gone); 1 broken; 2 the configuration,
- * database or port prevents a start.
  */
 import './lib/runtime.ts';
-import { setMaxListeners } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { retireAfterGap, watchForGaps } from './addresses/gaps.ts';
 import { startPool, WHILE_EMPTY } from './addresses/pool-keeper.ts';
@@ -19,12 +15,12 @@ import { type Listening, listen } from './app/http-server.ts';
 import { createMetrics, createWriteTimes, type Metrics, type WriteTimes } from './app/metrics.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from './app/new-credentials.ts';
 import { openDatabase } from './app/open-database.ts';
+import { type ProgramParts, runProgram } from './app/program.ts';
 import { ensureCredentials } from './app/sandbox-credentials.ts';
 import { removeServerFile, writeServerFile } from './app/server-file.ts';
 import { runWatches } from './app/watches/run.ts';
 import { createCheckout } from './checkout/router.ts';
-import { type Config, dashboardUrlAt, reachable, withPort } from './config/config.ts';
-import { openConfig } from './config/given-config.ts';
+import { dashboardUrlAt, reachable, withPort } from './config/config.ts';
 import { Fault } from './core/fault.ts';
 import type { Mode } from './core/transfer.ts';
 import { createDashboard } from './dashboard/app.ts';
@@ -38,11 +34,8 @@ import { createDoors } from './doors/router.ts';
 import { aborted, systemClock } from './lib/clock.ts';
 import { every, type Round } from './lib/every.ts';
 import { createUrlGuard } from './lib/guard.ts';
-import { giveSignsOfLife } from './lib/heartbeat.ts';
 import { holderOf } from './lib/holder.ts';
-import { openLog } from './lib/log.ts';
 import { forOwnNames } from './lib/own-name.ts';
-import { awaitStart } from './lib/start-signal.ts';
 import { runNotices } from './notifications/courier.ts';
 import { createSend } from './notifications/post.ts';
 import { createTargetMaker } from './notifications/targets.ts';
@@ -55,7 +48,6 @@ import { createSimulator } from './sandbox/operator/simulator.ts';
 import { attemptLimits, createSender } from './webhooks/sender.ts';
 import { sendTestEvent } from './webhooks/test-event.ts';
 
-const EXIT_CANNOT_START = 2;
 const SETTLE_MS = 1000;
 const SETTLE_BATCH = 200;
 /** How long running answers may take after the stop. Everything together ends before the supervisor kills it. */
@@ -65,17 +57,12 @@ const FIRST_ADDRESSES_MS_MAX = 60_000;
 const FIRST_ADDRESSES_POLL_MS = 50;
 
 const clock = systemClock;
-const stopping = new AbortController();
-// Every service listens to it; without this Node warns of more than ten.
-setMaxListeners(0, stopping.signal);
-for (const request of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(request, () => stopping.abort());
-void giveSignsOfLife(stopping.signal);
 
-let log = openLog('server', 'info');
+type Parts = ProgramParts & Readonly<{ database: Database; rates: Rates }>;
 
 /** Runs everything until the signal, then stops it in an order that loses nothing that was answered. */
-async function serve(config: Config, database: Database, writeTimes: WriteTimes, signal: AbortSignal): Promise<void> {
-  const rates = createRates({ ...usualRates, ...config.rates, sources: openSources(config.rates), clock, log });
+async function serve(parts: Parts, writeTimes: WriteTimes): Promise<void> {
+  const { config, database, rates, log, signal } = parts;
   const metrics = createMetrics({ database, config, rates, clock, writeTimes });
   let bind = (_baseUrl: string) => {};
   const bound = new Promise<string>((resolve) => {
@@ -84,14 +71,14 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   const chores = underLease(
     { database, name: CHORES, holder: holderOf(config.dataDir, 'server'), clock, log },
     signal,
-    (own, untilLost) => doChores({ config, database: own, rates, baseUrl: bound }, untilLost),
+    (own, untilLost) => doChores({ ...parts, database: own, signal: untilLost }, bound),
   );
   const simulating = keepSandboxAddresses({ database, config, clock, log }, signal);
   // Before the API listens: until a changed xpub has addresses, those of the previous one would be given out.
-  await Promise.race([firstAddresses(config, database, signal), chores]);
-  const api = await listenForMerchants(config, database, rates, metrics);
-  const operators = await listenForOperators(config, metrics, rates);
-  const dashboard = await listenForPeople(withPort(config, api.port), database, rates);
+  await Promise.race([firstAddresses(parts), chores]);
+  const api = await listenForMerchants(parts, metrics);
+  const operators = await listenForOperators(parts, metrics);
+  const dashboard = await listenForPeople({ ...parts, config: withPort(config, api.port) });
   const { baseUrl } = withPort(config, api.port);
   const dashboardUrl = dashboardUrlAt(config, dashboard.port);
   bind(baseUrl);
@@ -128,21 +115,20 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   await refreshing;
 }
 
-/** `baseUrl`: once the API listens. */
-type Chores = Readonly<{ config: Config; database: Database; rates: Rates; baseUrl: Promise<string> }>;
-
 /**
  * Does what one server does for the whole installation: fills address pools, and once the API listens, settles what is
  * due, watches, and sends notices. Ends with the signal; rejects when a pool can no longer be filled.
+ * @param baseUrl once the API listens
  */
-async function doChores({ config, database, rates, baseUrl }: Chores, signal: AbortSignal): Promise<void> {
+async function doChores(parts: Parts, baseUrl: Promise<string>): Promise<void> {
+  const { config, database, rates, log, signal } = parts;
   const pool = startPool({ database, config, clock, log });
   const boundUrl = await Promise.race([baseUrl, aborted(signal), pool.ended]);
   if (!boundUrl) return pool.stop();
   const ways = { send: createSend(createUrlGuard(config.webhooks.allowCidrs)), mail: config.mail };
   const sender = new URL(boundUrl).host;
   const others = [
-    settleDue(database, signal),
+    settleDue(parts),
     watchForGaps({ addresses: database.addresses, clock, log }, signal),
     runWatches({ database, config, rates, clock, log }, signal),
     runNotices({ database, ways, clock, log, sender, signal }),
@@ -152,9 +138,7 @@ async function doChores({ config, database, rates, baseUrl }: Chores, signal: Ab
 }
 
 async function listenForMerchants(
-  config: Config,
-  database: Database,
-  rates: Rates,
+  { config, database, rates, log, signal }: Parts,
   metrics: Metrics,
 ): Promise<Listening> {
   const checkDestination = await createDestinationCheck(config);
@@ -170,7 +154,7 @@ async function listenForMerchants(
       ...creating,
       issueEndpoint,
       checkDestination,
-      isDraining: () => stopping.signal.aborted,
+      isDraining: () => signal.aborted,
       doors: createDoors({
         ...creating,
         createForDoor: (owner, order) => createForDoor(creating, owner, order),
@@ -182,7 +166,7 @@ async function listenForMerchants(
         clock,
         log,
         checkDestination,
-        signal: stopping.signal,
+        signal,
         ...simulation,
       }),
       ...simulation,
@@ -192,7 +176,7 @@ async function listenForMerchants(
 }
 
 /** The dashboard, at an address of its own. */
-async function listenForPeople(config: Config, database: Database, rates: Rates): Promise<Listening> {
+async function listenForPeople({ config, database, rates, log }: Parts): Promise<Listening> {
   const { host, dashboardPort: wanted, trustedProxies: proxies } = config;
   const at = { host, port: wanted, setting: 'QUAYSIDE_DASHBOARD_PORT', proxies };
   const passwords = createPasswords();
@@ -224,7 +208,7 @@ async function listenForPeople(config: Config, database: Database, rates: Rates)
 }
 
 /** `/metrics` for Prometheus and `/rates` for the operator's tool, on a port that is never shown to merchants. */
-function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Promise<Listening> {
+function listenForOperators({ config, rates }: Parts, metrics: Metrics): Promise<Listening> {
   const { metricsHost: host, metricsPort: port, trustedProxies: proxies } = config;
   const at = { host, port, setting: 'QUAYSIDE_METRICS_PORT', proxies };
   const answer: RequestListener = async (request, response) => {
@@ -245,7 +229,7 @@ function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Pro
 }
 
 /** Waits until each pool has an address, within a limit: a new installation must derive some first. */
-async function firstAddresses(config: Config, database: Database, signal: AbortSignal): Promise<void> {
+async function firstAddresses({ config, database, log, signal }: Parts): Promise<void> {
   const giveUpAtMs = clock.nowMs() + FIRST_ADDRESSES_MS_MAX;
   for (const network of networkOfEachPool(config.networks)) {
     for (;;) {
@@ -261,7 +245,7 @@ async function firstAddresses(config: Config, database: Database, signal: AbortS
 }
 
 /** Settles due sessions and refunds once a second, including those that became due while nothing ran. */
-function settleDue(database: Database, signal: AbortSignal): Promise<void> {
+function settleDue({ database, log, signal }: Parts): Promise<void> {
   const settle = async (): Promise<Round> => {
     const settled = await database.sessions.settleDue(clock.nowMs(), SETTLE_BATCH);
     const moved = await database.refunds.advance(clock.nowMs(), SETTLE_BATCH);
@@ -270,12 +254,8 @@ function settleDue(database: Database, signal: AbortSignal): Promise<void> {
   return every(SETTLE_MS, settle, { clock, log, signal, what: 'settling due sessions and refunds' });
 }
 
-const start = await awaitStart(process.env, stopping.signal);
-if (!start) process.exit(0);
-try {
-  const from = { env: process.env, cwd: process.cwd() };
-  const config = await openConfig(start.given, from);
-  log = openLog('server', config.logLevel);
+await runProgram('server', async (parts) => {
+  const { config, log } = parts;
   const writeTimes = createWriteTimes();
   const database = openDatabase(config, process.env, { onWrite: writeTimes.observe, log });
   try {
@@ -284,17 +264,9 @@ try {
       const networks = config.networks.map(({ key }) => key);
       await database.engines.settleIn(networks, clock.nowMs());
     }
-    await serve(config, database, writeTimes, stopping.signal);
+    const rates = createRates({ ...usualRates, ...config.rates, sources: openSources(config.rates), clock, log });
+    await serve({ ...parts, database, rates }, writeTimes);
   } finally {
     database.close();
   }
-  // The supervisor's channel would keep this process alive.
-  process.exit(0);
-} catch (error) {
-  if (!(error instanceof Fault) || error.kind === 'transient') throw error;
-  log.fatal({ code: error.code }, error.message);
-  const exit = () => process.exit(EXIT_CANNOT_START);
-  // The supervisor must get the reason before the channel closes.
-  if (process.send) process.send({ fault: { code: error.code, message: error.message } }, undefined, undefined, exit);
-  else exit();
-}
+});

@@ -131,6 +131,8 @@ export function createCursor(database: Database, network: NetworkConfig, nowMs: 
       floor = nextFloor;
       readThroughS = nextReadThroughS;
     }
+    // The lease excludes another follower: this one's own commit was answered with a failure.
+    if (outcome === 'moved' && loaded) loaded = { ...loaded, isOutdated: true };
     return outcome;
   }
 

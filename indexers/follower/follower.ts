@@ -65,19 +65,16 @@ type FollowerOptions = Readonly<{
   random: () => number;
 }>;
 
-/** How a follower ends: as requested, or because another process moved the cursor (only one may follow). */
-export type FollowerEnd = 'stopped' | 'moved';
-
 interface Follower {
   /**
    * Follows until the signal aborts. A network that must not continue (a wrong node, a reorg of final blocks) is
    * halted: until that is over, or an operator moves the network's position, the node is only asked who it is.
    */
-  run(signal: AbortSignal): Promise<FollowerEnd>;
+  run(signal: AbortSignal): Promise<void>;
 }
 
 /** `again`: there is more to do at once. `rest`: wait for a wake-up. */
-type StepEnd = 'again' | 'rest' | 'moved';
+type StepEnd = 'again' | 'rest';
 
 export function createFollower(options: FollowerOptions): Follower {
   const { network, node, database, matcher, watch, reporter, secondNode, fallback = noFallback, clock } = options;
@@ -151,9 +148,8 @@ export function createFollower(options: FollowerOptions): Follower {
   async function save(step: Step, seen: Look): Promise<StepEnd | 'done'> {
     const known = { watchedThrough: watch.through(), ownWallet: watch.ownWallet() };
     const outcome = await cursor.save(step, seen, known);
-    if (outcome === 'moved') return 'moved';
-    // The next step loads the position that an operator has set.
-    if (outcome === 'recovered') return 'again';
+    // The next step loads the position that an operator has set, or that was saved although the database failed.
+    if (outcome === 'recovered' || outcome === 'moved') return 'again';
     if (outcome === 'stale_watch') {
       // Somebody may have paid an address that the matcher did not know: read again, fewer blocks at a time.
       await watch.load(true);
@@ -337,14 +333,13 @@ export function createFollower(options: FollowerOptions): Follower {
         try {
           const end = await step();
           retryMs = RETRY_MS_MIN;
-          if (end === 'moved') return 'moved';
           if (end === 'rest') await wakeup.wait(network.pollMs);
         } catch (error) {
           if (!(error instanceof Fault)) throw error;
           // Stopping closes the node, so requests in flight fail.
           if (signal.aborted) break;
           if (error.kind === 'permanent') {
-            if ((await haltNetwork(error, halting, signal)) === 'stopped') break;
+            await haltNetwork(error, halting, signal);
             continue;
           }
           reporter.update({ state: 'fault', reason: { code: error.code, message: error.message } });
@@ -355,7 +350,6 @@ export function createFollower(options: FollowerOptions): Follower {
           retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
         }
       }
-      return 'stopped';
     },
   };
 }

@@ -33,14 +33,13 @@ type HaltOptions = Readonly<{
 }>;
 
 /**
- * Reports a permanent fault, once, and waits until it is over.
- * @returns `over` when the network may continue, `stopped` when the signal aborted
+ * Reports a permanent fault, once, and waits until it is over or the signal aborts.
  */
 export async function haltNetwork(
   { code, message }: Fault,
   { network, alarms, reporter, clock, wakeup, prove, isMoved }: HaltOptions,
   signal: AbortSignal,
-): Promise<'over' | 'stopped'> {
+): Promise<void> {
   reporter.update({ state: 'halted', reason: { code, message } });
   const { key } = network;
   // The server's watch of the network continues and ends it.
@@ -63,10 +62,8 @@ export async function haltNetwork(
       if (!(error instanceof Fault)) throw error;
       proofs = 0;
     }
-    if (signal.aborted) return 'stopped';
-    await wakeup.wait(LOOK_MS);
-    if (signal.aborted) return 'stopped';
+    if (!signal.aborted) await wakeup.wait(LOOK_MS);
+    if (signal.aborted) return;
   }
   reporter.update({ state: 'starting', reason: null });
-  return 'over';
 }

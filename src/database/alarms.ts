@@ -39,7 +39,6 @@ export const alarmScopes = [
   'pool',
   'rates',
   'coin',
-  'clock',
   'key',
   'disk',
   'wallet',

@@ -1,38 +1,19 @@
 /**
  * The sandbox program: simulated networks on loopback for `npm start` without real nodes. The supervisor starts it
- * first and waits for its `ready` message; it ends on request, or when the supervisor has exited. It reads the ordinary
- * configuration and serves those of its networks that are simulated.
+ * first and waits for its `ready` message. It reads the ordinary configuration and serves those of its networks that
+ * are simulated.
  *
- * Exit codes: 0 stopped as requested; 1 a network cannot mine any more; 2 the configuration or a file of an earlier run
- * does not allow a start.
+ * Exit codes: see `runProgram`; 1 also if a network cannot mine any more.
  */
 
 import '../lib/runtime.ts';
 import { existsSync } from 'node:fs';
+import { runProgram } from '../app/program.ts';
 import type { Config } from '../config/config.ts';
-import { openConfig } from '../config/given-config.ts';
-import { Fault } from '../core/fault.ts';
-import { systemClock } from '../lib/clock.ts';
-import { giveSignsOfLife } from '../lib/heartbeat.ts';
-import { type Log, openLog } from '../lib/log.ts';
-import { awaitStart } from '../lib/start-signal.ts';
+import { transient } from '../core/fault.ts';
+import { aborted, systemClock } from '../lib/clock.ts';
 import { signerFiles } from '../signer/files.ts';
-import { openSandbox, type Sandbox } from './sandbox.ts';
-
-let log: Log = openLog('sandbox', 'info');
-let sandbox: Sandbox | null = null;
-let ending = false;
-const living = new AbortController();
-
-/** Every block was written when it was mined, so nothing needs saving at the end; open connections are closed. */
-async function end(why: string, exitCode: number): Promise<void> {
-  if (ending) return;
-  ending = true;
-  living.abort();
-  log.info({ why }, 'the sandbox is stopping');
-  await sandbox?.close();
-  process.exit(exitCode);
-}
+import { openSandbox } from './sandbox.ts';
 
 /** Creates the sandbox's signer at the first start, unless the operator's own is configured. */
 async function ensureSigner(config: Config): Promise<void> {
@@ -43,34 +24,28 @@ async function ensureSigner(config: Config): Promise<void> {
   await makeSandboxSigner(config, signer.dir, signer.unlock.path);
 }
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => end(signal, 0));
-process.on('disconnect', () => end('the supervisor has exited', 0));
-
-try {
-  const start = await awaitStart(process.env, living.signal);
-  if (!start) process.exit(0);
-  const from = { env: process.env, cwd: process.cwd(), beforeSandbox: true };
-  const config = await openConfig(start.given, from);
-  log = openLog('sandbox', config.logLevel);
-  await ensureSigner(config);
-  sandbox = await openSandbox({
-    dataDir: config.dataDir,
-    networks: config.networks.filter((network) => network.sandbox),
-    clock: systemClock,
-    onFault(network, error) {
-      log.fatal({ err: error, network }, 'no more blocks can be mined');
-      end('a network stopped', 1);
-    },
-  });
-  const { networks } = sandbox.details;
-  log.info({ networks }, 'the sandbox is ready');
-  process.send?.({ ready: true, networks });
-  void giveSignsOfLife(living.signal);
-} catch (error) {
-  if (!(error instanceof Fault)) throw error;
-  log.fatal({ code: error.code }, error.message);
-  const exit = () => process.exit(error.kind === 'permanent' ? 2 : 1);
-  // The supervisor must get the reason before the channel closes.
-  if (process.send) process.send({ fault: { code: error.code, message: error.message } }, undefined, undefined, exit);
-  else exit();
-}
+await runProgram(
+  'sandbox',
+  async ({ config, log, signal }) => {
+    await ensureSigner(config);
+    const broken = new AbortController();
+    const sandbox = await openSandbox({
+      dataDir: config.dataDir,
+      networks: config.networks.filter((network) => network.sandbox),
+      clock: systemClock,
+      onFault(network, error) {
+        log.fatal({ err: error, network }, 'no more blocks can be mined');
+        broken.abort();
+      },
+    });
+    const { networks } = sandbox.details;
+    log.info({ networks }, 'the sandbox is ready');
+    process.send?.({ ready: true, networks });
+    await aborted(AbortSignal.any([signal, broken.signal]));
+    log.info('the sandbox is stopping');
+    // Every block was written when it was mined, so nothing needs saving; open connections are closed.
+    await sandbox.close();
+    if (broken.signal.aborted) throw transient('sandbox_broken', 'a simulated network stopped');
+  },
+  { beforeSandbox: true },
+);

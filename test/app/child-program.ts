@@ -1,11 +1,12 @@
 /**
  * A child for the supervisor's tests. It reports that it has started, then does what its argument names: `die` ends
  * with 1, `serve` reports ready and ends with 1, `refuse` ends with 2, `stay` runs until SIGTERM, `stubborn` ignores
- * signals, `hang` gives signs of life and runs until it is killed, `early` reports what it was given and ends.
+ * signals, `hang` gives signs of life and runs until it is killed, `early` reports what it was given and ends with 2.
  */
+import { runProgram } from '../../src/app/program.ts';
+import { permanent } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { giveSignsOfLife } from '../../src/lib/heartbeat.ts';
-import { awaitStart } from '../../src/lib/start-signal.ts';
 
 const [behaviour = ''] = process.argv.slice(2);
 const exitCodes = new Map([
@@ -32,8 +33,8 @@ process.send?.(
   },
 );
 if (behaviour === 'early') {
-  const stopping = new AbortController();
-  process.on('SIGTERM', () => stopping.abort());
-  const start = await awaitStart(process.env, stopping.signal);
-  process.send?.({ start }, undefined, undefined, () => process.exit(start ? 2 : 0));
+  await runProgram('early', async ({ config }) => {
+    process.send?.({ given: config });
+    throw permanent('ended', 'it was given what it needs');
+  });
 }

@@ -214,14 +214,14 @@ test('alarms: the open ones come first; one is acknowledged once, by its number,
   client.exec('DELETE FROM alarms');
   const insert = client.prepare('INSERT INTO alarms (at_ms, code, message, key, ended_at_ms) VALUES (?, ?, ?, ?, ?)');
   insert.run(1_800_000_000_000, 'disk_filling', 'the disk fills', 'disk', null);
-  insert.run(1_800_000_001_000, 'clock_skewed', 'the clock is off', 'clock', 1_800_000_002_000);
+  insert.run(1_800_000_001_000, 'rates_stale', 'no source is fresh', 'rates', 1_800_000_002_000);
   insert.run(1_800_000_003_000, 'request_failed', 'a request failed', null, null);
   client.close();
   const list = async (...words: string[]) => {
     const all: Record<string, string>[] = await answer('alarm', 'list', ...words);
     return all.map(({ code, state }) => `${code} ${state}`);
   };
-  assert.equal(await list(), ['disk_filling open', 'request_failed event', 'clock_skewed ended']);
+  assert.equal(await list(), ['disk_filling open', 'request_failed event', 'rates_stale ended']);
   assert.equal(await list('--state', 'open'), ['disk_filling open']);
   assert.equal(await list('--limit', '1'), ['disk_filling open', 'request_failed event']);
   const { open_alarms, alarms } = await answer('status');

@@ -129,12 +129,12 @@ test('the stack trace of a joined program names the line of the source', async (
     built(folder, 'indexers/evm.ts'),
   );
   assert.is(code, 1);
-  const source = 'indexers/run.ts';
+  const source = 'src/app/program.ts';
   const at =
     readFileSync(source, 'utf8')
       .split('\n')
       .findIndex((line) => line.includes('process.on(request')) + 1;
-  assert.ok(output.includes(`at runIndexer (file://${folder}/${source}:${at}:`), output);
+  assert.ok(output.includes(`at runProgram (file://${folder}/${source}:${at}:`), output);
 });
 
 test.run();

@@ -1,7 +1,6 @@
 /**
  * One network's indexer, running inside the test's process with all of its real parts.
  */
-import type { FollowerEnd } from '../../indexers/follower/follower.ts';
 import { indexNetwork } from '../../indexers/indexer.ts';
 import type { Chain, Family, Node, NodeOptions } from '../../src/chains/chain.ts';
 import { openNode as openEvmNode } from '../../src/chains/evm/node/node.ts';
@@ -20,9 +19,9 @@ export const SLEEPERS = 3;
 
 export type RunningIndexer = Readonly<{
   /** Settles when the indexer ends; rejects when an invariant is broken. */
-  ended: Promise<FollowerEnd>;
+  ended: Promise<void>;
   /** Stops at once, whatever is in progress; the database stays open. */
-  stop(): Promise<FollowerEnd>;
+  stop(): Promise<void>;
 }>;
 
 /** The clients with a clock parameter, which the interface does not have. */

@@ -7,7 +7,6 @@ import type { Clock } from '../../lib/clock.ts';
 import { every } from '../../lib/every.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Rates } from '../../rates/rates.ts';
-import { watchClock } from './clock.ts';
 import { watchDecisions } from './decisions.ts';
 import { watchDisk } from './disk.ts';
 import { watchKeys } from './keys.ts';
@@ -37,7 +36,6 @@ export function watchesOf({ database, config, rates }: Pick<WatchesOptions, 'dat
   const { storageBytesMax } = config.limits;
   return [
     watchNetworks(database, config.networks, patienceMs),
-    watchClock(database, config.networks),
     watchPools(database.addresses, config),
     watchRates(rates),
     watchPayouts(database, config),

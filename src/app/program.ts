@@ -1,0 +1,90 @@
+/**
+ * The frame of the programs that the supervisor starts. A program may be started early: it loads its modules while what
+ * it needs is still starting. It then gets its settings with its start, so that it does not load what reads and checks
+ * them: a tenth of a second and 8 MB in each process.
+ */
+import { once, setMaxListeners } from 'node:events';
+import { setPriority } from 'node:os';
+import type { Config } from '../config/config.ts';
+import { Fault } from '../core/fault.ts';
+import { deepFreeze } from '../lib/deep-freeze.ts';
+import { giveSignsOfLife } from '../lib/heartbeat.ts';
+import { type Log, openLog } from '../lib/log.ts';
+import { AWAIT_START, isStart } from '../lib/start-signal.ts';
+
+const exitCodes = { stopped: 0, failed: 1, cannotStart: 2 } as const;
+
+/** `signal` aborts on SIGTERM and SIGINT, and when the supervisor has gone. */
+export type ProgramParts = Readonly<{ config: Config; log: Log; signal: AbortSignal }>;
+
+type ProgramOptions = Readonly<{
+  /** Whether it starts before the sandbox; see `loadConfig`. */
+  beforeSandbox?: boolean;
+  /** How far it gives way to other processes, of 19. */
+  niceness?: number;
+}>;
+
+/** Of work at night: it slows no payment. */
+export const IN_BACKGROUND: ProgramOptions = { niceness: 10 };
+
+/**
+ * Does the work of a program and ends the process: with 0 when it is done; with 1 if a transient fault ended it; with 2
+ * if a person must act before it can start. The supervisor gets the fault. A broken invariant is thrown.
+ * @param name of the log
+ */
+export async function runProgram(
+  name: string,
+  work: (parts: ProgramParts) => Promise<void>,
+  { beforeSandbox = false, niceness = 0 }: ProgramOptions = {},
+): Promise<void> {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  // Every service listens to it; without this Node warns of more than ten.
+  setMaxListeners(0, signal);
+  for (const request of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(request, () => stopping.abort());
+  if (niceness > 0) setPriority(niceness);
+  void giveSignsOfLife(signal);
+  let log = openLog(name, 'info');
+  let exitCode: number = exitCodes.stopped;
+  try {
+    const config = await awaitConfig(beforeSandbox, signal);
+    if (config) {
+      log = openLog(name, config.logLevel);
+      await work({ config, log, signal });
+    }
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    log.fatal({ code: error.code }, error.message);
+    exitCode = error.kind === 'permanent' ? exitCodes.cannotStart : exitCodes.failed;
+    await sendToSupervisor({ fault: { code: error.code, message: error.message } });
+  }
+  // The supervisor's channel would keep this process alive.
+  process.exit(exitCode);
+}
+
+/** Returns the settings: those that came with the start, or as they are now. Null if the process is to stop. */
+async function awaitConfig(beforeSandbox: boolean, signal: AbortSignal): Promise<Config | null> {
+  const isEarly = process.env[AWAIT_START] !== undefined;
+  // It is no setting, and not for the processes that this one starts.
+  delete process.env[AWAIT_START];
+  try {
+    while (isEarly && !signal.aborted) {
+      const [message] = await once(process, 'message', { signal });
+      if (!isStart(message)) continue;
+      if (message.with !== undefined) return deepFreeze(message.with as Config);
+      break;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  if (signal.aborted) return null;
+  const { loadConfig } = await import('../config/config.ts');
+  return loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox });
+}
+
+/** Resolves when the message has left: it must arrive before the channel closes. */
+const sendToSupervisor = (message: object): Promise<void> =>
+  new Promise((resolve) => {
+    if (process.send) process.send(message, undefined, undefined, () => resolve());
+    else resolve();
+  });
