@@ -34,8 +34,6 @@ export type UrlGuard = Readonly<{
    * @param timeoutMs limit for name lookup, connection and TLS together
    */
   connector(timeoutMs: number): buildConnector.connector;
-  /** Returns whether the host resolves to this address now, and to none that may not be called. */
-  isCurrent(target: URL, address: string): Promise<boolean>;
 }>;
 
 const HTTPS_ONLY = 'The URL must start with https://; plain http is only for hosts that the operator allows.';
@@ -49,7 +47,6 @@ export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = c
   const isAllowed = (ip: IpAddress) => allowed.some((range) => contains(range, ip));
   const admitsPlain: Admits = (address) => isAllowed(ipaddr.process(address));
   const admitsTls: Admits = (address) => isPublic(ipaddr.process(address)) || admitsPlain(address);
-  const spelled = (address: string) => ipaddr.process(address).toString();
   const admitsFor = (protocol: string) => (protocol === 'https:' ? admitsTls : admitsPlain);
   const resolve = sharedLookup(lookup);
 
@@ -91,17 +88,6 @@ export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = c
         if (isIP(host) && !admitsFor(options.protocol)(host)) return callback(blocked(host), null);
         return (options.protocol === 'https:' ? tls : plain)(options, callback);
       };
-    },
-
-    async isCurrent({ hostname, protocol }, address) {
-      const host = bareHost(hostname);
-      try {
-        const addresses = isIP(host) ? [host] : await resolve(host);
-        return addresses.every(admitsFor(protocol)) && addresses.some((one) => spelled(one) === spelled(address));
-      } catch (error) {
-        if (!(error instanceof Fault)) throw error;
-        return false;
-      }
     },
   };
 }

@@ -51,7 +51,7 @@ type UnderWay = { end: (reason: Fault) => void; reason: Fault | null };
 
 /** Creates a sender that keeps connections by host for a few seconds. It keeps no cookies and follows no redirects. */
 export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock): Sender {
-  const connections = createConnections(guard, limits.timeoutMs);
+  const connections = createConnections(guard, limits.timeoutMs, clock);
   const underWay = new Set<UnderWay>();
   let isStopped = false;
 
@@ -64,9 +64,9 @@ export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock):
     const { timeoutMs = limits.timeoutMs } = post;
     const forgetDeadline = after(timeoutMs, () => end(one, transient('timeout', `no answer within ${timeoutMs} ms`)));
     try {
-      const kept = await endable(one, connections.reuse(target));
+      const kept = connections.reuse(target.origin);
       const sent = kept && (await exchange(kept, target, post, one));
-      return sent ?? (await exchange(connections.open(target), target, post, one));
+      return sent ?? (await exchange(connections.open(target.origin), target, post, one));
     } catch (error) {
       if (error instanceof Fault && error.code === 'stopped') return null;
       return unanswered(errorClass(error), error instanceof Error ? error.message : String(error));
@@ -115,14 +115,6 @@ export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock):
 function end(one: UnderWay, reason: Fault): void {
   one.reason ??= reason;
   one.end(one.reason);
-}
-
-/** Returns what `work` does, unless the POST is ended first: then its reason is thrown. */
-function endable<T>(one: UnderWay, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    one.end = reject;
-    work.then(resolve, reject);
-  });
 }
 
 type Answer = Readonly<{
