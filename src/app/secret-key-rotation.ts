@@ -5,15 +5,16 @@
  */
 import { chmodSync, chownSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import { takeInstanceLock } from '../database/engine/instance-lock.ts';
-import { fitsDatabase, type Resealing, resealDatabase } from '../database/rotate-secret-key.ts';
+import { type DatabasePlace, fitsDatabase, type Resealing, resealDatabase } from '../database/rotate-secret-key.ts';
 import { syncFolder, writeSecretFile } from '../lib/secret-file.ts';
 import { databaseFile, newSecretKey, openSecretKey, secretKeyFile, secretKeyText } from '../lib/secret-key.ts';
 
 export type RotationParts = Readonly<{
-  dataDir: string;
+  config: Pick<Config, 'dataDir' | 'databaseUrl'>;
   env: NodeJS.ProcessEnv;
   act: OperatorAct;
   /** Makes and checks a backup; nothing is changed if it fails. */
@@ -30,13 +31,14 @@ export type Rotation =
 /**
  * Gives the installation a new secret key, or ends a rotation that was interrupted.
  * @throws Fault permanent `already_running`, `secret_key_invalid`, `secret_key_wrong`, `secret_key_fixed`,
- * `refunds_approved`, and those of the backup; transient `storage_unavailable`
+ * `refunds_approved`, `database_in_use`, and those of the backup; transient `storage_unavailable`
  */
 export async function rotateSecretKey(parts: RotationParts): Promise<Rotation> {
-  const { dataDir, env, act, backup, onStep } = parts;
+  const { config, env, act, backup, onStep } = parts;
+  const { dataDir, databaseUrl: url } = config;
   const release = takeInstanceLock(dataDir);
   try {
-    const [database, file] = [databaseFile(dataDir), secretKeyFile(dataDir, env)];
+    const [database, file] = [{ file: databaseFile(dataDir), url }, secretKeyFile(dataDir, env)];
     const next = `${file}.next`;
     const from = openSecretKey(file);
     if (!(await fitsDatabase(database, from))) {
@@ -60,11 +62,11 @@ export async function rotateSecretKey(parts: RotationParts): Promise<Rotation> {
 }
 
 /** @throws Fault permanent `secret_key_wrong` if neither file has the database's key */
-async function refuseOther(database: string, file: string, next: string): Promise<void> {
+async function refuseOther(database: DatabasePlace, file: string, next: string): Promise<void> {
   if (existsSync(next) && (await fitsDatabase(database, openSecretKey(next)))) return;
   throw permanent(
     'secret_key_wrong',
-    `${file} is not the secret key of ${database}; restore the key file of this database`,
+    `${file} is not the secret key of ${database.url === null ? database.file : 'the database of QUAYSIDE_DATABASE_URL'}; restore the key file of this database`,
   );
 }
 

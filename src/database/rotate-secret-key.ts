@@ -1,8 +1,8 @@
 /**
  * Seals everything that the secret key protects with another key, in one transaction, while nothing else uses the
- * file. `sealedTables` is the list of what that is.
+ * database. `sealedTables` is the list of what that is.
  */
-import { and, asc, eq, getTableColumns, getTableName, inArray, isNotNull, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, getTableName, inArray, isNotNull, or, type SQL, sql } from 'drizzle-orm';
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { Fault, permanent } from '../core/fault.ts';
 import { createIntentMac, type IntentMac, isPayback, paybackKinds } from '../core/intent.ts';
@@ -10,7 +10,7 @@ import { macedAddress, NOT_DERIVED } from './addresses.ts';
 import { noticeAddressName, noticeCodeName } from './alarms.ts';
 import { createAuditLog, type OperatorAct } from './audit-log.ts';
 import { webhookSecretName } from './endpoints.ts';
-import { openEngine } from './engine/engine.ts';
+import { type OpenOptions, openEngine } from './engine/engine.ts';
 import type { Db } from './engine/open.ts';
 import { apiSecretName, macedKey } from './keys.ts';
 import { totpSecretName } from './people.ts';
@@ -44,7 +44,7 @@ import { macedTransfer } from './transfers.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
 /** Rows that are in memory at once. */
-const SLICE_ROWS = 5_000;
+const SLICE_ROWS = 1_000;
 
 /** Codecs that follow from a secret key. */
 type Sealer = Readonly<{ vault: Vault; macs: RowMacs; macOf: IntentMac; tokens: Tokens }>;
@@ -64,28 +64,34 @@ type SealedTable = Readonly<{
 /** Rows by what became of them, and how many refunds got another claim link. */
 export type Resealing = Readonly<{ resealed: number; altered: number; claimLinks: number }>;
 
-/** Returns whether a key is the one that the database is sealed with. */
-export async function fitsDatabase(file: string, key: Uint8Array): Promise<boolean> {
-  const db = openEngine({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null }, async () => {});
+/** The database of an installation: a file, unless the URL names another. */
+export type DatabasePlace = Required<Pick<OpenOptions, 'file' | 'url'>>;
+
+const openAlone = (place: DatabasePlace): Db =>
+  openEngine({ ...place, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null, isAlone: true }, async () => {});
+
+/** Returns whether a key is the one that the database is sealed with. @throws Fault permanent `database_in_use` */
+export async function fitsDatabase(place: DatabasePlace, key: Uint8Array): Promise<boolean> {
+  const db = openAlone(place);
   try {
-    return await db.read(() => opensProbe(db, createVault(key)));
+    return await db.write(() => opensProbe(db, createVault(key)));
   } finally {
     db.close();
   }
 }
 
 /**
- * Seals everything with another key, and records the act. Nothing else may have the file open.
+ * Seals everything with another key, and records the act. Nothing else may have a file open.
  * @param onTable called before each table, with its name
- * @throws Fault permanent `refunds_approved`; transient `storage_unavailable`
+ * @throws Fault permanent `refunds_approved`, `database_in_use`; transient `storage_unavailable`
  */
 export async function resealDatabase(
-  file: string,
+  place: DatabasePlace,
   keys: Readonly<{ from: Uint8Array; to: Uint8Array }>,
   act: OperatorAct,
   onTable: (name: string) => void,
 ): Promise<Resealing> {
-  const db = openEngine({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null }, async () => {});
+  const db = openAlone(place);
   try {
     return await db.write(async () => {
       await refuseApproved(db);
@@ -226,14 +232,14 @@ const sealedTables: readonly SealedTable[] = [
     address: noticeAddressName(id),
     code: noticeCodeName(id),
   })),
-  withMacs(addresses, [addresses.id], macedAddress, sql`${addresses.mac} IS NOT ${NOT_DERIVED}`),
+  withMacs(addresses, [addresses.id], macedAddress, sql`${addresses.mac} IS DISTINCT FROM ${NOT_DERIVED}`),
   withMacs(transfers, [transfers.id], macedTransfer),
   withMacs(stores, [stores.id], macedDecision),
   withMacs(refundAddresses, [refundAddresses.sessionId, refundAddresses.network], macedRefundAddress),
   {
     table: refunds,
     key: [refunds.id],
-    where: sql`${refunds.mac} IS NOT NULL OR ${refunds.claimHash} IS NOT NULL`,
+    where: or(isNotNull(refunds.mac), isNotNull(refunds.claimHash)),
     reseal(row: typeof refunds.$inferSelect, from, to) {
       const hashOf = ({ tokens }: Sealer): string => tokens.hashOf(tokens.of('refund claim', row.id));
       const claimHash = row.claimHash === hashOf(from) ? { claimHash: hashOf(to) } : {};

@@ -24,7 +24,7 @@ export const keyFileOf = ({ file }: Pick<ApiServer, 'file'>): string => join(dir
 
 /** The parts of a rotation; its backup is a copy that nobody reads. */
 export const rotationParts = (file: string, onStep: (name: string) => void = () => {}): RotationParts => ({
-  dataDir: dirname(file),
+  config: { dataDir: dirname(file), databaseUrl: null },
   env: {},
   act: operator('secret-key rotate', 1_900_000_000_000),
   backup: async () => {},

@@ -25,8 +25,11 @@ test('a rotation that is killed at any step leaves a key that fits the database,
       const ended = spawnSync(process.execPath, args, { encoding: 'utf8' });
       if (ended.status === 0) break;
       assert.is(ended.signal, 'SIGKILL', ended.stderr);
-      const fits = (await fitsDatabase(api.file, openSecretKey(file))) ? 'file' : 'next';
-      assert.ok(fits === 'file' || (await fitsDatabase(api.file, openSecretKey(`${file}.next`))), `step ${steps}`);
+      const fits = (await fitsDatabase({ file: api.file, url: null }, openSecretKey(file))) ? 'file' : 'next';
+      assert.ok(
+        fits === 'file' || (await fitsDatabase({ file: api.file, url: null }, openSecretKey(`${file}.next`))),
+        `step ${steps}`,
+      );
       if (fits === 'file') {
         api.reopenDatabase();
         await checkAll(api, contents);
@@ -36,7 +39,7 @@ test('a rotation that is killed at any step leaves a key that fits the database,
       const { kind } = await rotateSecretKey(rotationParts(api.file));
       assert.is(kind, fits === 'file' ? 'done' : 'ended', `step ${steps}`);
       assert.is(existsSync(`${file}.next`), false);
-      assert.ok(await fitsDatabase(api.file, openSecretKey(file)));
+      assert.ok(await fitsDatabase({ file: api.file, url: null }, openSecretKey(file)));
       api.reopenDatabase();
       await checkAll(api, contents);
     }

@@ -96,7 +96,7 @@ test('everything that the key sealed is sealed with the new one, and works', () 
         column,
       );
     }
-    assert.not(await fitsDatabase(api.file, old));
+    assert.not(await fitsDatabase({ file: api.file, url: null }, old));
     api.reopenDatabase();
     await checkAll(api, contents);
     const payout = await api.database().payouts.find(contents.refunds.named);
@@ -185,6 +185,24 @@ test('nothing changes while something runs, after a failed backup, or with an ap
     await checkAll(api, contents);
     await endApproval(api, contents);
     assert.is((await rotateSecretKey(parts)).kind, 'done');
+  }));
+
+test('rows that are read in slices are sealed once', () =>
+  withScene(async (api, { refunds }) => {
+    const raw = new Sqlite(api.file);
+    const columns = (raw.pragma('table_info(refunds)') as { name: string }[]).map(({ name }) => name);
+    const own: Record<string, string> = {
+      id: "'rf_z' || n",
+      refund_id: 'n',
+      claim_hash: 'NULL',
+      receipt_number: 'NULL',
+    };
+    raw.exec(`WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2500)
+      INSERT INTO refunds (${columns}) SELECT ${columns.map((name) => own[name] ?? name)} FROM refunds, numbers
+      WHERE id = '${refunds.named}'`);
+    raw.close();
+    const done = await rotateSecretKey(rotationParts(api.file));
+    assert.is(done.kind === 'done' && done.altered, 2500, 'copies, whose MAC is of another row');
   }));
 
 test('a key of another database is refused', () =>

@@ -3,17 +3,22 @@
  * refused before it is tested.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, renameSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import Sqlite from 'better-sqlite3';
 import { Pool } from 'pg';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openDatabase } from '../../src/app/open-database.ts';
+import { rotateSecretKey } from '../../src/app/secret-key-rotation.ts';
+import type { Database } from '../../src/database/database.ts';
 import { takeInstanceLock } from '../../src/database/engine/instance-lock.ts';
 import { listTables } from '../../src/database/engine/move-ends.ts';
 import { openPostgres } from '../../src/database/engine/postgres.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
+import { unseal } from '../../src/lib/unseal.ts';
+import { fails } from '../conformance/database/place.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';
 import { addressOf, copyTemplate } from '../support/postgres.ts';
 import { environment, runQuayside } from '../support/quayside-process.ts';
@@ -254,6 +259,55 @@ onServer('what differs, or does not add up, is said, and the source stays in use
   assert.is(rehearsed.code, 1);
   assert.match((JSON.parse(rehearsed.out) as Answered).problems.join('\n'), /^the ledger does not add up: /);
   raw.close();
+  remove();
+  bench.close();
+});
+
+onServer('the secret key is rotated as in a file, while nobody else can use the database', async () => {
+  const bench = await openFilled();
+  const { url, remove } = await emptyDatabase();
+  const passphrase = join(bench.folder, 'passphrase');
+  writeFileSync(passphrase, 'correct horse battery staple\n', { mode: 0o600 });
+  const words = ['secret-key', 'rotate', '--to', join(bench.folder, 'kept'), '--passphrase-file', passphrase, '--json'];
+  const countsOf = ({ out }: { out: string }) => ({ ...JSON.parse(out), file: '' });
+  answered(await move(bench, url));
+  const config = { ...bench.config, databaseUrl: url };
+  const key = readFileSync(join(config.dataDir, 'secret.key'));
+  const other = openDatabase(config, process.env);
+  await other.stores.list();
+  assert.match(refusal(await onUrl(bench, url, ...words), 'database_in_use'), 'stop it on every machine');
+  assert.not(existsSync(join(bench.folder, 'kept')), 'nothing was begun');
+  other.close();
+  const there = countsOf(await onUrl(bench, url, ...words));
+  assert.ok(there.resealed > 2);
+  const [kept = ''] = readdirSync(join(bench.folder, 'kept'));
+  await unseal(join(bench.folder, 'kept', kept), { passphrase: Buffer.from('correct horse battery staple') }, (plain) =>
+    Readable.from(plain)
+      .toArray()
+      .then((parts) => assert.equal(Buffer.concat(parts), key)),
+  );
+
+  const act = { atMs: Date.now(), operator: 'ann', command: 'secret-key rotate', reason: null };
+  const late: [Database, Promise<unknown>][] = [];
+  const open = (): [Database, Promise<unknown>] => {
+    const database = openDatabase(config, {});
+    return [database, fails(database.stores.list(), 'secret_key_wrong')];
+  };
+  await rotateSecretKey({
+    ...{ config, env: {}, act, backup: async () => {} },
+    onStep(step) {
+      if (step === 'people') late.push(open());
+    },
+  });
+  assert.is(late.length, 1);
+  for (const [database, refused] of late) {
+    await refused;
+    database.close();
+  }
+  renameSync(bench.file, `${bench.file}.moved`);
+  answered(await back(bench, url));
+  assert.equal(countsOf(await bench.run(...words)), there);
+  assert.is((await bench.run('key', 'list')).code, 0);
   remove();
   bench.close();
 });

@@ -55,22 +55,37 @@ export async function packArchive(
   folder: string,
   { passphrase, onBytes }: Readonly<{ passphrase: Uint8Array; onBytes: (bytes: number) => void }>,
 ): Promise<void> {
+  const packed = [MANIFEST, ...filesIn(folder).map(({ name }) => name)];
+  const tar = spawn('tar', ['-c', '-f', '-', '-C', folder, ...packed], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const done = tarEnd(tar);
+  try {
+    await writeSealed(file, counted(tar.stdout, onBytes), passphrase);
+    await done;
+  } finally {
+    tar.kill('SIGKILL');
+    await done.catch(() => {});
+  }
+}
+
+/**
+ * Seals what `plain` yields into `file`, which must not exist, with mode 0600; it is on the disk when this resolves.
+ * @throws Fault permanent `passphrase_weak`
+ */
+export async function writeSealed(
+  file: string,
+  plain: AsyncIterable<Uint8Array>,
+  passphrase: Uint8Array,
+): Promise<void> {
   if (passphrase.length < PASSPHRASE_BYTES_MIN) {
     throw permanent(
       'passphrase_weak',
       `the passphrase is shorter than ${PASSPHRASE_BYTES_MIN} characters: use several words, or let a password manager create one`,
     );
   }
-  const packed = [MANIFEST, ...filesIn(folder).map(({ name }) => name)];
-  const tar = spawn('tar', ['-c', '-f', '-', '-C', folder, ...packed], { stdio: ['ignore', 'pipe', 'pipe'] });
-  const done = tarEnd(tar);
   const out = createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true });
   try {
-    await pipeline(seal(counted(tar.stdout, onBytes), passphrase, WORK_FACTOR), out);
-    await done;
+    await pipeline(seal(plain, passphrase, WORK_FACTOR), out);
   } finally {
-    tar.kill('SIGKILL');
-    await done.catch(() => {});
     // A failure may come before the file is opened, which would then appear after the caller has removed it.
     if (!out.closed) await once(out, 'close');
   }

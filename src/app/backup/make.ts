@@ -4,6 +4,7 @@
 import {
   chmodSync,
   copyFileSync,
+  createReadStream,
   createWriteStream,
   existsSync,
   mkdirSync,
@@ -26,9 +27,8 @@ import { counted } from '../../lib/parts.ts';
 import { syncFolder } from '../../lib/secret-file.ts';
 import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';
 import { openConfiguredSigner } from '../../signer/client.ts';
-import { refuseOnServer } from '../sqlite-only.ts';
 import { readRoom } from '../watches/disk.ts';
-import { filesIn, type Manifest, packArchive } from './archive.ts';
+import { filesIn, type Manifest, packArchive, writeSealed } from './archive.ts';
 import { rememberBackup } from './report.ts';
 import { openScratch, removeAbandoned } from './scratch.ts';
 import { proveBackup } from './unpacked.ts';
@@ -62,7 +62,7 @@ export type ProvedBackup = Readonly<{
 
 /**
  * Makes one backup in a folder, which is created if missing, and proves it: restores it on trial.
- * @throws Fault permanent `passphrase_weak`, `backup_target`, `backup_unsound`; transient `backup_no_room`,
+ * @throws Fault permanent `sqlite_only`, `passphrase_weak`, `backup_target`, `backup_unsound`; transient `backup_no_room`,
  * `storage_unavailable`; see `withUnpacked`
  */
 export async function makeProvedBackup(
@@ -71,9 +71,13 @@ export async function makeProvedBackup(
   passphrase: Uint8Array,
 ): Promise<ProvedBackup> {
   const { config, act, clock } = parts;
-  const instead =
-    "Copy the database with the server's own tools, and keep secret.key, the settings and the signer's backup.";
-  refuseOnServer(config, 'a backup', instead);
+  if (config.databaseUrl !== null) {
+    throw permanent(
+      'sqlite_only',
+      'a backup only works with SQLite, but database_url names a PostgreSQL database. Copy the database with the ' +
+        "server's own tools, and keep secret.key, the settings and the signer's backup.",
+    );
+  }
   await refuseWithoutRoom(config);
   const { file, bytes, manifest, signerFault } = await makeBackup(folder, parts, passphrase);
   const made = { file, made_at_ms: act.atMs, proved_at_ms: null, sent_at_ms: null };
@@ -87,6 +91,27 @@ export async function makeProvedBackup(
   const files = manifest.files.map(({ name }) => name);
   return { file, bytes, files, sessions: manifest.counts.sessions ?? 0, signerFault };
 }
+
+/**
+ * Seals a key file into a folder, which is created if missing, for backups that a server of databases has made itself.
+ * `age -d FILE | gunzip` opens it.
+ * @returns the sealed file
+ * @throws Fault permanent `passphrase_weak`, `backup_target`
+ */
+export async function sealKeyFile(
+  keyFile: string,
+  folder: string,
+  passphrase: Uint8Array,
+  nowMs: number,
+): Promise<string> {
+  const file = join(folder, `secret.key-${fileTime(nowMs)}.gz.age`);
+  prepareTarget(folder, file);
+  await writeSealed(file, createReadStream(keyFile), passphrase);
+  syncFolder(folder);
+  return file;
+}
+
+const fileTime = (atMs: number): string => new Date(atMs).toISOString().replaceAll(/[-:.]/g, '');
 
 /**
  * A copy of the database, and then what the backup is restored to, are in the data folder for a while. A full disk
@@ -105,7 +130,7 @@ async function refuseWithoutRoom({ dataDir, alarms }: Config): Promise<void> {
 async function makeBackup(folder: string, parts: BackupParts, passphrase: Uint8Array) {
   const { config, env, act, onProgress = () => {} } = parts;
   const nowMs = act.atMs;
-  const file = join(folder, `quayside-${new Date(nowMs).toISOString().replaceAll(/[-:.]/g, '')}.tar.gz.age`);
+  const file = join(folder, `quayside-${fileTime(nowMs)}.tar.gz.age`);
   const partial = `${file}.${process.pid}.partial`;
   prepareTarget(folder, file);
   const scratch = openScratch(config.dataDir, 'making-backup');

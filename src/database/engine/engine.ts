@@ -10,6 +10,8 @@ export type OpenOptions = SqliteOptions &
   Readonly<{
     /** The address of a PostgreSQL database, which stands for the file; null or left out: none. */
     url?: string | null;
+    /** Nobody else may use the database while this one writes. The lock on its folder is enough for a file. */
+    isAlone?: boolean;
   }>;
 
 /**
@@ -18,8 +20,8 @@ export type OpenOptions = SqliteOptions &
  * @throws Fault `storage_unavailable`, `storage_damaged`, `sqlite_too_old`, `schema_not_current`, `database_url_wrong`,
  * `database_moved`, `move_unfinished`
  */
-export function openEngine({ url, ...options }: OpenOptions, check: (db: Db) => Promise<void>): Db {
-  const db = url ? openPostgres(url, options) : openSqlite(options);
+export function openEngine({ url, isAlone, ...options }: OpenOptions, check: (db: Db) => Promise<void>): Db {
+  const db = url ? openPostgres(url, options, isAlone) : openSqlite(options);
   return checkedFirst(db, async () => {
     if (url) await db.read(() => checkDatabase((text) => db.client.prepare(text).all(), db.name));
     await refuseMoved(db);

@@ -3,11 +3,10 @@
  */
 import Sqlite from 'better-sqlite3';
 import { Client } from 'pg';
-import { permanent } from '../../core/fault.ts';
 import { connect, guarded } from './connection.ts';
 import { refuseOtherSchema } from './migrate.ts';
 import { asPostgresFault } from './postgres-fault.ts';
-import { checkDatabase, connectionOf, databaseName } from './postgres-server.ts';
+import { ALONE, checkDatabase, connectionOf, databaseName, refuseOthers } from './postgres-server.ts';
 import { readScripts } from './scripts.ts';
 import { translator } from './translate.ts';
 
@@ -90,8 +89,7 @@ export function openFile(file: string): End {
 /** Connects under a name that is not counted among those that use the database. */
 async function connectServer(url: string) {
   const name = databaseName(url);
-  const more = { application_name: 'move of quayside', idle_in_transaction_session_timeout: 0 };
-  const client = new Client({ ...connectionOf(url), ...more });
+  const client = new Client({ ...connectionOf(url, ALONE), idle_in_transaction_session_timeout: 0 });
   // A connection that breaks fails its next statement.
   client.on('error', () => {});
   const translated = <T>(answer: Promise<T>): Promise<T> =>
@@ -102,17 +100,15 @@ async function connectServer(url: string) {
   return { name, client, send: (text: string, values?: unknown[]) => translated(client.query(text, values)) };
 }
 
-const OTHERS = `SELECT count(*) AS others FROM pg_stat_activity
-  WHERE datname = current_database() AND application_name = 'quayside'`;
-
 /**
  * Opens a PostgreSQL database of the current schema.
  * @throws Fault as `openPostgres`
  */
 export async function openServer(url: string): Promise<End> {
   const { name, client, send } = await connectServer(url);
+  const ask = async (text: string) => (await send(text)).rows;
   try {
-    await checkDatabase(async (text) => (await send(text)).rows, name);
+    await checkDatabase(ask, name);
   } catch (error) {
     await client.end();
     throw error;
@@ -129,16 +125,7 @@ export async function openServer(url: string): Promise<End> {
       await send(`BEGIN ISOLATION LEVEL REPEATABLE READ${isAlone ? '' : ' READ ONLY'}`);
       if (isAlone) await send(`LOCK TABLE ${quoted(tables.map((table) => table.name))} IN SHARE ROW EXCLUSIVE MODE`);
     },
-    async refuseOthers() {
-      // Within a transaction, the server would repeat its first answer.
-      await send('SELECT pg_stat_clear_snapshot()');
-      const { others } = (await send(OTHERS)).rows[0];
-      if (others === 0) return;
-      throw permanent(
-        'database_in_use',
-        `Quayside uses ${name} over ${others} connections: stop it on every machine, then run \`quayside database move\` again`,
-      );
-    },
+    refuseOthers: () => refuseOthers(ask, name),
     close: () => client.end(),
   };
 }

@@ -32,12 +32,17 @@ const readers: Readonly<Record<number, (text: string) => number>> = {
   [NUMERIC]: exactly,
 };
 
+/** The name of connections that use a database, and of those that want it for themselves, by which both are counted. */
+const USER = 'quayside';
+export const ALONE = 'quayside alone';
+
 /** Returns the settings of a connection. @throws Fault permanent `database_url_wrong` */
-export function connectionOf(url: string): ClientConfig {
+export function connectionOf(url: string, application = USER): ClientConfig {
   databaseName(url);
+  const own = new URL(url);
+  own.searchParams.set('application_name', application);
   return {
-    connectionString: url,
-    application_name: 'quayside',
+    connectionString: own.href,
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
     lock_timeout: LOCK_MS,
@@ -55,7 +60,7 @@ export function connectionOf(url: string): ClientConfig {
  * @throws Fault permanent `database_url_wrong`
  */
 export function openPool(url: string, options: PoolConfig): Pool {
-  const pool = new Pool({ ...connectionOf(url), ...options });
+  const pool = new Pool({ ...connectionOf(url, options.application_name), ...options });
   pool.on('error', () => {});
   pool.on('connect', (connection) => connection.on('error', () => {}));
   return pool;
@@ -80,6 +85,21 @@ const wrongUrl = () =>
 
 /** Returns the rows of a query, by column. */
 type Ask = (text: string) => Promise<readonly unknown[]>;
+
+const OTHERS = `SELECT count(*) AS others FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = '${USER}'`;
+
+/** @throws Fault permanent `database_in_use` if a process uses the database */
+export async function refuseOthers(ask: Ask, name: string): Promise<void> {
+  // Within a transaction, the server would repeat its first answer.
+  await ask('SELECT pg_stat_clear_snapshot()');
+  const [{ others }] = (await ask(OTHERS)) as [{ others: number }];
+  if (others === 0) return;
+  throw permanent(
+    'database_in_use',
+    `Quayside uses ${name} over ${others} connections: stop it on every machine, then run the same command again`,
+  );
+}
 
 type Server = Readonly<{ version: number; encoding: string; is_standby: number; now_ms: number }>;
 

@@ -18,7 +18,7 @@ import { after, systemClock } from '../../lib/clock.ts';
 import { type Client, noteText, type Statement } from './client.ts';
 import type { Db, WriteHooks } from './open.ts';
 import { asPostgresFault, isBroken, isLost, isTaken } from './postgres-fault.ts';
-import { databaseName, openPool } from './postgres-server.ts';
+import { ALONE, databaseName, openPool, refuseOthers } from './postgres-server.ts';
 import { createOrm } from './statements.ts';
 import { translator } from './translate.ts';
 
@@ -80,11 +80,13 @@ type Row = readonly unknown[];
 
 /**
  * Opens a database that `preparePostgres` has brought to the current schema; `checkDatabase` says whether it has.
+ * @param isAlone each write is refused if another process uses the database, and keeps others from opening it
  * @throws Fault permanent `database_url_wrong`
  */
-export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks): Db {
+export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks, isAlone = false): Db {
   const name = databaseName(url);
-  const pool = openPool(url, { max: CONNECTIONS_MAX, query_timeout: WRITE_MS });
+  const more = isAlone ? { application_name: ALONE } : {};
+  const pool = openPool(url, { max: CONNECTIONS_MAX, query_timeout: WRITE_MS, ...more });
   const bodies = new AsyncLocalStorage<Body>();
   const inside = (): Body | null => {
     const body = bodies.getStore();
@@ -122,6 +124,7 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks)
           return once(command, async (body) => {
             const known = tried.size > 0 ? await lastCommand(body) : 0;
             if (tried.has(known)) return tried.get(known) as Awaited<ReturnType<typeof work>>;
+            if (isAlone) await shutOut(client, name);
             const result = await work();
             beforeCommit?.();
             onWrite?.({ waitedMs, heldMs: performance.now() - sinceMs, rows: body.changes });
@@ -145,6 +148,12 @@ const waitFault = (name: string) =>
     'storage_unavailable',
     `The database ${name} cannot be used now: earlier writes of this process take long.`,
   );
+
+/** Whoever opens a database reads this table first, and waits. One that had read it has a connection, and is counted. */
+async function shutOut(client: Client, name: string): Promise<void> {
+  await client.prepare('LOCK TABLE meta IN ACCESS EXCLUSIVE MODE').run();
+  await refuseOthers((text) => client.prepare(text).all(), name);
+}
 
 type Transactions = Readonly<{
   bodies: AsyncLocalStorage<Body>;
