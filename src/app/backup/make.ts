@@ -62,8 +62,8 @@ export type ProvedBackup = Readonly<{
 
 /**
  * Makes one backup in a folder, which is created if missing, and proves it: restores it on trial.
- * @throws Fault permanent `sqlite_only`, `passphrase_weak`, `backup_target`, `backup_unsound`; transient `backup_no_room`,
- * `storage_unavailable`; see `withUnpacked`
+ * @throws Fault permanent `sqlite_only`, `passphrase_weak`, `backup_target`, `backup_unsound`; transient
+ * `backup_no_room`, `storage_unavailable`; see `withUnpacked`
  */
 export async function makeProvedBackup(
   parts: BackupParts,

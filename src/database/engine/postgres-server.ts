@@ -34,7 +34,7 @@ const readers: Readonly<Record<number, (text: string) => number>> = {
 
 /** The name of connections that use a database, and of those that want it for themselves, by which both are counted. */
 const USER = 'quayside';
-export const ALONE = 'quayside alone';
+export const ALONE = 'alone with quayside';
 
 /** Returns the settings of a connection. @throws Fault permanent `database_url_wrong` */
 export function connectionOf(url: string, application = USER): ClientConfig {

@@ -149,7 +149,7 @@ const waitFault = (name: string) =>
     `The database ${name} cannot be used now: earlier writes of this process take long.`,
   );
 
-/** Whoever opens a database reads this table first, and waits. One that had read it has a connection, and is counted. */
+/** A process that opens the database reads this table first, and waits. After that it is counted by its connection. */
 async function shutOut(client: Client, name: string): Promise<void> {
   await client.prepare('LOCK TABLE meta IN ACCESS EXCLUSIVE MODE').run();
   await refuseOthers((text) => client.prepare(text).all(), name);
