@@ -2,6 +2,7 @@
  * Commands that are derived from acts: one path through each subject, what the derivation gives to all of them, and
  * the audit log. `test/dashboard/` has what each act refuses.
  */
+import { createHmac } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -12,11 +13,17 @@ import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { signerTool } from '../../scripts/cli/signer-tool.ts';
 import { LOGO_BYTES_MAX } from '../../src/acts/logo.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { startMerchantServer } from '../support/merchant-server.ts';
 import { merchantStore } from '../support/new-session.ts';
 import { openToolBench } from '../support/tool-bench.ts';
 
-const settings = { dashboard_url: 'https://quayside.shop.example' };
-const { run, answer, store, folder, database, network, close } = await openToolBench({ settings });
+const webhooks = { allow_cidrs: ['127.0.0.0/8'] };
+const settings = { dashboard_url: 'https://quayside.shop.example', webhooks };
+// An hour ago, so that an order can end.
+const clock = handClock(systemClock.nowMs() - 3_600_000);
+const bench = await openToolBench({ settings, clock });
+const { run, answer, store, folder, database, network, close } = bench;
 const KEY = network.key;
 const file = join(folder, 'data', 'quayside.db');
 test.after(close);
@@ -110,6 +117,108 @@ test('a store, its keys and its endpoint are created, listed and removed; each c
     ['key revoke', key.id],
     ['key create', key.id],
   ]);
+});
+
+const inTest = ['--store', store, '--mode', 'test'];
+
+test('a test event is signed with the endpoint’s secret, and shown with its answer; the exit code is that of the answer', async () => {
+  const server = await startMerchantServer((response, { path }) => {
+    if (path === '/good') response.writeHead(200).end('{"received":true}');
+    else response.writeHead(403).end('<title>Blocked\u001b[2J</title>');
+  });
+  const add = (url: string) => answer('webhook', 'add', url, ...inTest);
+  const { id, webhook_secret: secret } = await add(`${server.origin}/good`);
+  const shown = await answer('webhook', 'test', id);
+  assert.equal([shown.delivered, shown.status, shown.error, shown.answer], [true, 200, null, '{"received":true}']);
+  const [received] = server.on('/good');
+  const { headers = {}, body = '' } = received ?? {};
+  const signed = `${headers['x-service-timestamp']}.${headers['x-service-nonce']}.${body}`;
+  assert.is(headers['x-service-signature'], createHmac('sha256', secret).update(signed).digest('hex'));
+  const event = JSON.parse(body);
+  assert.equal([event.id, event.type, event.livemode], [shown.event, 'webhook.test', false]);
+  assert.equal((await answer('show', id)).recent, { delivered: 0, failed: 0 }, 'nothing is kept');
+  const blocked = await run('webhook', 'test', (await add(`${server.origin}/blocked`)).id);
+  assert.match(blocked.out, /answered 403 after \d+ ms[\s\S]*is not 2xx: it answers 403, with the page "Blocked/);
+  assert.ok(blocked.out.includes('<title>Blocked\\u001b[2J</title>'), blocked.out);
+  await server.close();
+  const absent = await run('webhook', 'test', (await add(`${server.origin}/hook`)).id);
+  assert.match(absent.out, /gave no answer after[\s\S]*is not 2xx: no answer: connect/);
+  assert.equal([blocked.code, absent.code, await codeOf('webhook', 'test', 'we_none')], [1, 1, 3]);
+});
+
+test('a door is added with its pid and key, listed among webhooks without it, and closed', async () => {
+  const { id, pid, key, url } = await answer('door', 'add', 'epay', 'currency=usd', ...inTest);
+  assert.match(key, /^[A-Za-z0-9]{32}$/);
+  assert.equal([pid, url.endsWith('/1001/')], [1001, true]);
+  const shown = (await run('door', 'add', 'gmpay', 'algorithm=hmac_sha256', ...inTest)).out;
+  assert.match(shown, /Save the key now: it is not shown again[\s\S]*key +[A-Za-z0-9]{32}\n/);
+  const listed = await answer('webhook', 'list');
+  const own = listed.find((one: Readonly<{ id: string }>) => one.id === id);
+  assert.equal([own.dialect, own.pid, own.url], ['epay', 1001, url]);
+  assert.not(JSON.stringify(listed).includes(key));
+  for (const [words, message] of [
+    [['webhook', 'test', id], /a door gets no test event/],
+    [['webhook', 'secret', id], /The key of a door is shown once/],
+    [['webhook', 'secret', id, 'start'], /The key of a door is shown once/],
+    [['door', 'add', 'paypal', ...inTest], /none of these: epay, epusdt, gmpay, bepusdt/],
+    [['door', 'add', 'epay', 'currency=CNH', ...inTest], /"CNH" is no currency/],
+    [['door', 'add', 'epay', 'algorithm=dual', ...inTest], /Only gmpay has several signatures/],
+  ] as const) {
+    const { out, err } = await run(...words);
+    assert.match(err, message);
+    assert.not((out + err).includes(key));
+  }
+  assert.is(await codeOf('webhook', 'set', id, '--state', 'off'), 0);
+  assert.is((await answer('webhook', 'remove', id)).removed, true);
+});
+
+const payee = '0x1234567890123456789012345678901234567890';
+const order = (name: string) => bench.order(name, { accepts: ['USDT'], expiresInS: 60 });
+const heldNow = (...words: string[]) => answer('held', 'list', ...words);
+
+test('late money is listed, counted, shown with what accepting does, and accepted once', async () => {
+  const { id, pay } = await order('7a');
+  clock.advance(200_000);
+  await bench.chain.mine();
+  await database.sessions.settleDue(clock.nowMs(), 10);
+  await pay(10_000_000n);
+  const [held, ...others] = await heldNow('--store', store);
+  assert.equal([held.kind, held.amount, held.currency, held.session, others], ['late', '10.00', 'USDT', id, []]);
+  assert.is((await answer('status')).held_money, 1);
+  assert.match((await run('show', id)).out, `held accept ${held.id}`);
+  const tried = await answer('held', 'accept', held.id, '--dry-run');
+  assert.equal([tried.effect, tried.before.status, tried.after.status], ['paid', 'expired', 'paid']);
+  assert.is((await heldNow()).length, 1, 'a dry run changes nothing');
+  assert.equal({ ...(await answer('held', 'accept', held.id)), dry_run: true }, tried);
+  const [settled] = await heldNow('--state', 'settled');
+  assert.equal([settled.id, settled.settled, await heldNow()], [held.id, '10.00', []]);
+  assert.is(await codeOf('held', 'accept', held.id), 1);
+  const { code, err } = await run('held', 'accept', 'held_nobody');
+  assert.equal([code, err.includes('`quayside held list --state any`')], [3, true]);
+});
+
+test('a surplus is returned: tried, begun, shown, neither accepted nor returned again, and held again once rejected', async () => {
+  await (await order('6a')).pay(12_500_000n);
+  const [held] = await heldNow();
+  const words = ['held', 'return', held.id, '--to', payee];
+  const because = ['--reason', 'paid too much'];
+  const noAddress = ['held', 'return', held.id, ...because];
+  for (const wrong of [words, noAddress, [...words, ...because, '--network', 'live:nowhere']])
+    assert.is(await codeOf(...wrong), 2, wrong.join(' '));
+  assert.is(await codeOf(...noAddress, '--to', 'nowhere'), 1);
+  const tried = await answer(...words, ...because, '--dry-run');
+  assert.equal([tried.amount, tried.currency, tried.address_from, tried.dry_run], ['2.50', 'USDT', 'operator', true]);
+  assert.is((await answer('show', held.id)).state, 'open', 'a dry run changes nothing');
+  const begun = await answer(...words, ...because);
+  assert.equal({ ...begun, dry_run: true }, tried);
+  const shown = await answer('show', held.id);
+  assert.equal([shown.state, shown.returns.map(({ id }: { id: string }) => id)], ['returning', [begun.return]]);
+  for (const again of [words, ['held', 'accept', held.id]]) assert.is(await codeOf(...again, ...because), 1);
+  assert.match((await run('show', begun.return)).out, '(surplus money)');
+  const [entry] = await newest(1);
+  assert.equal([entry?.command, entry?.target, entry?.reason], ['held return', held.id, 'paid too much']);
+  await run('refund', 'reject', begun.return, '--reason', 'a test');
+  assert.is((await answer('show', held.id)).state, 'open');
 });
 
 const png = (width: number, height: number): Buffer => {
