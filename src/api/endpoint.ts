@@ -91,7 +91,6 @@ export const tags = {
   'Webhook endpoints': 'Where the events of the store are sent.',
   'Quick start': 'The same sessions, in the shapes of the quick start.',
   Sandbox: 'Payments that cost nothing, on simulated networks.',
-  Health: 'Whether this server can serve requests; not signed.',
   Webhooks: 'Signed requests that this server sends to your endpoints.',
 } as const;
 

@@ -1,34 +1,16 @@
 /**
  * `/livez`: the process answers. `/readyz`: it can do its work; if not, a load balancer sends nobody here.
  */
-import * as z from 'zod';
 import { Fault } from '../core/fault.ts';
 import { whyUnfollowed } from '../database/networks.ts';
 import type { ApiDeps } from './endpoint.ts';
 
-export const healthSchema = z
-  .object({
-    status: z.enum(['ok', 'unavailable']).meta({ description: 'Whether requests can be served.' }),
-    reasons: z
-      .array(z.string())
-      .optional()
-      .meta({ description: 'What is missing: `draining`, `storage_unavailable`, `no_network_followed:<mode>`.' }),
-    networks_not_followed: z
-      .array(
-        z.object({
-          network: z.string().meta({ description: 'Mode and name: `<mode>:<network>`.' }),
-          reason: z.string().meta({ description: 'A code, as `quayside status` explains it.' }),
-        }),
-      )
-      .optional()
-      .meta({
-        description:
-          'Networks on which a payment would not be seen now, whether or not others are followed. Only for callers on the server’s own machine.',
-      }),
-  })
-  .meta({ id: 'Health', example: { status: 'ok' } });
-
-type Health = z.infer<typeof healthSchema>;
+/** `reasons`: `draining`, `storage_unavailable`, `no_network_followed:<mode>`. */
+type Health = Readonly<{
+  status: 'ok' | 'unavailable';
+  reasons?: readonly string[];
+  networks_not_followed?: readonly Readonly<{ network: string; reason: string }>[];
+}>;
 
 /**
  * Says whether the server is ready: the database is writable, each configured mode has a followed network, and no stop
@@ -41,7 +23,7 @@ export async function readiness({
   isDraining,
 }: Pick<ApiDeps, 'database' | 'config' | 'clock' | 'isDraining'>): Promise<Health> {
   const reasons = isDraining?.() ? ['draining'] : [];
-  const unfollowed: NonNullable<Health['networks_not_followed']> = [];
+  const unfollowed: { network: string; reason: string }[] = [];
   try {
     await database.probe();
     const reports = await database.networks.list();

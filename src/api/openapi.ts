@@ -8,7 +8,6 @@ import { readShipped } from '../lib/installation.ts';
 import { type Endpoint, tags } from './endpoint.ts';
 import { type ErrorCode, errorBody, errorTable, errorTypes, refuse } from './errors.ts';
 import { examples } from './examples.ts';
-import { healthSchema } from './health.ts';
 import { eventDocs } from './webhook-events.ts';
 
 const packageInfo = readShipped<{ version: string; license: string }>('package.json');
@@ -139,7 +138,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string)
     servers: [{ url: baseUrl }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     components: { securitySchemes: parts.securitySchemes, schemas: schemas.named },
-    paths: { ...paths, ...healthPaths(schemas, baseUrl) },
+    paths,
     webhooks,
   };
 }
@@ -230,37 +229,6 @@ const exampleError = (code: ErrorCode, baseUrl: string) =>
 function json(schemas: SchemaWriter, schema: z.ZodType, examples: Readonly<Record<string, unknown>>): Content {
   const named = Object.entries(examples).map(([name, value]) => [name, { value }]);
   return { 'application/json': { schema: schemas.write(schema), examples: Object.fromEntries(named) } };
-}
-
-function healthPaths(schemas: SchemaWriter, baseUrl: string): Operations {
-  const unsigned = { tags: ['Health'], security: [] };
-  const refused = refusals(['malformed_request'], schemas, baseUrl);
-  const draining = { status: 'unavailable', reasons: ['draining'] };
-  const ok = json(schemas, healthSchema, { ok: { status: 'ok' } });
-  return {
-    '/livez': {
-      get: {
-        ...unsigned,
-        operationId: 'checkLive',
-        summary: 'Check that the process answers',
-        description: 'For a service manager: restart the server if this is not answered.',
-        responses: { 200: { description: 'Alive.', content: ok }, ...refused },
-      },
-    },
-    '/readyz': {
-      get: {
-        ...unsigned,
-        operationId: 'checkReady',
-        summary: 'Check that the server can do its work',
-        description: 'For a load balancer: send requests here only while this answers 200.',
-        responses: {
-          200: { description: 'Ready.', content: ok },
-          ...refused,
-          503: { description: 'Not ready.', content: json(schemas, healthSchema, { draining }) },
-        },
-      },
-    },
-  };
 }
 
 function webhook({ type, meaning, schema, example }: (typeof eventDocs)[number], schemas: SchemaWriter): Operation {

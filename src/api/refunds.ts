@@ -4,12 +4,18 @@
 import * as z from 'zod';
 import { invariant } from '../core/fault.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
-import type { Refund } from '../database/refunds/refund.ts';
+import type {
+  CancelRefundOutcome,
+  CreateRefundOutcome,
+  FindRefundOutcome,
+  RedirectRefundOutcome,
+  Refund,
+} from '../database/refunds/refund.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { parseSessionId } from '../lib/id.ts';
 import { destinationFaults } from '../payments/destination.ts';
 import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
-import { Refusal, refuse } from './errors.ts';
+import { type ErrorCode, Refusal, refuse } from './errors.ts';
 import { examples } from './examples.ts';
 import { meaningHash } from './json.ts';
 import { badParam, listSchema, pageOf, pagingFields, readPaging, readQuery } from './parameter.ts';
@@ -97,8 +103,7 @@ const readEndpoint = ({ database, config }: ApiDeps): Endpoint => ({
   },
   async run({ caller: { storeId, mode, scopes }, params }) {
     const outcome = await database.refunds.find({ storeId, mode, refundId: readRefundId(params.refund_id ?? '') });
-    if (outcome.kind === 'found') return { body: fullRefund(outcome.refund, config, mayRedirect(scopes)) };
-    throw unknownRefund(outcome.kind);
+    return { body: fullRefund(settled(outcome).refund, config, mayRedirect(scopes)) };
   },
 });
 
@@ -133,26 +138,9 @@ const destinationEndpoint = ({ database, config, clock, checkDestination }: ApiD
     const replay = { idempotencyKey, path: `${PATH}/${refundId}/destination`, bodyHash: meaningHash({ address }) };
     const command = 'POST /api/v1/refunds/{refund_id}/destination';
     const act = { atMs: clock.nowMs(), operator: `API key ${keyId}`, command, reason: null };
-    const owner = { storeId, mode, refundId };
-    const outcome = await database.refunds.redirect({ by: 'merchant', owner, address, act, replay }, checkDestination);
-    switch (outcome.kind) {
-      case 'done':
-      case 'replayed':
-        return {
-          body: fullRefund(outcome.refund, config, true),
-          replayed: outcome.kind === 'replayed',
-        };
-      case 'bad_destination':
-        throw badParam('address', destinationFaults[outcome.why], 'INVALID_JSON');
-      case 'fixed':
-        throw refuse('CANNOT_CHANGE_DESTINATION');
-      case 'store_suspended':
-        throw suspendedStore();
-      case 'idempotency_key_conflict':
-        throw refuse('IDEMPOTENCY_KEY_CONFLICT');
-      default:
-        throw unknownRefund(outcome.kind);
-    }
+    const change = { by: 'merchant', owner: { storeId, mode, refundId }, address, act, replay } as const;
+    const { refund, replayed } = settled(await database.refunds.redirect(change, checkDestination));
+    return { body: fullRefund(refund, config, true), replayed };
   },
 });
 
@@ -184,76 +172,72 @@ const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
   async run({ caller: { storeId, mode }, params, idempotencyKey }) {
     const refundId = readRefundId(params.refund_id ?? '');
     const replay = { idempotencyKey, path: `${PATH}/${refundId}/cancel`, bodyHash: meaningHash({}) };
-    const outcome = await database.refunds.cancel({ storeId, mode, refundId, replay, nowMs: clock.nowMs() });
-    switch (outcome.kind) {
-      case 'done':
-      case 'replayed':
-        return {
-          body: canceledRefund(outcome.refund),
-          replayed: outcome.kind === 'replayed',
-        };
-      case 'not_cancelable':
-        throw refuse('CANNOT_CANCEL_REFUND');
-      case 'in_doubt':
-        throw refuse('CANNOT_CANCEL_REFUND', { message: IN_DOUBT });
-      case 'idempotency_key_conflict':
-        throw refuse('IDEMPOTENCY_KEY_CONFLICT');
-      default:
-        throw unknownRefund(outcome.kind);
-    }
+    const cancel = { storeId, mode, refundId, replay, nowMs: clock.nowMs() };
+    const { refund, replayed } = settled(await database.refunds.cancel(cancel));
+    return { body: canceledRefund(refund), replayed };
   },
 });
-
-const IN_DOUBT =
-  'This refund cannot be canceled now: whether it was paid already is being checked, as for some minutes after a restart. ' +
-  'Try again in ten minutes; if the answer is the same then, ask the operator.';
 
 /** Links by which a payer names where a refund goes are for those who may name it themselves. */
 export const mayRedirect = (scopes: Caller['scopes']): boolean => scopes.includes('refunds:write');
 
-const unknownRefund = (kind: 'not_found' | 'foreign') =>
-  kind === 'foreign'
-    ? refuse('FORBIDDEN', {
-        message: 'This refund belongs to another merchant. Use an API key of the store that created it.',
-      })
-    : refuse('REFUND_NOT_FOUND');
+/** A refund, and whether an earlier identical request had the same result. */
+type Kept = Readonly<{ refund: Refund; replayed: boolean }>;
 
-const suspendedStore = () => refuse('FORBIDDEN', { message: refuse('store_suspended').message });
+type Outcome =
+  | Exclude<CreateRefundOutcome, { kind: 'refused' }>
+  | FindRefundOutcome
+  | CancelRefundOutcome
+  | RedirectRefundOutcome;
+type Reason = Exclude<Outcome, { refund: Refund } | { kind: 'bad_destination' }>['kind'];
+
+/** The documented code of each reason for which nothing is done, with its text where that is more exact. */
+const refusals: Readonly<Record<Reason, readonly [code: ErrorCode, message?: string]>> = {
+  not_found: ['REFUND_NOT_FOUND'],
+  foreign: ['FORBIDDEN', 'This refund belongs to another merchant. Use an API key of the store that created it.'],
+  not_cancelable: ['CANNOT_CANCEL_REFUND'],
+  in_doubt: [
+    'CANNOT_CANCEL_REFUND',
+    'This refund cannot be canceled now: whether it was paid already is being checked, as for some minutes after a restart. ' +
+      'Try again in ten minutes; if the answer is the same then, ask the operator.',
+  ],
+  fixed: ['CANNOT_CHANGE_DESTINATION'],
+  not_adopted: [
+    'storage_unavailable',
+    'The database was restored from a backup, and refunds are refused until it is up to date.',
+  ],
+  duplicate_refund_id: ['DUPLICATE_REFUND_ID'],
+  idempotency_key_conflict: ['IDEMPOTENCY_KEY_CONFLICT'],
+  store_suspended: ['FORBIDDEN', refuse('store_suspended').message],
+  session_not_found: ['SESSION_NOT_FOUND'],
+  session_access_denied: ['session_access_denied'],
+};
+
+/**
+ * Returns the refund that the database found, made or changed.
+ * @param param names the address, if that is refused
+ * @throws Refusal
+ */
+function settled(outcome: Outcome, param = 'address'): Kept {
+  if ('refund' in outcome) return { refund: outcome.refund, replayed: outcome.kind === 'replayed' };
+  if (outcome.kind === 'bad_destination') throw badParam(param, destinationFaults[outcome.why], 'INVALID_JSON');
+  const [code, message] = refusals[outcome.kind];
+  throw refuse(code, { ...(message !== undefined && { message }) });
+}
 
 async function createRefund(
   { database, clock, checkDestination }: Pick<ApiDeps, 'database' | 'clock' | 'checkDestination'>,
   { keyId, storeId, mode }: Pick<Caller, 'keyId' | 'storeId' | 'mode'>,
   { sessionId, ...input }: RefundInput,
   idempotencyKey: string | null,
-): Promise<Readonly<{ refund: Refund; replayed: boolean }>> {
+): Promise<Kept> {
   const replay = { idempotencyKey, path: CREATE_PATH, bodyHash: meaningHash({ sessionId, ...input }) };
   const outcome = await database.refunds.create(
     { storeId, mode, ...input, sessionId: sessionId ?? '', requestedKey: keyId, replay, nowMs: clock.nowMs() },
     checkDestination,
   );
-  switch (outcome.kind) {
-    case 'created':
-    case 'replayed':
-      return { refund: outcome.refund, replayed: outcome.kind === 'replayed' };
-    case 'refused':
-      throw refuse(outcome.why, outcome.why === 'DAILY_REFUND_LIMIT_EXCEEDED' ? untilTomorrow(clock.nowMs()) : {});
-    case 'bad_destination':
-      throw badParam('metadata.refund_address', destinationFaults[outcome.why], 'INVALID_JSON');
-    case 'not_adopted':
-      throw refuse('storage_unavailable', {
-        message: 'The database was restored from a backup, and refunds are refused until it is up to date.',
-      });
-    case 'duplicate_refund_id':
-      throw refuse('DUPLICATE_REFUND_ID');
-    case 'idempotency_key_conflict':
-      throw refuse('IDEMPOTENCY_KEY_CONFLICT');
-    case 'store_suspended':
-      throw suspendedStore();
-    case 'session_not_found':
-      throw refuse('SESSION_NOT_FOUND');
-    case 'session_access_denied':
-      throw refuse('session_access_denied');
-  }
+  if (outcome.kind !== 'refused') return settled(outcome, 'metadata.refund_address');
+  throw refuse(outcome.why, outcome.why === 'DAILY_REFUND_LIMIT_EXCEEDED' ? untilTomorrow(clock.nowMs()) : {});
 }
 
 /**

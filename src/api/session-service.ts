@@ -181,17 +181,11 @@ export async function cancelSession(
   if (!id) throw refuse('session_not_found');
   const replay = { ...replayOf(id), bodyHash: meaningHash({}) };
   const outcome = await database.sessions.cancel({ id, storeId, mode, replay, nowMs: clock.nowMs() });
-  switch (outcome.kind) {
-    case 'done':
-    case 'replayed':
-      return { session: outcome.session, replayed: outcome.kind === 'replayed' };
-    case 'refused':
-      throw refuse(outcome.why);
-    case 'not_found':
-      throw refuse('session_not_found');
-    case 'idempotency_key_conflict':
-      throw refuse(outcome.kind);
+  if (outcome.kind === 'done' || outcome.kind === 'replayed') {
+    return { session: outcome.session, replayed: outcome.kind === 'replayed' };
   }
+  if (outcome.kind === 'refused') throw refuse(outcome.why);
+  throw refuse(outcome.kind === 'not_found' ? 'session_not_found' : outcome.kind);
 }
 
 /** Returns the ways to pay and the amount due, or the reason why there are none. */
