@@ -172,22 +172,23 @@ async function begin(
   deps: SignInDeps,
   response: Response,
   person: Person,
-  proved: Proved,
+  sent: Proved,
 ): Promise<Readonly<{ to: string }> | null> {
   const { database, clock, sessions, config, languages } = deps;
   const { req: request } = response;
+  const proved = { ...sent, address: request.ip ?? 'unknown' };
   const isRecovery = proved.factor !== null && 'recoveryHash' in proved.factor;
   const isMissing = !person.hasFactor && isFactorRequired(config.networks);
   if (isRecovery || isMissing || isChange(request)) {
-    const [token, address] = [newToken(), request.ip ?? 'unknown'];
+    const token = newToken();
     const life = { salt: newToken(), expiresAtMs: clock.nowMs() + LINK_LIFE_MS };
-    const link = { hash: hashOf(token), ...life, personId: person.id, address };
+    const link = { hash: hashOf(token), ...life, personId: person.id };
     const act = actOf(person, isRecovery ? 'use a recovery code' : 'make an own link', clock);
     const language = chosenLanguage(languages, response);
     const isMade = await database.people.complete(link, proved, act);
     return isMade ? { to: `/link/${token}${language === null ? '' : `?lang=${language}`}` } : null;
   }
-  const { session, give } = sessions.prepare(request, person.id);
+  const { session, give } = sessions.prepare(person.id);
   if (!(await database.people.complete(session, proved, actOf(person, 'sign in', clock)))) return null;
   await keepLanguage(deps, response, person);
   give(response);
@@ -292,7 +293,7 @@ async function claim(
   }
   const stored = await passwords.hash(password);
   if (stored === null) return { status: 503, fault: words.say(busy) };
-  const { session, give } = sessions.prepare(request, person.id);
+  const { session, give } = sessions.prepare(person.id);
   const factor = codes && app && { ...app, recoveryHashes: codes.map(recoveryHash) };
   const claimed = { hash: hashOf(token), secrets: { password: stored, factor }, session };
   const isClaimed = await database.people.claimLink(claimed, actOf(person, 'use a one-time link', clock));

@@ -16,8 +16,6 @@ export const sessionLimits: WebSessionLimits = { idleMs: 30 * 60_000, lifeMs: 8 
 /** How long a proof of the second factor lets a session do what lets money or power out. Signing in is one. */
 export const SUDO_MS = 10 * 60_000;
 
-const DEVICE_CHARS_MAX = 200;
-
 /** Somebody who is signed in. `formToken` proves that a form was written for this session. */
 export type Visitor = Readonly<{ person: Person; session: WebSession; formToken: string }>;
 
@@ -29,7 +27,7 @@ export type WebSessions = Readonly<{
   visitorOf(request: Request, isUse?: boolean): Promise<Visitor | null>;
   hasCookie(request: Request): boolean;
   /** Returns a new session of a person, and a function that gives its cookie to the browser. */
-  prepare(request: Request, personId: string): Readonly<{ session: WebSession; give(response: Response): void }>;
+  prepare(personId: string): Readonly<{ session: WebSession; give(response: Response): void }>;
   /** Gives the browser a session's token. */
   give(response: Response, token: string): void;
   /** Makes the browser forget its cookie. */
@@ -72,15 +70,13 @@ export function createWebSessions(
       return found && !isMissing ? { ...found, formToken: found.session.formToken } : null;
     },
     hasCookie: (request) => tokenOf(request) !== null,
-    prepare(request, personId) {
+    prepare(personId) {
       const token = newToken();
       const nowMs = clock.nowMs();
       const session: WebSession = {
         hash: hashOf(token),
         formToken: newToken(),
         personId,
-        device: (request.get('User-Agent') ?? 'unknown').slice(0, DEVICE_CHARS_MAX),
-        address: request.ip ?? 'unknown',
         startedAtMs: nowMs,
         seenAtMs: nowMs,
         sudoUntilMs: nowMs + SUDO_MS,

@@ -119,9 +119,9 @@ export type Person = Pick<PersonRow, 'id' | 'name' | 'memberships' | 'language' 
 export type SignInSecrets = Pick<PersonRow, 'totpSecret' | 'totpStep'> & Readonly<{ person: Person; password: string }>;
 
 /**
- * A browser in which a person is signed in. `device` and `address` come from the browser and the connection. Until
- * `sudoUntilMs` it may do what lets money or power out: the second factor was proved shortly before. `formToken` proves
- * that a form was written for this session, and names it while its token changes.
+ * A browser in which a person is signed in. Until `sudoUntilMs` it may do what lets money or power out: the second
+ * factor was proved shortly before. `formToken` proves that a form was written for this session, and names it while its
+ * token changes.
  */
 export type WebSession = Omit<typeof webSessions.$inferSelect, 'previousHash' | 'previousUntilMs'>;
 

@@ -90,8 +90,6 @@ CREATE UNIQUE INDEX people_by_name ON people (lower(name)) WHERE removed_at_ms I
 CREATE TABLE web_sessions (
   hash TEXT COLLATE "C" PRIMARY KEY,
   person_id TEXT COLLATE "C" NOT NULL REFERENCES people (id),
-  device TEXT COLLATE "C" NOT NULL,
-  address TEXT COLLATE "C" NOT NULL,
   started_at_ms BIGINT NOT NULL,
   seen_at_ms BIGINT NOT NULL,
   sudo_until_ms BIGINT NOT NULL,

@@ -109,8 +109,6 @@ CREATE UNIQUE INDEX people_by_name ON people (lower(name)) WHERE removed_at_ms I
 CREATE TABLE web_sessions (
   hash TEXT PRIMARY KEY, -- of the token in the cookie
   person_id TEXT NOT NULL REFERENCES people (id),
-  device TEXT NOT NULL,
-  address TEXT NOT NULL,
   started_at_ms INTEGER NOT NULL,
   seen_at_ms INTEGER NOT NULL,
   sudo_until_ms INTEGER NOT NULL, -- the second factor was proved again: money and rights may be given until then

@@ -42,8 +42,8 @@ type Parts = Readonly<{
   raiseAlarm: RaiseAlarm;
 }>;
 type Session = Pick<WebSession, 'personId' | 'formToken'>;
-/** A link with which a person who proved who they are replaces what they sign in with. `address`: of the request. */
-type OwnLink = NewLink & Pick<WebSession, 'personId' | 'address'>;
+/** A link with which a person who proved who they are replaces what they sign in with. */
+type OwnLink = NewLink & Pick<WebSession, 'personId'>;
 /** A recovery code makes a link, and starts no session. */
 type AnyFactor = UsedFactor | Readonly<{ recoveryHash: string }>;
 
@@ -218,16 +218,16 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
     /**
      * Uses the factor up, and starts a session or makes a one-time link.
      * @param proved `password`: as it was stored when it was found right; null if none was asked for. `factor`: null
-     * for a person who has none, whose session may not do what needs one
+     * for a person who has none, whose session may not do what needs one. `address`: of the request, for the audit log
      * @returns false when the factor was used before, or when password or app was replaced or set up meanwhile
      */
     async complete(
       begun: WebSession | OwnLink,
-      { factor, password }: Readonly<{ factor: AnyFactor | null; password: string | null }>,
+      { factor, password, address }: Readonly<{ factor: AnyFactor | null; password: string | null; address: string }>,
       act: OperatorAct,
     ): Promise<boolean> {
       return db.write(async () => {
-        const { personId, address } = begun;
+        const { personId } = begun;
         const row = await rows.byId(personId);
         const isRecovery = factor !== null && 'recoveryHash' in factor;
         if (!row || (password !== null && row.password !== password) || (isRecovery && !('salt' in begun)))
@@ -363,13 +363,6 @@ function webSessionCommands(db: Db, { recordAct }: Parts) {
         );
       }
       return found;
-    },
-    /** Returns a person's sessions that have not ended, the newest first. */
-    async listWebSessions(personId: string, nowMs: number, limits: WebSessionLimits): Promise<readonly WebSession[]> {
-      const own = orm.select().from(webSessions).where(eq(webSessions.personId, personId));
-      return (await db.read(() => own.orderBy(desc(webSessions.startedAtMs)).all()))
-        .map((row) => toSession(row, true))
-        .filter((session) => isAlive(session, nowMs, limits));
     },
     /** Ends a session of a person. */
     async endWebSession({ hash, personId }: Pick<WebSession, 'hash' | 'personId'>, act: OperatorAct): Promise<void> {

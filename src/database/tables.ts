@@ -111,8 +111,6 @@ export const people = sqliteTable('people', {
 export const webSessions = sqliteTable('web_sessions', {
   hash: text().primaryKey(),
   personId: text().notNull(),
-  device: text().notNull(),
-  address: text().notNull(),
   startedAtMs: integer().notNull(),
   seenAtMs: integer().notNull(),
   sudoUntilMs: integer().notNull(),

@@ -122,8 +122,7 @@ async function addPersonAndTarget(database: Database, act: ReturnType<typeof ope
   await database.people.add({ id: 'usr_1', name: 'Ada', membership, createdAtMs: atMs }, act);
   await database.people.addLink('usr_1', { hash: 'link', salt: 'salt', expiresAtMs: atMs + 60_000 }, act);
   const session = {
-    ...{ hash: 's', personId: 'usr_1', device: 'd', address: '127.0.0.1' },
-    ...{ startedAtMs: atMs, seenAtMs: atMs, sudoUntilMs: 0, formToken: 'f' },
+    ...{ hash: 's', personId: 'usr_1', startedAtMs: atMs, seenAtMs: atMs, sudoUntilMs: 0, formToken: 'f' },
   };
   const secrets = { password: 'p', factor: { totpSecret: 'TOTPSECRET', totpStep: 0, recoveryHashes: [] } };
   assert.ok(await database.people.claimLink({ hash: 'link', secrets, session }, act));

@@ -27,7 +27,6 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /s/:store/:mode/payments/:id': ['owner', 'accountant', 'staff'],
   'post /s/:store/:mode/payments': ['owner', 'staff'],
   'get /s/:store/:mode/refunds': ['owner', 'accountant', 'staff'],
-  'get /s/:store/:mode/refunds.csv': ['owner', 'accountant'],
   'get /s/:store/:mode/refunds/:refund': ['owner', 'accountant', 'staff'],
   'get /s/:store/:mode/payments/:id/refund': ['owner', 'staff'],
   'post /s/:store/:mode/payments/:id/refund': ['owner', 'staff'],

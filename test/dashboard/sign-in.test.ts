@@ -361,10 +361,10 @@ test('with simulated networks only a password is enough; from the first that is 
       const again = await claim(dashboard, link);
       assert.is((await again.get('/account')).status, 200);
       assert.is((await signIn(dashboard, 'Ada', PASSWORD, '')).status, 403);
-      const session = { hash: 'h', formToken: 't', device: 'A browser', address: '::1', personId: id, sudoUntilMs: 0 };
+      const session = { hash: 'h', formToken: 't', personId: id, sudoUntilMs: 0 };
       const times = { startedAtMs: api.clock.nowMs(), seenAtMs: api.clock.nowMs() };
       const act = { atMs: api.clock.nowMs(), operator: 'Ada (dashboard)', command: 'sign in', reason: null };
-      const proved = { factor: null, password: before?.password ?? '' };
+      const proved = { factor: null, password: before?.password ?? '', address: '::1' };
       assert.is(await api.database().people.complete({ ...session, ...times }, proved, act), false, 'a sign-in before');
     },
     { networks },

@@ -40,8 +40,8 @@ const BYTES = Buffer.from(Array.from({ length: 256 }, (_, at) => at));
 const rowsOf = (session: string, store: string, odd: string): string => `
 INSERT INTO people (id, name, memberships, totp_step, failures, locked_until_ms, recovery_hashes, passkeys, created_at_ms)
   VALUES ('usr_1', 'Ada', '[]', 0, 0, 0, '[]', '[]', 1);
-INSERT INTO web_sessions (hash, person_id, device, address, started_at_ms, seen_at_ms, sudo_until_ms, form_token)
-  VALUES ('h', 'usr_1', ${odd}, '::1', -1, 0, 9007199254740991, 'f');
+INSERT INTO web_sessions (hash, person_id, started_at_ms, seen_at_ms, sudo_until_ms, form_token)
+  VALUES ('h', 'usr_1', -1, 0, 9007199254740991, ${odd});
 INSERT INTO replays (scope, key, keep_until_ms) VALUES ('s', 'B', 1), ('s', 'a', 1), ('s', 'é', 1), ('s', '😀', 1);
 INSERT INTO endpoints (id, store_id, mode, url, extended_events, per_session, created_at_ms, removed, failures, gones,
   silences, paused_until_ms) VALUES ('we_1', '${store}', 'test', 'https://shop.example/', '[]', 0, 1, 0, 0, 0, 0, 0);

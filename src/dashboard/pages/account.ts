@@ -1,20 +1,19 @@
 /**
- * The account of the person who is signed in: roles, passkeys, and where else the account is signed in. Password, app
- * and recovery codes are replaced with a link.
+ * The account of the person who is signed in: roles and passkeys. Password, app and recovery codes are replaced with a
+ * link.
  */
 import { refuse, say } from '../../acts/act.ts';
 import type { Passkey } from '../../database/column-values.ts';
-import type { Person, WebSession } from '../../database/people.ts';
+import type { Person } from '../../database/people.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
-import { ago, badge, data, time } from '../../web/show.ts';
+import { badge, data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, Visit } from '../page.ts';
 import { passkeyButton } from '../passkeys.ts';
 import { CHANGE_PATH } from '../sign-in.ts';
 import type { Words } from '../texts.ts';
-import { sessionLimits } from '../web-session.ts';
 
 /** From so few recovery codes on, the page says to make new ones. */
 const FEW_CODES = 3;
@@ -39,15 +38,13 @@ export const accountPages = (deps: DashboardDeps): readonly Page[] => [
 ];
 
 async function accountPage(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
-  const { visitor, nowMs, words } = visit;
-  const { person, session } = visitor;
-  const open = await deps.database.people.listWebSessions(person.id, nowMs, sessionLimits);
+  const { visitor, words } = visit;
+  const { person } = visitor;
   const names = new Map<string, string>();
   for (const { storeId } of person.memberships) {
     const store = storeId === null ? null : await deps.database.stores.find(storeId);
     if (store) names.set(store.id, store.name);
   }
-  const title = words.say('Where you are signed in');
   return {
     title: words.say('My account'),
     content: html`<section class="card">${facts([
@@ -56,24 +53,7 @@ async function accountPage(deps: DashboardDeps, visit: Visit<null>): Promise<Rep
     ])}
 <p class="hint">${words.html('Lost the password, or the phone with the recovery codes? The operator makes you a new link: {command}.', { command: html`<code>quayside user link ${person.name}</code>` })}</p></section>
 ${factorSection(visit)}
-${await passkeySection(deps, visit)}
-<section class="card" aria-labelledby="open"><h2 id="open">${title}</h2>
-${list<WebSession>({
-  caption: title,
-  columns: [
-    [words.say('Signed in since'), ({ startedAtMs }) => time(startedAtMs)],
-    [words.say('Last seen'), ({ seenAtMs }) => ago(words, seenAtMs, nowMs)],
-    [words.say('Address'), ({ address }) => network(address)],
-    [
-      words.say('Browser'),
-      ({ device, hash }) =>
-        html`${data(device)} ${hash === session.hash ? badge(words.say('this browser'), 'good') : null}`,
-    ],
-  ],
-  rows: open,
-  empty: '',
-})}
-<p class="hint">${words.say('A new password ends every session, on every device.')}</p></section>`,
+${await passkeySection(deps, visit)}`,
   };
 }
 
@@ -90,10 +70,6 @@ function factorSection({ visitor: { person }, words }: Visit<null>): Html {
     html`${state}<p><a class="button${hasFactor ? ' plain' : ''}" href="${CHANGE_PATH}">${words.say(hasFactor ? 'Change' : 'Set up the app')}</a></p>`,
   );
 }
-
-/** Shows an IP address, which breaks between its groups only, if at all. */
-const network = (address: string): Html =>
-  html`<bdi class="network">${address.split(/(?<=:)/).map((part) => html`${part}<wbr>`)}</bdi>`;
 
 /**
  * Says which roles somebody has, and where.

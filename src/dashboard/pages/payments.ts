@@ -9,12 +9,13 @@ import type { Cells } from '../../lib/export-text.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/id.ts';
 import { exponentOf } from '../../rates/currencies.ts';
-import { type Chosen, dayFields, daysOf, type Field, limitForm } from '../../web/filters.ts';
+import { type Chosen, dayFields, daysOf, type Field, limitForm, readChosen } from '../../web/filters.ts';
 import { type Column, list } from '../../web/list.ts';
 import { data, time } from '../../web/show.ts';
+import { writeSlices } from '../../web/slices.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
-import type { DashboardDeps } from '../deps.ts';
-import { answerFile, type ListingWithFile, showList } from '../listing.ts';
+import { actOf, type DashboardDeps } from '../deps.ts';
+import { type Listing, showList } from '../listing.ts';
 import { type Page, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { findPayments, findPlaces, SEARCHED_CHARS_MAX } from '../search.ts';
 import { confirmedCoins, confirmedText, networksOf, oddities, price, refundedText, sessionState } from '../show.ts';
@@ -57,7 +58,7 @@ export function paymentsPages(deps: DashboardDeps): readonly Page[] {
     method: 'get',
     path: `${PATH}.csv`,
     needs: 'payments:export',
-    answer: (visit) => answerFile(deps, payments, visit),
+    answer: (visit) => answerFile(deps, visit),
   };
   const page = {
     path: PATH,
@@ -70,7 +71,7 @@ export function paymentsPages(deps: DashboardDeps): readonly Page[] {
   return [...pageWith(deps, page, [making]), file];
 }
 
-async function listPage(payments: ListingWithFile<SessionSummary>, visit: Visit<StoreAt>): Promise<Reply> {
+async function listPage(payments: Listing<StoreAt, SessionSummary>, visit: Visit<StoreAt>): Promise<Reply> {
   const { form, isLimited, table } = await showList(payments, visit);
   return {
     title: payments.caption(visit),
@@ -87,7 +88,7 @@ function newPayment(visit: Visit<StoreAt>): Html | null {
   return form && html`<div class="card">${form}</div>`;
 }
 
-const paymentList = (deps: DashboardDeps): ListingWithFile<SessionSummary> => ({
+const paymentList = (deps: DashboardDeps): Listing<StoreAt, SessionSummary> => ({
   path: PATH,
   caption: ({ at, words }) => words.say(at.mode === 'test' ? 'Test payments' : 'Payments'),
   fields: fieldsOf,
@@ -106,8 +107,7 @@ const paymentList = (deps: DashboardDeps): ListingWithFile<SessionSummary> => ({
       ? words.html('No payment matches. {all}', { all })
       : words.html(`payments.empty_${at.mode}`);
   },
-  // As many sessions as take some 2 ms of the thread.
-  file: { noun: 'payments', columns: fileColumns, cells: (sessions) => cellsOf(deps, sessions), sliceRows: 25 },
+  hasFile: true,
 });
 
 function fieldsOf({ words }: Visit<StoreAt>): readonly Field[] {
@@ -136,7 +136,7 @@ const allLink = (words: Words, at: StoreAt): Html =>
 
 async function found(
   deps: DashboardDeps,
-  payments: ListingWithFile<SessionSummary>,
+  payments: Listing<StoreAt, SessionSummary>,
   visit: Visit<StoreAt>,
   text: string,
 ): Promise<Reply> {
@@ -201,6 +201,33 @@ async function columnsOf(
     [words.say('Refunded'), ({ id }) => data(refundedText(refunds.get(id) ?? []) || '–'), 'number'],
   ];
 }
+
+/** Answers with the list as a file, which is recorded first. */
+async function answerFile(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
+  const { at, query, visitor, nowMs, zone } = visit;
+  const { database, clock } = deps;
+  const chosen = readChosen(fieldsOf(visit), query);
+  const after = { mode: at.mode, ...(chosen as Readonly<Record<string, string>>) };
+  await database.audit.record(actOf(visitor.person, 'export payments', clock), {
+    ...{ target: at.storeId, before: null, after },
+  });
+  const parts = writeSlices(clock, fileColumns, async (place) => {
+    const page = { beforeId: parseSessionId(place ?? ''), limit: SLICE_ROWS };
+    const { sessions, goOnId } = await database.sessions.list({ ...filterOf(visit, chosen), ...page });
+    return { rows: await cellsOf(deps, sessions), goOn: goOnId };
+  });
+  const name = `payments-${at.storeId}-${at.mode}-${daysText(chosen, zone, nowMs)}.csv`;
+  return { file: name, type: 'text/csv; charset=utf-8', parts };
+}
+
+/** Names the days of a file, with their zone, or the day on which it was made. */
+function daysText({ from, to }: Chosen, zone: string, nowMs: number): string {
+  if (from === undefined || to === undefined) return `${new Date(nowMs).toISOString().slice(0, 10)}-utc`;
+  return `${from}-to-${to}-${zone.toLowerCase().replaceAll(/[^a-z0-9+-]+/g, '-')}`;
+}
+
+/** As many sessions as take some 2 ms of the thread. */
+const SLICE_ROWS = 25;
 
 const fileColumns = [
   ...['created', 'session', 'order', 'status', 'flags', 'description', 'amount', 'currency', 'rate', 'rate_source'],

@@ -1,5 +1,5 @@
 /**
- * Refunds of a store: the list with filters and as CSV; one refund, what it waits for, who did what, and what can be
+ * Refunds of a store: the list with filters; one refund, what it waits for, who did what, and what can be
  * decided about it now.
  */
 
@@ -7,13 +7,10 @@ import { refuse, say } from '../../acts/act.ts';
 import { createRefund, leftText } from '../../acts/refund-create.ts';
 import { amountText, minorText, shownMinor, titleOf } from '../../acts/refund-words.ts';
 import { approveRefund, cancelRefund, redirectRefund, rejectRefund, waitsForApproval } from '../../acts/refunds.ts';
-import { coinOf } from '../../chains/coin-text.ts';
-import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
 import { delayOf } from '../../core/payout.ts';
 import type { RefundStatus } from '../../core/refund.ts';
-import { currencies, nameOf } from '../../core/transfer.ts';
+import { currencies } from '../../core/transfer.ts';
 import type { Refund } from '../../database/refunds/refund.ts';
-import type { Cells } from '../../lib/export-text.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { claimUrl } from '../../payments/destination.ts';
 import { dayFields, daysOf, pageOf } from '../../web/filters.ts';
@@ -21,8 +18,8 @@ import { type Column, facts, section } from '../../web/list.ts';
 import { badge, countdown, data, english, grouped, reloads, type Tone, time } from '../../web/show.ts';
 import { browserAct, formOf, isSent, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { answerFile, type ListingWithFile, showList } from '../listing.ts';
-import { may, type Page, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
+import { type Listing, showList } from '../listing.ts';
+import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import { findPayment } from '../search.ts';
 import { coinNames, confirmedText, explorerOf, price, shownOnChain } from '../show.ts';
 import type { Words } from '../texts.ts';
@@ -31,10 +28,8 @@ const PATH = '/s/:store/:mode/refunds';
 
 export function refundsPages(deps: DashboardDeps): readonly Page[] {
   const refunds = refundList(deps);
-  const answer = (visit: Visit<StoreAt>) => answerFile(deps, refunds, visit);
   return [
     ...pageWith(deps, { path: PATH, needs: 'payments:read', answer: (visit) => listPage(refunds, visit) }, []),
-    { method: 'get', path: `${PATH}.csv`, needs: 'payments:export', answer } satisfies StorePage,
     ...pageWith(deps, { path: REFUND_PATH, needs: 'payments:read', answer: (visit) => refundPage(deps, visit) }, [
       ...[approving, refusing, canceling, redirecting, linking],
     ]),
@@ -44,12 +39,12 @@ export function refundsPages(deps: DashboardDeps): readonly Page[] {
   ];
 }
 
-async function listPage(refunds: ListingWithFile<Refund>, visit: Visit<StoreAt>): Promise<Reply> {
+async function listPage(refunds: Listing<StoreAt, Refund>, visit: Visit<StoreAt>): Promise<Reply> {
   const { form, table } = await showList(refunds, visit);
   return { title: refunds.caption(visit), content: html`${form}${table}` };
 }
 
-const refundList = (deps: DashboardDeps): ListingWithFile<Refund> => ({
+const refundList = (deps: DashboardDeps): Listing<StoreAt, Refund> => ({
   path: PATH,
   caption: ({ at, words }) => words.say(at.mode === 'test' ? 'Test refunds' : 'Refunds'),
   fields: ({ words }) => [
@@ -82,7 +77,6 @@ const refundList = (deps: DashboardDeps): ListingWithFile<Refund> => ({
         )
       : words.html('No refund matches. {all}', { all });
   },
-  file: { noun: 'refunds', columns: fileColumns, cells: (refunds) => cellsOf(deps, refunds), sliceRows: 50 },
 });
 
 const columnsOf = ({ config }: DashboardDeps, { at, words }: Visit<StoreAt>): readonly Column<Refund>[] => [
@@ -105,35 +99,6 @@ const columnsOf = ({ config }: DashboardDeps, { at, words }: Visit<StoreAt>): re
   ],
   [words.say('Status'), (one) => refundState(words, one), 'lead'],
 ];
-
-const fileColumns = [
-  ...['created', 'id', 'refund', 'order', 'session', 'mode', 'status', 'network', 'currency', 'amount', 'reason'],
-  ...['to', 'processing', 'ended', 'canceled', 'tx', 'receipt', 'fee', 'fee_currency', 'held'],
-];
-
-const isoTime = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
-
-const cellsOf = ({ database, config }: DashboardDeps, refunds: readonly Refund[]): Promise<readonly Cells[]> =>
-  Promise.all(
-    refunds.map(async (refund) => {
-      const payout = refund.tx === null ? null : await database.payouts.find(refund.id);
-      return [
-        ...[isoTime(refund.createdAtMs), refund.id, refund.refundId, refund.orderId, refund.sessionId, refund.mode],
-        ...[refund.status, nameOf(refund.network), refund.currency, minorText(refund.amountMinor), refund.reason],
-        ...[refund.destination?.address ?? null, isoTime(refund.processingAtMs), isoTime(refund.processedAtMs)],
-        ...[isoTime(refund.canceledAtMs), refund.tx, refund.receiptNumber],
-        ...feeCells(config, refund, payout?.feeUnits ?? null),
-        refund.heldKind,
-      ];
-    }),
-  );
-
-/** Cost of the paying transaction; empty before it, and where the network is not configured any more. */
-function feeCells({ networks }: DashboardDeps['config'], { network }: Refund, feeUnits: bigint | null): Cells {
-  if (feeUnits === null || !networks.some(({ key }) => key === network)) return [null, null];
-  const { symbol, decimals } = coinOf(networks, network, 'native');
-  return [formatUnits(feeUnits, decimals, Math.min(decimals, MINOR_DECIMALS)), symbol];
-}
 
 const REFUND_PATH = '/s/:store/:mode/refunds/:refund';
 

@@ -1,10 +1,9 @@
 /**
  * Stores and people of the installation, for the operator: stores that wait are approved or refused, an approved one is
- * suspended and resumed; the doors of their panels; who may sign in.
+ * suspended and resumed; who may sign in.
  */
 import { say } from '../../acts/act.ts';
 import { decideStore, meanings } from '../../acts/store-decisions.ts';
-import type { Endpoint } from '../../database/endpoints.ts';
 import type { Person } from '../../database/people.ts';
 import { type MerchantStore, type StoreDecision, storeDecisions } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -15,7 +14,6 @@ import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, Visit } from '../page.ts';
 import { storeState } from '../show.ts';
 import { rolesText } from './account.ts';
-import { endpointState } from './webhooks.ts';
 
 const PATH = '/operator/stores';
 
@@ -25,14 +23,12 @@ export const operatorStorePages = (deps: DashboardDeps): readonly Page[] =>
   pageWith(deps, { path: PATH, needs: 'installation:read', answer: (visit) => page(deps, visit) }, [deciding]);
 
 async function page(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
-  const { people: persons, stores: shops, endpoints } = deps.database;
+  const { people: persons, stores: shops } = deps.database;
   const [people, stores] = [await persons.list(), await shops.list()];
-  const doors = (await endpoints.list(null)).filter(({ dialect }) => dialect !== null);
   const names = new Map(stores.map(({ id, name }) => [id, name]));
   return {
     title: 'Stores and people',
     content: html`${section('all', 'Stores', storeList(visit, stores, people), 'plain')}
-${section('doors', 'Doors', doorList(visit, doors, names), 'plain')}
 ${section('people', 'People', peopleList(visit, people, names), 'plain')}`,
   };
 }
@@ -70,22 +66,6 @@ const storeList = (visit: Visit<null>, stores: readonly MerchantStore[], people:
     rows: stores.toReversed(),
     empty: html`There is no store yet. <a href="/stores/new">Make one</a>.`,
   });
-
-const doorList = (
-  { words }: Visit<null>,
-  doors: readonly Endpoint[],
-  stores: ReadonlyMap<string, string>,
-): Html => html`${list<Endpoint>({
-  caption: 'Doors',
-  columns: [
-    ['Protocol', ({ dialect, pid }) => data(`${dialect} ${pid}`)],
-    ['Store', ({ storeId, mode }) => data(`${stores.get(storeId) ?? storeId}, ${mode}`)],
-    ['State', (door) => endpointState(words, door), 'lead'],
-  ],
-  rows: doors,
-  empty: 'No panel takes payments by EPay or Epusdt.',
-})}
-<p class="hint"><code>quayside door add</code> lets a panel take payments for a store, and prints its key.</p>`;
 
 const peopleList = ({ words }: Visit<null>, people: readonly Person[], stores: ReadonlyMap<string, string>): Html =>
   html`${list<Person>({

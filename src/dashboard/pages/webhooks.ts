@@ -110,7 +110,7 @@ const eventsText = ({ extendedEvents, dialect, pid }: Endpoint): Html =>
   data(dialect === null ? [...usualEvents, ...extendedEvents].join(', ') : `payment.completed (${dialect} ${pid})`);
 
 /** Says whether an endpoint gets what is sent to it. */
-export function endpointState(words: Words, { disabledAtMs, failingSinceMs }: Endpoint): Html {
+function endpointState(words: Words, { disabledAtMs, failingSinceMs }: Endpoint): Html {
   if (disabledAtMs !== null) return badge(words.say('disabled'), 'attention');
   return failingSinceMs === null ? badge(words.say('enabled'), 'good') : failingText(words, failingSinceMs);
 }
