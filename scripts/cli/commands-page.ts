@@ -8,7 +8,7 @@ export const commandsPage = (): string =>
   [
     '# Commands',
     '',
-    'Written by `npm run commands`. `quayside <command> --help` lists arguments and options; every command has `--json`.',
+    'Written by `npm run commands`. `quayside <command> --help` says more, with arguments and options; all have `--json`.',
     'Exit codes: 0 done, 1 refused or failed, 2 wrong usage or configuration, 3 what was named does not exist.',
     ...[quaysideTool, signerTool].flatMap(toolLines),
     '',
@@ -19,5 +19,8 @@ const toolLines = ({ name, sections }: Tool): string[] =>
     '',
     `## ${name}: ${title.toLowerCase()}`,
     '',
-    ...commands.map((command) => `- \`${name} ${command.name}\`: ${command.summary}`),
+    ...commands.map((command) => `- \`${name} ${command.name}\`: ${firstClause(command.summary)}`),
   ]);
+
+/** Returns a summary up to its first colon or full stop: `--help` says the rest. */
+const firstClause = (summary: string): string => summary.replace(/[:;.] .*$/, '.');

@@ -21,7 +21,7 @@ const nouns: readonly Finder[] = [
 export const show: Command = {
   name: 'show',
   args: ['thing'],
-  summary: 'Show anything: what became of it, what is wrong, and what to do.',
+  summary: 'Show what became of anything that has an id, what is wrong, and what to do.',
   options: {
     request: { help: 'of a refund above the signer’s caps: print only what an approver is to sign' },
   },
