@@ -201,14 +201,18 @@ async function carePart({ config, database }: Installation): Promise<Part> {
     return { ...found, network: key, compared_at: momentOrNull(comparedAtMs) };
   });
   const informed = (await database.alarms.listTargets()).filter(isInformed);
-  const { newest, proved, failure } = readBackupReport(config.dataDir);
+  const { newest, failure } = readBackupReport(config.dataDir);
   const standby = config.backup.standby === null ? null : readStandbyReport(config.dataDir);
-  const made = newest && { file: newest.file, made_at: moment(newest.made_at_ms), sent_at: moment(newest.sent_at_ms) };
-  const restored = proved && { made_at: moment(proved.made_at_ms), proved_at: moment(proved.proved_at_ms) };
+  const made = newest && {
+    file: newest.file,
+    made_at: moment(newest.made_at_ms),
+    proved_at: moment(newest.proved_at_ms),
+    sent_at: momentOrNull(newest.sent_at_ms),
+  };
   return {
     json: {
       comparison,
-      backup: { nightly: config.backup.nightly, newest: made, proved: restored, failure: failure?.message ?? null },
+      backup: { nightly: config.backup.nightly, newest: made, failure: failure?.message ?? null },
       standby: standby && { ...standby, checked_at: moment(standby.checked_at_ms) },
     },
     lines: [
@@ -219,7 +223,7 @@ async function carePart({ config, database }: Installation): Promise<Part> {
         return [`compared ${network}: through block ${through} at ${compared_at}, ${result}`];
       }),
       ...(informed.length > 0 ? [] : ['alarms reach nobody: add a recipient in the dashboard, under Alarms']),
-      ...(made ? [`backup: newest of ${made.made_at}, last proved ${restored?.proved_at ?? 'never'}`] : []),
+      ...(made ? [`backup: newest of ${made.made_at}, proved at ${made.proved_at}`] : []),
       ...(failure ? [`backup FAILED at ${moment(failure.at_ms)}: ${failure.message}`] : []),
       ...(standby ? [`standby’s copy: checked ${moment(standby.checked_at_ms)}`, ...standby.problems] : []),
       ...safetyWarnings(config).map(({ code, message }) => `warning: ${code}: ${message}`),

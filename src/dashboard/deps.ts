@@ -46,9 +46,8 @@ export type DashboardDeps = Readonly<{
   /** Sends a signed test event to an endpoint now. @returns null if it was removed */
   sendTestEvent(endpoint: Endpoint): Promise<TestAnswer | null>;
   newNotices: NewNotices;
-  /** Returns when a backup was last made and which was last proved, and why the last scheduled one failed; or nulls. */
+  /** Returns when the newest backup was made and proved, and why the last scheduled one failed; or nulls. */
   readBackups(): Readonly<{
-    madeAtMs: number | null;
     proved: Readonly<{ madeAtMs: number; provedAtMs: number }> | null;
     failure: string | null;
   }>;

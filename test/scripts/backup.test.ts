@@ -88,8 +88,9 @@ test('verify restores it, adds up the ledger, compares the counts and leaves not
 test('a backup is restored on trial at once, and `status` says when', async () => {
   const first = await answer('backup', '--to', join(folder, 'proved'), ...secret);
   assert.is(first.proved, true);
-  const { newest, proved } = JSON.parse((await run('status', '--json')).out).backup;
-  assert.equal([newest.file, newest.made_at], [first.file, proved.made_at]);
+  const { newest } = JSON.parse((await run('status', '--json')).out).backup;
+  assert.equal([newest.file, newest.made_at, newest.sent_at], [first.file, first.made_at, null]);
+  assert.ok(newest.proved_at >= newest.made_at);
 });
 
 test('a file that was cut, extended or changed, or another passphrase, is refused and leaves nothing behind', async () => {

@@ -29,7 +29,7 @@ import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';
 import { openConfiguredSigner } from '../../signer/client.ts';
 import { readRoom } from '../watches/disk.ts';
 import { filesIn, type Manifest, packArchive, writeSealed } from './archive.ts';
-import { rememberBackup } from './report.ts';
+import { updateBackupReport } from './report.ts';
 import { openScratch, removeAbandoned } from './scratch.ts';
 import { proveBackup } from './unpacked.ts';
 
@@ -47,8 +47,6 @@ export type BackupParts = Readonly<{
   onProgress?: (done: number, total: number) => void;
   /** Called with the number of bytes that came from the signer. */
   onReceived?: (bytes: number) => void;
-  /** Called with the file before it is proved. */
-  onMade?: (file: string) => void;
 }>;
 
 export type ProvedBackup = Readonly<{
@@ -60,8 +58,14 @@ export type ProvedBackup = Readonly<{
   signerFault: string | null;
 }>;
 
+/** Name of a backup that does not restore. The next one replaces it. */
+const UNSOUND_NAME = 'quayside-unsound.tar.gz.age';
+/** Part of the name of a backup that lacks the signer's part. */
+export const WITHOUT_SIGNER = '-without-signer';
+
 /**
- * Makes one backup in a folder, which is created if missing, and proves it: restores it on trial.
+ * Makes one backup in a folder, which is created if missing, and proves it: restores it on trial. It gets its name once
+ * that is done.
  * @throws Fault permanent `sqlite_only`, `passphrase_weak`, `backup_target`, `backup_unsound`; transient
  * `backup_no_room`, `storage_unavailable`; see `withUnpacked`
  */
@@ -79,17 +83,26 @@ export async function makeProvedBackup(
     );
   }
   await refuseWithoutRoom(config);
-  const { file, bytes, manifest, signerFault } = await makeBackup(folder, parts, passphrase);
-  const made = { file, made_at_ms: act.atMs, proved_at_ms: null, sent_at_ms: null };
-  rememberBackup(config.dataDir, made);
-  parts.onMade?.(file);
-  const { problems } = await proveBackup(file, config.dataDir, passphrase);
-  if (problems.length > 0) {
-    throw permanent('backup_unsound', `${file} is not sound (${problems.join('; ')}): run \`quayside doctor\``);
+  const started = `quayside-${fileTime(act.atMs)}`;
+  const partial = join(folder, `${started}.tar.gz.age.${process.pid}.partial`);
+  prepareTarget(folder, partial);
+  try {
+    const { manifest, signerFault } = await packBackup(partial, parts, passphrase);
+    const { problems } = await proveBackup(partial, config.dataDir, passphrase);
+    const sound = `${started}${signerFault === null ? '' : WITHOUT_SIGNER}.tar.gz.age`;
+    const file = join(folder, problems.length > 0 ? UNSOUND_NAME : sound);
+    renameSync(partial, file);
+    syncFolder(folder);
+    if (problems.length > 0) {
+      throw permanent('backup_unsound', `${file} is not sound (${problems.join('; ')}): run \`quayside doctor\``);
+    }
+    const newest = { file, made_at_ms: act.atMs, proved_at_ms: clock.nowMs(), sent_at_ms: null };
+    updateBackupReport(config.dataDir, () => ({ newest }));
+    const files = manifest.files.map(({ name }) => name);
+    return { file, bytes: statSync(file).size, files, sessions: manifest.counts.sessions ?? 0, signerFault };
+  } finally {
+    rmSync(partial, { force: true });
   }
-  rememberBackup(config.dataDir, { ...made, proved_at_ms: clock.nowMs() });
-  const files = manifest.files.map(({ name }) => name);
-  return { file, bytes, files, sessions: manifest.counts.sessions ?? 0, signerFault };
 }
 
 /**
@@ -126,13 +139,9 @@ async function refuseWithoutRoom({ dataDir, alarms }: Config): Promise<void> {
   throw transient('backup_no_room', `${dataDir} has ${free} free, and a backup needs ${needed} there. Free some`);
 }
 
-/** Writes the backup into a folder. */
-async function makeBackup(folder: string, parts: BackupParts, passphrase: Uint8Array) {
+/** Writes the backup into a new file. */
+async function packBackup(file: string, parts: BackupParts, passphrase: Uint8Array) {
   const { config, env, act, onProgress = () => {} } = parts;
-  const nowMs = act.atMs;
-  const file = join(folder, `quayside-${fileTime(nowMs)}.tar.gz.age`);
-  const partial = `${file}.${process.pid}.partial`;
-  prepareTarget(folder, file);
   const scratch = openScratch(config.dataDir, 'making-backup');
   try {
     const inside = (name: string) => join(scratch.folder, name);
@@ -146,7 +155,7 @@ async function makeBackup(folder: string, parts: BackupParts, passphrase: Uint8A
     const manifest: Manifest = {
       version: 1,
       program_version: readShipped<{ version: string }>('package.json').version,
-      made_at_ms: nowMs,
+      made_at_ms: act.atMs,
       schema_version: content.schemaVersion,
       files,
       counts: content.counts,
@@ -155,15 +164,12 @@ async function makeBackup(folder: string, parts: BackupParts, passphrase: Uint8A
     // They are unpacked as they are here, whatever the mode of what they were copied from.
     for (const name of readdirSync(scratch.folder)) chmodSync(inside(name), 0o600);
     const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
-    await packArchive(partial, scratch.folder, {
+    await packArchive(file, scratch.folder, {
       passphrase,
       onBytes: (done) => onProgress(Math.min(done, total), total),
     });
-    renameSync(partial, file);
-    syncFolder(folder);
-    return { file, bytes: statSync(file).size, manifest, signerFault };
+    return { manifest, signerFault };
   } finally {
-    rmSync(partial, { force: true });
     scratch.remove();
   }
 }

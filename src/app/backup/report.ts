@@ -6,33 +6,25 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { writeSecretFile } from '../../lib/secret-file.ts';
 
-const madeBackup = z.strictObject({
-  file: z.string(),
-  made_at_ms: z.int(),
-  /** When it was restored into a scratch folder and found sound. */
-  proved_at_ms: z.int().nullable(),
-  /** When it was copied to where `backup.send` says. */
-  sent_at_ms: z.int().nullable(),
-});
-type MadeBackup = z.infer<typeof madeBackup>;
-
 const schema = z.strictObject({
-  newest: madeBackup.nullable(),
-  /** The newest one that was proved. */
-  proved: madeBackup.nullable(),
-  /** Names of scheduled backups that are whole, were proved, and are not deleted yet. */
+  /** It was restored into a scratch folder and found sound. */
+  newest: z
+    .strictObject({
+      file: z.string(),
+      made_at_ms: z.int(),
+      proved_at_ms: z.int(),
+      /** When it was copied to where `backup.send` says. */
+      sent_at_ms: z.int().nullable(),
+    })
+    .nullable(),
+  /** Names of scheduled backups that are not deleted yet. The schedule deletes no others. */
   scheduled: z.array(z.string()),
-  /**
-   * Those that were not proved or lack the signer's part: deleted once a newer one is proved. The schedule deletes no
-   * others.
-   */
-  unproved: z.array(z.string()),
   /** Why the last scheduled backup failed; null after one that did not. */
   failure: z.strictObject({ at_ms: z.int(), message: z.string() }).nullable(),
 });
 type BackupReport = z.infer<typeof schema>;
 
-const none: BackupReport = { newest: null, proved: null, scheduled: [], unproved: [], failure: null };
+const none: BackupReport = { newest: null, scheduled: [], failure: null };
 
 const reportFile = (dataDir: string): string => join(dataDir, 'backup-report.json');
 
@@ -46,9 +38,8 @@ export function readBackupReport(dataDir: string): BackupReport {
 }
 
 /** Returns what the dashboard shows of a report. */
-export const backupsOf = ({ newest, proved, failure }: BackupReport) => ({
-  madeAtMs: newest?.made_at_ms ?? null,
-  proved: proved?.proved_at_ms ? { madeAtMs: proved.made_at_ms, provedAtMs: proved.proved_at_ms } : null,
+export const backupsOf = ({ newest, failure }: BackupReport) => ({
+  proved: newest && { madeAtMs: newest.made_at_ms, provedAtMs: newest.proved_at_ms },
   failure: failure?.message ?? null,
 });
 
@@ -56,7 +47,3 @@ export function updateBackupReport(dataDir: string, change: (report: BackupRepor
   const report = readBackupReport(dataDir);
   writeSecretFile(reportFile(dataDir), `${JSON.stringify({ ...report, ...change(report) })}\n`);
 }
-
-/** Remembers a backup that was just made, and proved if it says so. */
-export const rememberBackup = (dataDir: string, made: MadeBackup): void =>
-  updateBackupReport(dataDir, ({ proved }) => ({ newest: made, proved: made.proved_at_ms === null ? proved : made }));

@@ -42,12 +42,10 @@ export function watchUpkeep(blocks: Blocks, config: Upkeep): Watch {
 }
 
 function backupTrouble(dataDir: string, { nowMs, sinceMs }: Moment): string | null {
-  const { proved, failure } = readBackupReport(dataDir);
-  const last = proved
-    ? `the newest that was proved is of ${new Date(proved.made_at_ms).toISOString()}`
-    : 'none was proved';
+  const { newest, failure } = readBackupReport(dataDir);
+  const last = newest ? `the newest is of ${new Date(newest.made_at_ms).toISOString()}` : 'there is none';
   if (failure) return `the last backup failed: ${failure.message}; ${last}`;
-  return nowMs - (proved?.made_at_ms ?? sinceMs) > PROVED_AGE_DAYS_MAX * DAY_MS
+  return nowMs - (newest?.made_at_ms ?? sinceMs) > PROVED_AGE_DAYS_MAX * DAY_MS
     ? `no backup was made and proved for ${PROVED_AGE_DAYS_MAX} days: ${last}`
     : null;
 }

@@ -184,23 +184,14 @@ const pools = async ({ readPools }: DashboardDeps): Promise<Html> =>
     empty: 'No pool yet: no network is configured.',
   })}<p class="hint">Derived pools fill themselves. An imported one is filled with <code>quayside address-pool import</code>.</p>`;
 
-/** Returns when a backup was last proved, with what to do if that was never or failed. */
-function lastProved({ readBackups }: DashboardDeps, { nowMs, words }: Pick<Visit<null>, 'nowMs' | 'words'>): Html {
+/** Shows when the newest backup was made and proved, with what to do if there is none, or the last one failed. */
+function backups({ readBackups }: DashboardDeps, { nowMs, words }: Visit<null>): Html {
   const { proved, failure } = readBackups();
   const when = proved
-    ? html`${time(proved.provedAtMs)}, ${ago(words, proved.provedAtMs, nowMs)} (made ${time(proved.madeAtMs)})`
-    : html`${badge('never', 'attention')} <code>quayside backup</code>`;
-  return failure === null ? when : html`${when}. ${badge('the last one failed', 'danger')} ${english(failure)}`;
-}
-
-function backups(deps: DashboardDeps, { words, nowMs }: Visit<null>): Html {
-  const { madeAtMs } = deps.readBackups();
-  const made =
-    madeAtMs === null
-      ? html`${badge('never', 'attention')} <code data-copy>quayside backup</code>`
-      : html`${time(madeAtMs)}, ${ago(words, madeAtMs, nowMs)}`;
+    ? html`${time(proved.madeAtMs)}, ${ago(words, proved.madeAtMs, nowMs)} (proved ${time(proved.provedAtMs)})`
+    : html`${badge('never', 'attention')} <code data-copy>quayside backup</code>`;
+  const failed = failure && html`. ${badge('the last one failed', 'danger')} ${english(failure)}`;
   return html`${facts([
-    ['Last backup', made],
-    ['Restore drill', lastProved(deps, { words, nowMs })],
+    ['Last backup', html`${when}${failed}`],
   ])}<p class="hint">A backup is proved by restoring it into a scratch folder; that adds up its books, too.</p>`;
 }

@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { HDKey } from '@scure/bip32';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readBackupReport, updateBackupReport } from '../../../src/app/backup/report.ts';
@@ -82,25 +83,34 @@ test('a proved backup replaces older scheduled ones, and never a file that the s
   const third = await night(1);
   assert.equal(third.deleted, [basename(first.file)]);
   assert.equal(readdirSync(target).sort(), [...foreign, basename(second.file), basename(third.file)].sort());
-  assert.is(report().proved?.file, third.file);
+  assert.is(report().newest?.file, third.file);
   const entry = (await database.audit.list(10)).find(({ target }) => target === third.file);
   assert.equal([entry?.operator, entry?.after?.deleted], ['schedule', basename(first.file)]);
 });
 
 test('a night that fails deletes nothing, is remembered, and keeps what was proved before', async () => {
   const before = readdirSync(target);
-  const { proved } = report();
+  const { newest } = report();
   const fault = await failed(night(0, null, join(folder, 'nothing')));
   assert.is(fault.code, 'not_found');
   assert.equal(readdirSync(target), before);
-  assert.equal([report().proved, report().failure?.message], [proved, fault.message]);
-  // One that was made and is not sound does not count either, and goes with the next that is.
-  const unsound = 'quayside-20260101T000000000Z.tar.gz.age';
-  writeFileSync(join(target, unsound), '');
-  updateBackupReport(config.dataDir, () => ({ unproved: [unsound] }));
-  const next = await night(0);
-  assert.ok(next.deleted.includes(unsound), next.deleted.join());
+  assert.equal([report().newest, report().failure?.message], [newest, fault.message]);
+  await night(0);
   assert.is(report().failure, null);
+});
+
+test('a backup that is not sound does not count, and is kept under one name', async () => {
+  const raw = new Sqlite(join(config.dataDir, 'quayside.db'));
+  const { newest } = report();
+  const before = readdirSync(target);
+  raw.exec(`
+    INSERT INTO ledger_entries (network, seq, kind, cause, occurrence, at_ms) VALUES ('test:x', 1, 'payment', '1', 0, 0);
+    INSERT INTO ledger_postings VALUES ('test:x', 1, 'collected', '', 'USDT', '7')`);
+  for (let n = 0; n < 2; n++) assert.is((await failed(night(0))).code, 'backup_unsound');
+  raw.exec('DELETE FROM ledger_postings; DELETE FROM ledger_entries');
+  raw.close();
+  assert.equal(readdirSync(target).sort(), [...before, 'quayside-unsound.tar.gz.age'].sort());
+  assert.equal(report().newest, newest);
 });
 
 test('a night without room makes nothing, and says where room is needed', async () => {
@@ -120,7 +130,7 @@ test('a night without room makes nothing, and says where room is needed', async 
   assert.is(report().failure?.message, fault.message);
 });
 
-test('a backup without the signer’s part replaces no whole one, and the night counts as failed', async () => {
+test('a backup without the signer’s part never replaces the newest whole one, and the night counts as failed', async () => {
   const before = readdirSync(target);
   const silent = { dir: join(folder, 'nowhere'), unlock: { kind: 'external' } } as const;
   const earlier = await night(0, null, passphraseFile, silent);
@@ -157,16 +167,16 @@ test('a command that fails, or ends early, is a failure that says what it said; 
 });
 
 test('the program of the night and `quayside backup` do the same; `status` says when it was proved', async () => {
-  const before = report().proved?.file;
+  const before = report().newest?.file;
   const program = await runProgram(['scripts/nightly-backup.ts'], variables);
   assert.is(program.code, 0, program.stderr);
-  assert.is.not(report().proved?.file, before);
+  assert.is.not(report().newest?.file, before);
   const ended = await runQuayside(['backup', '--json'], variables);
   assert.is(ended.code, 0, ended.err);
   const said = JSON.parse(ended.out);
-  assert.equal([said.proved, said.sent, report().proved?.file], [true, false, said.file]);
+  assert.equal([said.proved, said.sent, report().newest?.file], [true, false, said.file]);
   const status = JSON.parse((await runQuayside(['status', '--json'], variables)).out);
-  assert.match(status.backup.proved.proved_at, /^\d{4}-/);
+  assert.match(status.backup.newest.proved_at, /^\d{4}-/);
   assert.is((await runQuayside(['backup', '--keep', '3'], variables)).code, 2);
 
   updateBackupReport(config.dataDir, () => ({ failure: { at_ms: 0, message: 'it failed' } }));
