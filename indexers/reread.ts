@@ -71,7 +71,7 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
   const differences: RereadDifference[] = [];
   const doubtful = new Set<number>();
   try {
-    await patiently(patience, undefined, () => createIdentityProof(network, node, clock).renew(0, null));
+    await patiently(patience, undefined, () => createIdentityProof(network, node, clock).renew(0));
     await watch.load(true);
     const searchedFor = watch.ownWallet();
     await patiently(patience, undefined, () => checkBeginning(options, node));

@@ -47,7 +47,7 @@ export async function compareNetwork(parts: ComparisonParts, signal: AbortSignal
     const { cursor, floor } = await followedStatus(parts);
     if (!cursor || floor <= 0) return;
     const night = { ...parts, signal, final: Math.min(floor, cursor.number) };
-    await createIdentityProof(network, parts.node, parts.clock).renew(0, night.final);
+    await createIdentityProof(network, parts.node, parts.clock).renew(0);
     await parts.watch.load(true);
     const before = (await database.blocks.listComparisons()).find((one) => one.network === network.key) ?? null;
     const open = before ? await compareAgain(night, before) : nothing;

@@ -76,7 +76,7 @@ export function createFallback({ network, open, clock, log }: FallbackOptions): 
   function connect() {
     const node = open();
     const identity = createIdentityProof(network, node, clock);
-    return { node, prove: () => identity.renew(PROOF_AGE_MS_MAX, null) };
+    return { node, prove: () => identity.renew(PROOF_AGE_MS_MAX) };
   }
 
   function remark(): NetworkReport['reason'] {

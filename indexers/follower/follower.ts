@@ -227,14 +227,13 @@ export function createFollower(options: FollowerOptions): Follower {
     }
   }
 
-  const proveIdentity = (ageMsMax: number): Promise<void> => identity.renew(ageMsMax, cursor.tip()?.number ?? null);
   const halting = {
     network,
     alarms: database.alarms,
     reporter,
     clock,
     wakeup,
-    prove: () => proveIdentity(0),
+    prove: () => identity.renew(0),
     isMoved: reload,
   };
 
@@ -249,7 +248,7 @@ export function createFollower(options: FollowerOptions): Follower {
   async function step(): Promise<StepEnd> {
     await reload();
     // Before anything else is asked: a node of another network may not even answer our requests.
-    await proveIdentity(PROOF_AGE_MS_MAX);
+    await identity.renew(PROOF_AGE_MS_MAX);
     await watch.load(false);
     const seen = await look();
     // At once, so that the lag is seen while the next blocks cannot be read.
@@ -271,7 +270,7 @@ export function createFollower(options: FollowerOptions): Follower {
     try {
       if ((await findDueNow(seen)).blocks.length > 0) {
         // Blocks that do not continue our chain may be another network's.
-        await proveIdentity(PROOF_AGE_BEHIND_MS_MAX);
+        await identity.renew(PROOF_AGE_BEHIND_MS_MAX);
         const end = await confirmBlocks(seen);
         if (end !== 'done') return end;
       }
@@ -285,7 +284,7 @@ export function createFollower(options: FollowerOptions): Follower {
   async function advance(seen: Look): Promise<StepEnd | 'done'> {
     const { head } = seen;
     const next = await decide(seen);
-    await proveIdentity(proofAgeMsMax(next));
+    await identity.renew(proofAgeMsMax(next));
     if (next.kind === 'halt') {
       const tail = await database.blocks.tail(network.key, COMPARED_MAX);
       const advice = await forkAdvice(node, network.key, tail);

@@ -12,7 +12,7 @@ import type { Wakeup } from '../wakeup.ts';
 import type { Reporter } from './reporter.ts';
 
 /** Faults of the node's identity, which the node itself can prove to be over. Others need a person. */
-const provable = ['chain_id_mismatch', 'decimals_mismatch', 'token_not_a_contract'];
+const provable = ['chain_id_mismatch', 'decimals_mismatch'];
 /** How often it looks whether an operator has moved the network's position. */
 const LOOK_MS = 1_000;
 /** Between two proofs. */

@@ -49,7 +49,7 @@ export function createSecondNode(
     if (!open) throw permanent('second_node_missing', 'witness_url is not set');
     const node = open();
     const identity = createIdentityProof(network, node, clock);
-    return { node, prove: () => identity.renew(PROOF_AGE_MS_MAX, null) };
+    return { node, prove: () => identity.renew(PROOF_AGE_MS_MAX) };
   }
 
   /** Returns why the second node does not confirm a block; null if it does. */

@@ -115,7 +115,7 @@ async function attempt(
 
 /** Proves what the follower proves at its start: chain id, tokens and their decimals; and the chain's first block. */
 async function identityFindings({ network, recipe, node, clock }: Bench): Promise<Finding[]> {
-  await createIdentityProof(network, node, clock).renew(0, null);
+  await createIdentityProof(network, node, clock).renew(0);
   const proven = ok(
     'identity',
     `of chain ${network.chainId}, with ${network.tokens.map(({ symbol }) => symbol).join(' and ')}`,

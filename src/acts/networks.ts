@@ -12,7 +12,7 @@ const otherNode =
 const advice: Readonly<Record<string, string>> = {
   chain_id_mismatch: 'set the network’s url to a node of its chain, or correct its chain_id, and restart',
   decimals_mismatch: 'correct the token’s address or decimals, and restart',
-  token_not_a_contract: 'correct the token’s address, or give the node its state back, and restart',
+  token_missing: 'correct the token’s address, or give the node its state back, and restart',
   reorg_below_floor:
     'find out which chain is right. If the node’s: `quayside network reread {network} --above N --reason …`, with the N of ' +
     'the reason above. If ours: set the network’s url to a node that is on it, and restart',

@@ -18,7 +18,6 @@ const pages: ReadonlySet<string> = new Set([
   'reorg_below_floor',
   'chain_id_mismatch',
   'decimals_mismatch',
-  'token_not_a_contract',
   'indexer_silent',
   'second_node_disagrees',
   'comparison_differs',

@@ -48,14 +48,14 @@ export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = c
   const admitsPlain: Admits = (address) => isAllowed(ipaddr.process(address));
   const admitsTls: Admits = (address) => isPublic(ipaddr.process(address)) || admitsPlain(address);
   const admitsFor = (protocol: string) => (protocol === 'https:' ? admitsTls : admitsPlain);
-  const resolve = sharedLookup(lookup);
+  const resolve = faulting(lookup);
 
   return {
     async check(url, mode, mayBeUnresolved = false) {
       const target = parseTarget(url, mode);
       if (typeof target === 'string') return target;
       const host = bareHost(target.hostname);
-      let addresses = [host];
+      let addresses: readonly string[] = [host];
       if (!isIP(host)) {
         try {
           addresses = await within(LOOKUP_AT_SAVE_MS_MAX, resolve(host));
@@ -113,7 +113,7 @@ export function parseTarget(url: string, mode: Mode): URL | string {
 }
 
 /** Returns a lookup that fails unless all addresses are admitted: a private one among public ones is a trap. */
-function guardedLookup(resolve: (host: string) => Promise<string[]>, admits: Admits): LookupFunction {
+function guardedLookup(resolve: Lookup, admits: Admits): LookupFunction {
   return (host, options, callback) => {
     resolve(host).then(
       (addresses) => {
@@ -131,28 +131,16 @@ function guardedLookup(resolve: (host: string) => Promise<string[]>, admits: Adm
   };
 }
 
-/** Looks up each name only once at a time. */
-function sharedLookup(lookup: Lookup): (host: string) => Promise<string[]> {
-  const asking = new Map<string, Promise<string[]>>();
-  return (host) => {
-    const asked = asking.get(host);
-    if (asked) return asked;
-    const answer = lookup(host)
-      .then(
-        (found) => found.map(({ address }) => address),
-        (error: unknown) => {
-          throw transient('dns', `the host name ${host} cannot be resolved`, error);
-        },
-      )
-      .then((addresses) => {
-        if (addresses.length === 0) throw transient('dns', `the host name ${host} has no address`);
-        return addresses;
-      })
-      .finally(() => asking.delete(host));
-    asking.set(host, answer);
-    return answer;
+/** Returns a lookup that fails with a `Fault` of code `dns`, also for a name without an address. */
+const faulting =
+  (lookup: Lookup): Lookup =>
+  async (host) => {
+    const addresses = await lookup(host).catch((error: unknown) => {
+      throw transient('dns', `the host name ${host} cannot be resolved`, error);
+    });
+    if (addresses.length === 0) throw transient('dns', `the host name ${host} has no address`);
+    return addresses;
   };
-}
 
 function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
   const limit = AbortSignal.timeout(limitMs);

@@ -4,27 +4,21 @@
  *
  * Names are taken as they are: search domains of `resolv.conf` are not tried.
  */
-import type { RecordWithTtl } from 'node:dns';
+import { NODATA } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { systemClock } from './clock.ts';
 
 /** Resolves a name to all its addresses. */
-export type Lookup = (host: string) => Promise<readonly Readonly<{ address: string; family: number }>[]>;
-type Found = Awaited<ReturnType<Lookup>>;
+export type Lookup = (host: string) => Promise<readonly string[]>;
 
 /** How long the first question to a name server waits for its answer. c-ares doubles it with each further try. */
 const TIMEOUT_MS = 1_000;
 const TRIES = 3;
-/** Once one family's addresses are known, those of the other are waited for at most this long. */
-const OTHER_FAMILY_MS = 250;
-/** Bounds of how long an answer is kept, whatever its time to live. */
-const KEPT_MS_MIN = 5_000;
-const KEPT_MS_MAX = 60_000;
-/** How long a name that cannot be resolved is not asked for again. */
-const FAILURE_KEPT_MS = 10_000;
-/** Names that are kept, at most; the one that was resolved first goes first. */
+/** How long an answer is kept, good or bad, from when it was asked for. Others who ask meanwhile get the same. */
+const KEPT_MS = 10_000;
+/** Names that are kept, at most; the one that was asked for first goes first. */
 const KEPT_MAX = 4_096;
 
 export type ResolverOptions = Readonly<{
@@ -35,69 +29,40 @@ export type ResolverOptions = Readonly<{
   nowMs?: () => number;
 }>;
 
-type Kept = Readonly<{ untilMs: number; found: Found } | { untilMs: number; error: unknown }>;
-
-/** Creates a lookup that keeps answers, good and bad, for a bounded time. It rejects with Node's DNS errors. */
+/** Creates a lookup that keeps answers for a short time. It rejects with Node's DNS errors. */
 export function createResolver(options: ResolverOptions = {}): Lookup {
   const { servers, hostsFile = '/etc/hosts', timeoutMs = TIMEOUT_MS, nowMs = systemClock.nowMs } = options;
   const inHosts = hostsReader(hostsFile);
-  const kept = new Map<string, Kept>();
+  const kept = new Map<string, Readonly<{ untilMs: number; found: Promise<readonly string[]> }>>();
 
-  function keep(name: string, one: Kept): void {
-    kept.delete(name);
-    kept.set(name, one);
-    const [oldest] = kept.keys();
-    if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
+  /** Asks for IPv6 only where there is no IPv4. */
+  async function ask(name: string): Promise<readonly string[]> {
+    // One for each name: none waits behind another's, and changes of the system's name servers count at once.
+    const resolver = new Resolver({ timeout: timeoutMs, tries: TRIES });
+    if (servers) resolver.setServers(servers);
+    try {
+      return await resolver.resolve4(name);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === NODATA)) throw error;
+      return await resolver.resolve6(name);
+    }
   }
 
   return async (host) => {
     const name = host.toLowerCase().replace(/\.$/, '');
     const own = inHosts(name);
-    if (own.length > 0) return own.map(toFound);
+    if (own.length > 0) return own;
     // RFC 6761, 6.3: never asked for.
-    if (/(^|\.)localhost$/.test(name)) return ['127.0.0.1', '::1'].map(toFound);
+    if (/(^|\.)localhost$/.test(name)) return ['127.0.0.1', '::1'];
     const known = kept.get(name);
-    if (known && known.untilMs > nowMs()) {
-      if ('error' in known) throw known.error;
-      return known.found;
-    }
-    // One for each name: none waits behind another's, and changes of the system's name servers count at once.
-    const resolver = new Resolver({ timeout: timeoutMs, tries: TRIES });
-    if (servers) resolver.setServers(servers);
-    try {
-      const { found, ttlS } = await ask(resolver, name);
-      keep(name, { untilMs: nowMs() + Math.min(Math.max(ttlS * 1000, KEPT_MS_MIN), KEPT_MS_MAX), found });
-      return found;
-    } catch (error) {
-      keep(name, { untilMs: nowMs() + FAILURE_KEPT_MS, error });
-      throw error;
-    } finally {
-      resolver.cancel();
-    }
+    if (known && known.untilMs > nowMs()) return known.found;
+    const found = ask(name);
+    kept.delete(name);
+    kept.set(name, { untilMs: nowMs() + KEPT_MS, found });
+    const [oldest] = kept.keys();
+    if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
+    return found;
   };
-}
-
-const toFound = (address: string) => ({ address, family: isIP(address) });
-
-const none: readonly RecordWithTtl[] = [];
-
-/** Asks for the addresses of both families. One family's are enough. @throws the error of IPv4 if there are none */
-async function ask(resolver: Resolver, name: string): Promise<Readonly<{ found: Found; ttlS: number }>> {
-  const questions = [resolver.resolve4(name, { ttl: true }), resolver.resolve6(name, { ttl: true })];
-  const ended = new AbortController();
-  // Never rejects: a family without addresses leaves it to the other one.
-  const first = Promise.any(questions).then(
-    () => systemClock.sleep(OTHER_FAMILY_MS, ended.signal),
-    () => {},
-  );
-  const settled = await Promise.allSettled(
-    questions.map((question) => Promise.race([question, first.then((): typeof none => none)])),
-  );
-  ended.abort();
-  const records = settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
-  const [ipv4] = settled;
-  if (records.length === 0 && ipv4?.status === 'rejected') throw ipv4.reason;
-  return { found: records.map(({ address }) => toFound(address)), ttlS: Math.min(...records.map(({ ttl }) => ttl)) };
 }
 
 /** Returns a reader of the hosts file, which is read again when it changes. A file that is missing names nothing. */

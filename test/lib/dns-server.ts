@@ -8,7 +8,7 @@ const AAAA = 28;
 const NAME_ERROR = 3;
 
 /** IPv4 addresses of a name; `silent` never answers; null: there is no such name. */
-export type Zone = (name: string) => Readonly<{ ttlS: number; addresses: readonly string[] }> | 'silent' | null;
+export type Zone = (name: string) => Readonly<{ addresses: readonly string[] }> | 'silent' | null;
 
 export type DnsServer = Readonly<{
   /** `127.0.0.1:port` */
@@ -40,7 +40,6 @@ export async function startDnsServer(zone: Zone): Promise<DnsServer> {
       record.writeUInt16BE(0xc00c, 0);
       record.writeUInt16BE(A, 2);
       record.writeUInt16BE(1, 4);
-      record.writeUInt32BE(answer?.ttlS ?? 0, 6);
       record.writeUInt16BE(4, 10);
       Buffer.from(ip.split('.').map(Number)).copy(record, 12);
       return record;

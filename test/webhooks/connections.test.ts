@@ -31,7 +31,7 @@ const withHost =
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     server.unref();
     const { port } = server.address() as AddressInfo;
-    const lookup = async () => [{ address: '127.0.0.1', family: 4 }];
+    const lookup = async () => ['127.0.0.1'];
     const limits = { timeoutMs: 20_000, responseBytesMax: 1_000 };
     const sender = createSender(createUrlGuard(['127.0.0.0/8'], lookup), limits, {
       ...systemClock,

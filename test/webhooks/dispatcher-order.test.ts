@@ -72,7 +72,7 @@ test(
     for (let host = 1; host <= 140; host++) await shop.cancelOne(`http://dead${host}.example:${port}/hook`);
     await shop.addEndpoint(`${live.origin}/hook`);
     await shop.cancelOne();
-    const guard = createUrlGuard(['127.0.0.0/8'], async () => [{ address: '127.0.0.1', family: 4 }]);
+    const guard = createUrlGuard(['127.0.0.0/8'], async () => ['127.0.0.1']);
     shop.dispatch({ guard }, { timeoutMs: 300_000 });
     await until('the live endpoint has its event', () => live.received.length === 1);
     await until('the hosts have their places', () => dead.received.length === 128);
