@@ -12,11 +12,11 @@ import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import { sortableTime } from '../lib/id.ts';
-import type { RaiseAlarm } from './alarms.ts';
+import { raiseAlarmOf } from './alarms.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, findBy, given, laterValues, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, findBy, given, laterValues, perDatabase, preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
-import type { MacedRow, RowGuard } from './sealing.ts';
+import type { MacedRow, RowGuard, SealedDb } from './sealing.ts';
 import { addresses, pools } from './tables.ts';
 
 /** A pool of deposit addresses: one per family and mode. Its source is an xpub, or the signer of imported lists. */
@@ -64,7 +64,8 @@ const isFree = eq(addresses.state, sql`'free'`);
 const isTakenState = eq(addresses.state, sql`'taken'`);
 
 /** Returns functions that are called within a transaction. Rows whose MAC fails raise an alarm and are not returned. */
-export function createAddresses(db: Db, guard: RowGuard) {
+export const addressRowsOf = perDatabase((db: SealedDb) => {
+  const { guard } = db;
   const isCurrent = and(given(pools, 'family', 'mode'), eq(pools.current, sql`1`));
   const nextFree = atFirstUse(
     db.orm
@@ -119,9 +120,9 @@ export function createAddresses(db: Db, guard: RowGuard) {
       return Object.fromEntries(own.map(({ family, key }) => [family, key]));
     },
   };
-}
+});
 
-export type AddressRows = ReturnType<typeof createAddresses>;
+export type AddressRows = ReturnType<typeof addressRowsOf>;
 
 const poolFinder =
   ({ orm }: Db) =>
@@ -138,7 +139,8 @@ const counting = (client: Db['client'], state: 'free' | 'spoiled') =>
 export const NOT_DERIVED = 'not derived from the xpub';
 
 /** The addresses of open sessions, which are derived again. */
-function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm) {
+function openAddressCommands(db: Db) {
+  const raiseAlarm = raiseAlarmOf(db);
   const findPool = poolFinder(db);
   const oldestOpen = db.client
     .prepare(
@@ -310,7 +312,7 @@ const INDEXES = 2 ** 32;
 
 const newPool = { nextIndex: 0, retiredThrough: 0, gapSinceMs: null, gapGiven: 0 };
 
-export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm) {
+export function poolCommands(db: SealedDb) {
   const insertPool = preparedInsert(db, pools);
   const insertAddress = preparedInsert(db, addresses);
   const isKnown = findBy(db, addresses, 'family', 'mode', 'key');
@@ -334,7 +336,7 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm) {
     return pool;
   }
   return {
-    ...openAddressCommands(db, raiseAlarm),
+    ...openAddressCommands(db),
     ...gapCommands(db),
     /** Adds addresses `firstIndex…` of a source, which becomes the pool's; free ones of another source are retired. */
     async add(
@@ -354,7 +356,7 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm) {
             id: pool.id * INDEXES + index,
             seq,
             state,
-            mac: guard.seal(macedAddress(row)),
+            mac: db.guard.seal(macedAddress(row)),
           });
         }
         const nextIndex = Math.max(pool.nextIndex, firstIndex + keys.length);

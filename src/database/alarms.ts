@@ -5,12 +5,12 @@ import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lt, lte, or, type S
 import { heldAlarmCode, heldKinds } from '../core/held-money.ts';
 import type { Told, WatchedAlarm } from '../core/notice.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { OperatorAct, RecordAct } from './audit-log.ts';
+import { type OperatorAct, recordActOf } from './audit-log.ts';
 import type { NoticeProgress } from './column-values.ts';
 import type { Db } from './engine/open.ts';
-import { preparedInsert } from './engine/prepared.ts';
+import { perDatabase, preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
-import type { Vault } from './sealing.ts';
+import type { VaultDb } from './sealing.ts';
 import { alarms, noticeTargets, sessions } from './tables.ts';
 
 type AlarmRow = typeof alarms.$inferSelect;
@@ -72,7 +72,7 @@ const listedCodes: ReadonlySet<string> = new Set(heldKinds.map(heldAlarmCode));
 /** Raises an alarm within the current transaction. With a key it lasts until it is ended. @returns its id */
 export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => Promise<number>;
 
-export function createAlarmWriter(db: Db): RaiseAlarm {
+export const raiseAlarmOf = perDatabase((db: Db): RaiseAlarm => {
   const insert = preparedInsert(db, alarms);
   const nextNumber = createCounters(db);
   return async (alarm) => {
@@ -87,28 +87,25 @@ export function createAlarmWriter(db: Db): RaiseAlarm {
       .run();
     return id;
   };
-}
+});
 
 /** The condition of a lasting alarm that has not ended. */
 const isOpen = and(isNotNull(alarms.key), isNull(alarms.endedAtMs));
 const openOne = (key: string) => and(eq(alarms.key, key), isOpen);
 
 /** Ends the open alarm of a key within the current transaction. @returns false when there is none */
-export type EndAlarm = (key: string, nowMs: number) => Promise<boolean>;
+export const endAlarmOf = perDatabase(({ orm }: Db) => async (key: string, endedAtMs: number): Promise<boolean> => {
+  const open = await orm.select({ id: alarms.id }).from(alarms).where(openOne(key)).get();
+  if (!open) return false;
+  await orm.update(alarms).set({ endedAtMs }).where(eq(alarms.id, open.id)).run();
+  return true;
+});
 
-export function createAlarmEnder(db: Db): EndAlarm {
+export function alarmCommands(db: Db) {
   const { orm } = db;
-  return async (key, endedAtMs) => {
-    const open = await orm.select({ id: alarms.id }).from(alarms).where(openOne(key)).get();
-    if (!open) return false;
-    await orm.update(alarms).set({ endedAtMs }).where(eq(alarms.id, open.id)).run();
-    return true;
-  };
-}
-
-export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordAct) {
-  const { orm } = db;
-  const end = createAlarmEnder(db);
+  const raiseAlarm = raiseAlarmOf(db);
+  const recordAct = recordActOf(db);
+  const end = endAlarmOf(db);
 
   /** Brings the open alarm up to date. @returns false when it must be raised */
   async function renew(open: AlarmRow | undefined, { code, message }: LastingAlarm): Promise<boolean> {
@@ -258,8 +255,9 @@ const isSame = (a: string, b: string): boolean => {
   return timingSafeEqual(digest(a), digest(b));
 };
 
-export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct) {
-  const { orm } = db;
+export function noticeCommands(db: VaultDb) {
+  const { orm, vault } = db;
+  const recordAct = recordActOf(db);
   const rowOf = (id: string): Promise<TargetRow | undefined> =>
     orm.select().from(noticeTargets).where(eq(noticeTargets.id, id)).get();
   return {

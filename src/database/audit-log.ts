@@ -6,7 +6,7 @@ import { and, desc, eq, gte, lt, sql } from 'drizzle-orm';
 import type { AuditedChange } from './column-values.ts';
 import { pageOf } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { preparedInsert } from './engine/prepared.ts';
+import { perDatabase, preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
 import { auditLog } from './tables.ts';
 
@@ -33,13 +33,13 @@ export type AuditSearch = Readonly<{
 /** Saves what a person changed, within the current transaction; nothing where no person did it. */
 export type RecordAct = (act: OperatorAct | undefined, change: AuditedChange) => Promise<void>;
 
-export function createAuditLog(db: Db): RecordAct {
+export const recordActOf = perDatabase((db: Db): RecordAct => {
   const insert = preparedInsert(db, auditLog);
   const nextNumber = createCounters(db);
   return async (act, change) => {
     if (act) await insert({ id: await nextNumber('audit_log'), ...act, ...change });
   };
-}
+});
 
 /** Whether one of the texts contains another one, in letters of any case; null is contained in all. */
 const contains = (texts: readonly string[], part: string | null): boolean =>
@@ -48,7 +48,7 @@ const contains = (texts: readonly string[], part: string | null): boolean =>
 type AuditPage = AuditSearch & Readonly<{ beforeId: number | null; limit: number; entriesMax: number }>;
 
 export function auditCommands(db: Db) {
-  const record = createAuditLog(db);
+  const record = recordActOf(db);
   const { id, atMs } = auditLog;
 
   async function search({ who, what, fromMs, toMs, beforeId, limit, entriesMax }: AuditPage) {

@@ -7,7 +7,7 @@ import type { Tail } from '../core/block.ts';
 import type { ChainTransfer, NetworkKey } from '../core/transfer.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, changeBy, findBy, given, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert } from './engine/prepared.ts';
 import { createMeta } from './meta.ts';
 import { blocks, transfers } from './tables.ts';
 import { createShownIn } from './transfers.ts';
@@ -20,7 +20,7 @@ const PRUNED_MAX = 200;
 const isCanonical = eq(blocks.canonical, sql`1`);
 
 /** Returns functions that are called within a transaction. */
-export function createBlocks(db: Db) {
+export const blockRowsOf = perDatabase((db: Db) => {
   const find = findBy(db, blocks, 'network', 'hash');
   const ofNetwork = db.orm.select().from(blocks);
   const tip = atFirstUse(
@@ -64,9 +64,7 @@ export function createBlocks(db: Db) {
       return last;
     },
   };
-}
-
-export type BlockRows = ReturnType<typeof createBlocks>;
+});
 
 export function blockCommands(db: Db) {
   const isShown = eq(transfers.dust, sql`0`);

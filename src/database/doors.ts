@@ -7,14 +7,15 @@ import type { DoorDialect, DoorTerms } from '../core/door.ts';
 import type { EventType } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
-import type { OperatorAct, RecordAct } from './audit-log.ts';
+import { type OperatorAct, recordActOf } from './audit-log.ts';
 import type { DoorSettings } from './column-values.ts';
-import { isPresent, type WebhookSecrets } from './endpoints.ts';
+import { isPresent, webhookSecretsOf } from './endpoints.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import { readSessionTerms } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
 import { findBy, preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
+import type { VaultDb } from './sealing.ts';
 import type { SessionRow } from './session.ts';
 import { doorOrders, endpoints } from './tables.ts';
 
@@ -78,14 +79,14 @@ export type DoorSession = Readonly<{
 /** Fields that a repeated request must leave as they were. */
 const BINDING = ['money', 'name', 'notifyUrl', 'param'] as const satisfies readonly (keyof DoorTerms)[];
 
-type Parts = Readonly<{ secrets: WebhookSecrets; recordAct: RecordAct }>;
-
 const doorColumns = {
   ...{ id: endpoints.id, storeId: endpoints.storeId, mode: endpoints.mode, dialect: endpoints.dialect },
   ...{ pid: endpoints.pid, settings: endpoints.door },
 };
 
-export function doorCommands(db: Db, { secrets, recordAct }: Parts) {
+export function doorCommands(db: VaultDb) {
+  const secrets = webhookSecretsOf(db);
+  const recordAct = recordActOf(db);
   const insert = preparedInsert(db, endpoints);
   const nextNumber = createCounters(db);
 

@@ -9,13 +9,13 @@ import type { ExtendedEventType } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import { type Mode, otherMode } from '../core/transfer.ts';
 import { sortableId } from '../lib/id.ts';
-import type { OperatorAct, RecordAct } from './audit-log.ts';
+import { type OperatorAct, recordActOf } from './audit-log.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, given, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, given, perDatabase, preparedInsert } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
-import type { Replay, Replays } from './replays.ts';
-import type { Vault } from './sealing.ts';
+import { type Replay, replaysOf } from './replays.ts';
+import type { VaultDb } from './sealing.ts';
 import { deliveries, endpoints, stores } from './tables.ts';
 
 const { id, storeId, mode, url, extendedEvents, perSession, failingSinceMs, createdAtMs } = endpoints;
@@ -112,10 +112,11 @@ const modes: readonly Mode[] = ['live', 'test'];
 
 type Target = Readonly<{ storeId: string; mode: Mode; url: string }>;
 
-type Parts = Readonly<{ secrets: WebhookSecrets; refreshDue: RefreshDue; replays: Replays; recordAct: RecordAct }>;
-
-export function endpointCommands(db: Db, parts: Parts) {
-  const { secrets, refreshDue, replays, recordAct } = parts;
+export function endpointCommands(db: VaultDb) {
+  const secrets = webhookSecretsOf(db);
+  const refreshDue = refreshDueOf(db);
+  const replays = replaysOf(db);
+  const recordAct = recordActOf(db);
   const insert = preparedInsert(db, endpoints);
   const ofStore = prepareOfStore(db);
 
@@ -156,7 +157,7 @@ export function endpointCommands(db: Db, parts: Parts) {
   }
 
   return {
-    ...secretCommands(db, parts),
+    ...secretCommands(db),
     /** Adds an endpoint, unless its URL receives events of the other mode. */
     async add(input: NewEndpoint, act?: OperatorAct): Promise<EndpointAdded> {
       return db.write(() => add(input, act));
@@ -277,7 +278,7 @@ export function endpointCommands(db: Db, parts: Parts) {
 /** Brings an endpoint up to date with its deliveries. To be called within a transaction. */
 export type RefreshDue = (endpointId: string) => Promise<void>;
 
-export function createRefreshDue({ client }: Pick<Db, 'client'>): RefreshDue {
+export const refreshDueOf = perDatabase(({ client }: Db): RefreshDue => {
   const refresh = client.prepare(
     `UPDATE endpoints SET due_at_ms = CASE WHEN disabled_at_ms IS NULL AND removed = 0 THEN (
        SELECT CASE WHEN d.due_at_ms > endpoints.paused_until_ms THEN d.due_at_ms ELSE endpoints.paused_until_ms END
@@ -289,7 +290,7 @@ export function createRefreshDue({ client }: Pick<Db, 'client'>): RefreshDue {
   return async (endpointId) => {
     await refresh.run({ endpointId });
   };
-}
+});
 
 /** Refreshes each of the endpoints once. */
 export async function refreshEach(
@@ -322,7 +323,7 @@ type Signed = Readonly<{ endpointId: string; storeId: string; mode: Mode }>;
 export const webhookSecretName = (owner: string, mode: Mode): string => `${owner}, ${mode} webhook secret`;
 
 /** Returns functions that are called within a transaction. */
-export function createWebhookSecrets({ orm }: Pick<Db, 'orm'>, vault: Vault) {
+export const webhookSecretsOf = perDatabase(({ orm, vault }: VaultDb) => {
   const ofEndpoint = atFirstUse(orm.select({ secret: endpoints.secret }).from(endpoints).where(given(endpoints, 'id')));
   const { liveSecret: live, testSecret: test } = stores;
   const ofStore = atFirstUse(orm.select({ live, test }).from(stores).where(given(stores, 'id')));
@@ -353,11 +354,12 @@ export function createWebhookSecrets({ orm }: Pick<Db, 'orm'>, vault: Vault) {
       await orm.update(stores).set(ofMode).where(eq(stores.id, one.owner)).run();
     },
   };
-}
+});
 
-export type WebhookSecrets = ReturnType<typeof createWebhookSecrets>;
+function secretCommands(db: VaultDb) {
+  const secrets = webhookSecretsOf(db);
+  const recordAct = recordActOf(db);
 
-function secretCommands(db: Db, { secrets, recordAct }: Parts) {
   /** Returns the endpoint with this id, or the store with the mode. */
   async function findOwner(
     id: string,

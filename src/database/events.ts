@@ -7,12 +7,12 @@ import { type EventType, isExtended } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { sortableId } from '../lib/id.ts';
-import type { OperatorAct, RecordAct } from './audit-log.ts';
+import { type OperatorAct, recordActOf } from './audit-log.ts';
 import { prepareDoorOf } from './doors.ts';
-import { type EventEndpoint, IS_UNPROVEN, prepareEndpointsOf, type RefreshDue, refreshEach } from './endpoints.ts';
+import { type EventEndpoint, IS_UNPROVEN, prepareEndpointsOf, refreshDueOf, refreshEach } from './endpoints.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, perDatabase, preparedInsert } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import { createCounters } from './meta.ts';
 import type { SessionRow } from './session.ts';
@@ -46,7 +46,8 @@ type BodyOf = (eventId: string) => string;
 const receives = ({ extendedEvents }: EventEndpoint, type: EventType): boolean =>
   !isExtended(type) || extendedEvents.includes(type);
 
-export function createOutbox(db: Db, refreshDue: RefreshDue) {
+export const outboxOf = perDatabase((db: Db) => {
+  const refreshDue = refreshDueOf(db);
   const insertEvent = db.client.prepare(
     `INSERT INTO events (id, store_id, mode, session_id, type, body, created_at_ms)
      VALUES (:id, :storeId, :mode, :sessionId, :type, :body, :nowMs) ON CONFLICT (id) DO NOTHING`,
@@ -95,9 +96,7 @@ export function createOutbox(db: Db, refreshDue: RefreshDue) {
       }
     },
   };
-}
-
-export type Outbox = ReturnType<typeof createOutbox>;
+});
 
 export function eventQueries(db: Db) {
   const list = (which: '' | 'AND type = :type', direction: 'ASC' | 'DESC') =>
@@ -192,13 +191,7 @@ const COLUMNS = `d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId", v
 /** After the newest event: what ids begin with comes before it. */
 const BEGINNING: DeliveryCursor = { eventId: '~', id: '' };
 
-type DeliveryParts = Readonly<{ refreshDue: RefreshDue; recordAct: RecordAct }>;
-
-export function deliveryCommands(db: Db, parts: DeliveryParts) {
-  return { ...deliveryQueries(db), ...resendCommands(db, parts) };
-}
-
-function deliveryQueries({ client, read }: Db) {
+export function deliveryQueries({ client, read }: Db) {
   const firstOfRest = client
     .prepare(
       `SELECT id FROM events WHERE store_id = :storeId AND mode = :mode AND id <= :fromId
@@ -273,7 +266,9 @@ const targetOf = (which: Resend): string =>
       ? which.eventId
       : (which.endpointId ?? 'every endpoint');
 
-function resendCommands(db: Db, { refreshDue, recordAct }: DeliveryParts) {
+export function resendCommands(db: Db) {
+  const refreshDue = refreshDueOf(db);
+  const recordAct = recordActOf(db);
   const looking = (isFound: string, where: string) =>
     db.client.prepare(
       `SELECT d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId",

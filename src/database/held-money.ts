@@ -12,12 +12,11 @@ import { confirmedParts } from '../core/received.ts';
 import { exceedsAutomatic, isCovered } from '../core/refund.ts';
 import type { Life, Standing } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
-import type { OperatorAct, RecordAct } from './audit-log.ts';
+import { type OperatorAct, recordActOf } from './audit-log.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
-import type { Db } from './engine/open.ts';
-import type { Ledger } from './ledger.ts';
-import type { PayoutSteps } from './payouts/payouts.ts';
-import type { RefundDestinations } from './refunds/destinations.ts';
+import { ledgerOf } from './ledger.ts';
+import { payoutStepsOf } from './payouts/payouts.ts';
+import { refundDestinationsOf } from './refunds/destinations.ts';
 import {
   type DestinationCheck,
   type DestinationFault,
@@ -26,20 +25,15 @@ import {
   newRefund,
   type Refund,
   type RefundRow,
-  type RefundRows,
-  type ReturnedMoney,
+  refundRowsOf,
+  returnedMoneyOf,
 } from './refunds/refund.ts';
-import { type FindSessionRow, lifeOf, type SessionRow, termsOf } from './session.ts';
-import {
-  amountText,
-  type CountingSums,
-  type HeldRecords,
-  type HeldRow,
-  type SessionTransitions,
-} from './session-transitions.ts';
-import type { StoreRows } from './stores.ts';
+import type { SealedDb } from './sealing.ts';
+import { findSessionOf, lifeOf, type SessionRow, termsOf } from './session.ts';
+import { amountText, countingSumsOf, type HeldRow, heldRecordsOf, transitionsOf } from './session-transitions.ts';
+import { storeRowsOf } from './stores.ts';
 import { heldMoney as records, sessions } from './tables.ts';
-import type { Transfers } from './transfers.ts';
+import { transferRowsOf } from './transfers.ts';
 
 /** One kind of held money of one session. `settledPar`: how much of the value operators have decided about. */
 export type HeldMoney = HeldRow &
@@ -99,17 +93,9 @@ type HeldFilter = Readonly<{ storeId?: string; mode?: Mode; sessionId?: string; 
 const { storeId, mode, orderId, terms, canceledAtS } = sessions;
 const sessionColumns = { storeId, mode, orderId, terms, canceledAtS };
 
-export function heldMoneyCommands(
-  db: Db,
-  parts: Readonly<{
-    held: HeldRecords;
-    transitions: SessionTransitions;
-    findSession: FindSessionRow;
-    recordAct: RecordAct;
-    returned: ReturnedMoney;
-  }>,
-) {
-  const { held, transitions, findSession, recordAct, returned } = parts;
+export function heldMoneyCommands(db: SealedDb) {
+  const held = heldRecordsOf(db);
+  const findSession = findSessionOf(db);
   const viewOf = async (
     row: HeldRow,
     { storeId, mode, orderId, terms, canceledAtS }: Pick<SessionRow, keyof typeof sessionColumns>,
@@ -121,7 +107,7 @@ export function heldMoneyCommands(
       orderId,
       expiresAtS: terms.expiresAtS,
       canceledAtS,
-      returns: (await returned.list(row.sessionId)).filter(({ kind }) => kind === row.kind),
+      returns: (await returnedMoneyOf(db).list(row.sessionId)).filter(({ kind }) => kind === row.kind),
     }) satisfies HeldMoney;
 
   const faceOf = (
@@ -169,11 +155,11 @@ export function heldMoneyCommands(
         const view = await viewOf(row, session);
         if (row.state !== 'open') return { kind: 'not_open', held: view };
         if (!isDryRun) await held.settle(row, act.atMs);
-        const { effect, life, standing } = await transitions.accept(session, row.kind, act.atMs, isDryRun);
+        const { effect, life, standing } = await transitionsOf(db).accept(session, row.kind, act.atMs, isDryRun);
         const [before, after] = [faceOf(session, session, session), faceOf(session, life, standing)];
         if (!isDryRun) {
           const what = { session: session.id, kind: row.kind, amount: amountText(openPar(row), row.currency) };
-          await recordAct(act, {
+          await recordActOf(db)(act, {
             target: id,
             before: { ...what, state: 'open', status: before.status },
             after: { ...what, state: 'settled', status: after.status },
@@ -189,20 +175,6 @@ export function heldMoneyCommands(
 // The operator, or an owner of the store, sends held money back to whom it came from. A return is a refund that no
 // merchant asked for: it has an intent of its own, and goes out like any other.
 
-type ReturnParts = Readonly<{
-  rows: RefundRows;
-  stores: StoreRows;
-  destinations: RefundDestinations;
-  payouts: PayoutSteps;
-  ledger: Ledger;
-  held: HeldRecords;
-  countingSums: CountingSums;
-  transitions: SessionTransitions;
-  transfers: Transfers;
-  findSession: FindSessionRow;
-  recordAct: RecordAct;
-}>;
-
 /** Derives a return's id from what it returns, and from how many such returns there were. */
 function returnIdOf(row: HeldRow, { network, currency }: HeldPart, count: number): string {
   const name = JSON.stringify(['held return', row.sessionId, row.kind, network, currency, count]);
@@ -211,36 +183,36 @@ function returnIdOf(row: HeldRow, { network, currency }: HeldPart, count: number
 
 /** Returns whom a return goes to: the address that was named or, for null, the only sender of that money. */
 async function payeeOf(
-  { destinations, transfers }: ReturnParts,
+  db: SealedDb,
   session: SessionRow,
   part: HeldPart,
   { to, check }: Readonly<{ to: string | null; check: DestinationCheck }>,
 ) {
   if (to !== null) {
-    const key = await destinations.read(part.network, session.mode, to, check);
+    const key = await refundDestinationsOf(db).read(part.network, session.mode, to, check);
     return typeof key === 'object' ? ({ kind: 'bad_destination', why: key.why } as const) : key;
   }
-  const [sender, ...others] = await transfers.senders(session.id, part.network, part.currency);
+  const [sender, ...others] = await transferRowsOf(db).senders(session.id, part.network, part.currency);
   return sender === undefined || others.length > 0 ? ({ kind: 'senders_differ' } as const) : sender;
 }
 
 /** Returns why a store may not send this out itself, or null. The operator may. */
-async function refusalOf(
-  { rows, stores }: ReturnParts,
-  row: RefundRow,
-  nowMs: number,
-): Promise<ReturnHeldOutcome | null> {
+async function refusalOf(db: SealedDb, row: RefundRow, nowMs: number): Promise<ReturnHeldOutcome | null> {
+  const rows = refundRowsOf(db);
   const { storeId, mode, amountMinor } = row;
   if (isOperators(row)) return null;
-  const { policy, isSuspended } = await stores.of(storeId);
+  const { policy, isSuspended } = await storeRowsOf(db).of(storeId);
   if (isSuspended()) return { kind: 'store_suspended' };
   if (exceedsAutomatic(amountMinor, await rows.recent(row, nowMs), policy)) return { kind: 'above_limit' };
   const isWithinDay = (await rows.todayMinor(storeId, mode, nowMs)) + amountMinor <= BigInt(policy.refundDailyMinor);
   return isWithinDay ? null : { kind: 'daily_limit' };
 }
 
-export function heldReturnCommands(db: Db, parts: ReturnParts) {
-  const { rows, destinations, payouts, ledger, held, countingSums, transitions, findSession, recordAct } = parts;
+export function heldReturnCommands(db: SealedDb) {
+  const rows = refundRowsOf(db);
+  const payouts = payoutStepsOf(db);
+  const transitions = transitionsOf(db);
+  const findSession = findSessionOf(db);
 
   /** Returns an id that neither this database nor the adopted journal of the signer has. */
   async function freeId(of: HeldRow, part: HeldPart): Promise<string> {
@@ -265,14 +237,14 @@ export function heldReturnCommands(db: Db, parts: ReturnParts) {
 
   async function returnNow(input: ReturnHeldMoney, check: DestinationCheck): Promise<ReturnHeldOutcome> {
     const { id, to, network, currency, act } = input;
-    const row = await held.find(id);
+    const row = await heldRecordsOf(db).find(id);
     const session = row && (await findSession(row.sessionId));
     if (!row || !session) return { kind: 'not_found' };
     if (row.state !== 'open') return { kind: 'not_open' };
     // The clock's changes of the session come first.
     await transitions.advance(session, act.atMs, null, []);
     const now = (await findSession(session.id)) ?? session;
-    const counting = await countingSums(now, now.sums);
+    const counting = await countingSumsOf(db)(now, now.sums);
     const all = heldParts(termsOf(now), lifeOf(now), counting, row.kind, openPar(row));
     const wanted = all.filter(
       (part) => (network ?? part.network) === part.network && (currency ?? part.currency) === part.currency,
@@ -284,18 +256,18 @@ export function heldReturnCommands(db: Db, parts: ReturnParts) {
     if (!isCovered(part.currency, confirmedParts(now.sums), [...earlier, { ...part, status: 'pending' }])) {
       return { kind: 'refunded' };
     }
-    const payee = await payeeOf(parts, now, part, { to, check });
+    const payee = await payeeOf(db, now, part, { to, check });
     if (typeof payee === 'object') return payee;
     const bare = await rowOf(now, row, part, input);
     const by = input.requestedBy === null ? 'operator' : 'merchant';
-    const made = { ...bare, ...destinations.columns(bare, payee, to === null ? 'sender' : by) };
-    const refused = await refusalOf(parts, made, act.atMs);
+    const made = { ...bare, ...refundDestinationsOf(db).columns(bare, payee, to === null ? 'sender' : by) };
+    const refused = await refusalOf(db, made, act.atMs);
     if (refused) return refused;
     await rows.insert(made);
-    await ledger.post(refundEntry(made, 'reserved'), act.atMs);
+    await ledgerOf(db).post(refundEntry(made, 'reserved'), act.atMs);
     await transitions.followReturn(now, act.atMs);
     const refund = await rows.view(made);
-    await recordAct(act, {
+    await recordActOf(db)(act, {
       target: id,
       before: { session: session.id, kind: row.kind, state: row.state },
       after: {

@@ -20,18 +20,19 @@ import {
   type NetworkKey,
   nameOf,
 } from '../core/transfer.ts';
-import type { Address, AddressRows } from './addresses.ts';
-import type { RaiseAlarm } from './alarms.ts';
-import type { BlockRow, BlockRows } from './blocks.ts';
+import { type Address, addressRowsOf } from './addresses.ts';
+import { raiseAlarmOf } from './alarms.ts';
+import { type BlockRow, blockRowsOf } from './blocks.ts';
 import { mapInOrder } from './engine/bodies.ts';
-import type { Db } from './engine/open.ts';
-import type { Ledger } from './ledger.ts';
-import { type FormatAmount, idsAfter, type NetworkRows, type RowIds, tipColumns } from './networks.ts';
-import type { Outgoing } from './payouts/wallets.ts';
-import { type FindSessionRow, type SessionRow, termsOf } from './session.ts';
-import type { SessionTransitions } from './session-transitions.ts';
-import type { StoreRows } from './stores.ts';
-import { createShownIn, type TransferRow, type Transfers } from './transfers.ts';
+import { perDatabase } from './engine/prepared.ts';
+import { ledgerOf } from './ledger.ts';
+import { idsAfter, networkRowsOf, type RowIds, tipColumns } from './networks.ts';
+import { outgoingRowsOf } from './payouts/wallets.ts';
+import type { SealedDb } from './sealing.ts';
+import { findSessionOf, type SessionRow, termsOf } from './session.ts';
+import { transitionsOf } from './session-transitions.ts';
+import { storeRowsOf } from './stores.ts';
+import { createShownIn, type TransferRow, transferRowsOf } from './transfers.ts';
 
 /**
  * - `stale_watch`: an address or a wallet was added after the matcher looked; load it and match the blocks again.
@@ -49,24 +50,13 @@ export type WaitingTransfer = ChainTransfer &
     stricter: CreditPolicy;
   }>;
 
-type FactsParts = Readonly<{
-  addresses: AddressRows;
-  blocks: BlockRows;
-  transfers: Transfers;
-  transitions: SessionTransitions;
-  findSession: FindSessionRow;
-  raiseAlarm: RaiseAlarm;
-  ledger: Ledger;
-  outgoing: Outgoing;
-  formatAmount: FormatAmount;
-}>;
-type Parts = FactsParts & Readonly<{ networks: NetworkRows; stores: StoreRows; facts: BlockFacts }>;
-
 /** Blocks this far below the final height are pruned if they hold no transfer to our addresses. */
 const BLOCKS_KEPT = 1_000;
 
-export function ingestCommands(db: Db, parts: Parts) {
-  const { addresses, blocks, transfers, networks, facts, outgoing } = parts;
+export function ingestCommands(db: SealedDb) {
+  const [blocks, transfers, networks] = [blockRowsOf(db), transferRowsOf(db), networkRowsOf(db)];
+  const facts = blockFactsOf(db);
+  const outgoing = outgoingRowsOf(db);
 
   /** Adds a block on top of the canonical chain, with its transfers to our addresses. @returns its id */
   async function connect(
@@ -90,7 +80,7 @@ export function ingestCommands(db: Db, parts: Parts) {
   }
 
   return {
-    ...waitingQueries(db, parts),
+    ...waitingQueries(db),
     async ingest(step: Ingest): Promise<IngestOutcome> {
       return db.write(async () => {
         const { network, nowMs } = step;
@@ -98,13 +88,13 @@ export function ingestCommands(db: Db, parts: Parts) {
         const recoveries = held?.recoveries ?? 0;
         if (recoveries !== (step.recoveries ?? recoveries)) return 'recovered';
         if ((held?.tipHash ?? null) !== step.expectTip) return 'moved';
-        if (step.watchedThrough < (await addresses.highestSeq(poolOf(step)))) return 'stale_watch';
+        if (step.watchedThrough < (await addressRowsOf(db).highestSeq(poolOf(step)))) return 'stale_watch';
         if (step.connect.length > 0 && (step.ownWallet ?? 0) < (await outgoing.newestWallet(network)))
           return 'stale_watch';
 
         const row = held ?? (await networks.begin(network, nowMs));
         const ids = idsAfter(row, nowMs);
-        const dropped = await drop(parts, step, row.floor);
+        const dropped = await drop(db, step, row.floor);
         const refs = step.connect.map(({ block }) => block);
         const kept = await blocks.tip(network);
         const gaps = dropped.length > 0 ? gapsOutside(row.gaps, kept?.number ?? -1, row.tipNumber ?? 0) : row.gaps;
@@ -112,7 +102,7 @@ export function ingestCommands(db: Db, parts: Parts) {
         const connected = await mapInOrder(step.connect, ({ block, transfers: content }) =>
           connect({ ...step, ids }, block, content),
         );
-        const confirmed = await confirm(parts, step);
+        const confirmed = await confirm(db, step);
 
         const tip = await blocks.tip(network);
         const floor = Math.max(row.floor, step.floor ?? 0);
@@ -140,33 +130,28 @@ export function ingestCommands(db: Db, parts: Parts) {
 }
 
 /** Takes blocks out of the canonical chain. @returns their ids */
-async function drop(
-  { blocks, facts }: Parts,
-  { network, drop: hashes, nowMs }: Ingest,
-  floor: number,
-): Promise<number[]> {
+async function drop(db: SealedDb, { network, drop: hashes, nowMs }: Ingest, floor: number): Promise<number[]> {
+  const blocks = blockRowsOf(db);
   return mapInOrder(hashes, async (hash) => {
     const block = await blocks.find(network, hash);
     invariant(block?.canonical, `the dropped block ${hash} is canonical on ${network}`);
     invariant(block.number > floor, `the dropped block ${hash} is above the final height ${floor} of ${network}`);
-    await facts.drop(block, nowMs);
+    await blockFactsOf(db).drop(block, nowMs);
     return block.id;
   });
 }
 
 /** Confirms transfers. @returns the ids of their blocks */
-async function confirm(
-  { blocks, ledger, transfers }: Parts,
-  { network, confirm: confirmations, nowMs }: Ingest,
-): Promise<number[]> {
+async function confirm(db: SealedDb, { network, confirm: confirmations, nowMs }: Ingest): Promise<number[]> {
+  const blocks = blockRowsOf(db);
   return (
     await mapInOrder(confirmations, async ({ hash, txs }) => {
       const block = await blocks.find(network, hash);
       invariant(block, `the block ${hash} to confirm is known on ${network}`);
       // A block that this step itself drops is not confirmed.
       if (!block.canonical) return [];
-      await ledger.confirmed(block.id, true, nowMs, txs);
-      await transfers.confirm(block.id, nowMs, txs);
+      await ledgerOf(db).confirmed(block.id, true, nowMs, txs);
+      await transferRowsOf(db).confirm(block.id, nowMs, txs);
       return block.id;
     })
   ).flat();
@@ -238,8 +223,11 @@ export const poolOf = ({ network, family }: Pick<Ingest, 'network' | 'family'>):
 });
 
 /** Returns functions that are called within a transaction. */
-export function createBlockFacts(parts: FactsParts) {
-  const { addresses, blocks, transfers, transitions, findSession, raiseAlarm, ledger, outgoing, formatAmount } = parts;
+export const blockFactsOf = perDatabase((db: SealedDb) => {
+  const [addresses, blocks, transfers] = [addressRowsOf(db), blockRowsOf(db), transferRowsOf(db)];
+  const transitions = transitionsOf(db);
+  const findSession = findSessionOf(db);
+  const raiseAlarm = raiseAlarmOf(db);
 
   /** @returns the phase of what pays its session; null for what does not, and for dust */
   async function insert(
@@ -294,7 +282,7 @@ export function createBlockFacts(parts: FactsParts) {
       atMs: nowMs,
       code: session ? 'payment_before_session' : 'payment_without_session',
       message:
-        `Transaction ${tx} on ${network} paid ${formatAmount(network, currency, units)} to our address ${to}, ${why}. ` +
+        `Transaction ${tx} on ${network} paid ${db.formatAmount(network, currency, units)} to our address ${to}, ${why}. ` +
         'Find the payer and return the money.',
       network,
       sessionId: session?.id ?? null,
@@ -324,9 +312,9 @@ export function createBlockFacts(parts: FactsParts) {
     },
     /** Takes a block out of the canonical chain. */
     async drop({ id, watchedThrough, number, network, hash }: BlockRow, nowMs: number): Promise<void> {
-      await outgoing.drop(network, hash);
+      await outgoingRowsOf(db).drop(network, hash);
       await blocks.mark(id, { canonical: false, watchedThrough, number });
-      await ledger.confirmed(id, false, nowMs);
+      await ledgerOf(db).confirmed(id, false, nowMs);
       await transfers.unconfirm(id);
     },
     /** Brings the sessions that blocks pay up to date. @returns their ids */
@@ -340,9 +328,7 @@ export function createBlockFacts(parts: FactsParts) {
       return [...found.keys()];
     },
   };
-}
-
-export type BlockFacts = ReturnType<typeof createBlockFacts>;
+});
 
 /** One step of a follower, saved whole or not at all. */
 export type Ingest = Readonly<{
@@ -379,13 +365,14 @@ export type Confirmation = Readonly<{ hash: string; txs?: readonly string[] }>;
 /** The money that a session received, and the policy of its store. */
 type Judged = Pick<WaitingTransfer, 'received' | 'stricter'>;
 
-function waitingQueries(db: Db, { blocks, findSession, stores }: Parts) {
+function waitingQueries(db: SealedDb) {
+  const findSession = findSessionOf(db);
   const shownIn = createShownIn(db);
 
   async function judged(sessionId: string, network: NetworkKey): Promise<Judged> {
     const session = await findSession(sessionId);
     invariant(session, `session ${sessionId} of a taken address exists`);
-    const stricter = storeTiers((await stores.of(session.storeId)).settings.credit, nameOf(network));
+    const stricter = storeTiers((await storeRowsOf(db).of(session.storeId)).settings.credit, nameOf(network));
     return { received: receivedOn(network, session.sums), stricter };
   }
 
@@ -393,7 +380,7 @@ function waitingQueries(db: Db, { blocks, findSession, stores }: Parts) {
     /** Returns the unconfirmed transfers of a canonical block that are not dust; none if it left the chain. */
     async waiting(network: NetworkKey, hash: string): Promise<readonly WaitingTransfer[]> {
       return db.read(async () => {
-        const block = await blocks.find(network, hash);
+        const block = await blockRowsOf(db).find(network, hash);
         if (!block?.canonical) return [];
         const known = new Map<string, Judged>();
         const waiting = (await shownIn(block.id)).filter(({ transfer }) => !transfer.confirmed);

@@ -3,12 +3,11 @@
  */
 
 import { and, asc, eq, getTableColumns, isNotNull, isNull, lt } from 'drizzle-orm';
-import type { OperatorAct, RecordAct } from './audit-log.ts';
+import { type OperatorAct, recordActOf } from './audit-log.ts';
 import type { StoreSettings } from './column-values.ts';
-import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
-import type { RequestNonces } from './replays.ts';
-import type { MacedRow, RowGuard, Vault } from './sealing.ts';
+import { requestNoncesOf } from './replays.ts';
+import type { MacedRow, SealedDb } from './sealing.ts';
 import { isApproved, type MerchantStore } from './stores.ts';
 import { keys, stores } from './tables.ts';
 
@@ -45,9 +44,9 @@ export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedR
   return { table: 'keys', key: [id], fields: [storeId, mode, keyHash, secret, ...lists, expiresAtMs, revokedAtMs] };
 };
 
-type Parts = Readonly<{ guard: RowGuard; recordAct: RecordAct; requestNonces: RequestNonces }>;
-
-export function keyCommands(db: Db, vault: Vault, { guard, recordAct, requestNonces }: Parts) {
+export function keyCommands(db: SealedDb) {
+  const { vault, guard } = db;
+  const recordAct = recordActOf(db);
   const insert = preparedInsert(db, keys);
   const find = findBy(db, keys, 'id');
   const findByHash = atFirstUse(
@@ -121,6 +120,6 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct, requestNon
       const storeStatus = isApproved(status) ? 'approved' : 'pending';
       return { ...key, storeStatus, secret: vault.open(secret, apiSecretName(key.id)) };
     },
-    useNonce: requestNonces.use,
+    useNonce: requestNoncesOf(db).use,
   };
 }

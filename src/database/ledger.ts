@@ -26,17 +26,18 @@ import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { readIntent, readReceiptSums } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, perDatabase, preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
-import { createReturned, type ReturnedOf } from './refunds/refund.ts';
-import { type FindSessionRow, lifeOf, type SessionRow, termsOf } from './session.ts';
+import { returnedMoneyOf } from './refunds/refund.ts';
+import { findSessionOf, lifeOf, type SessionRow, termsOf } from './session.ts';
 import { ledgerEntries, ledgerPostings, heldMoney as records, sessions } from './tables.ts';
 import { createShownIn } from './transfers.ts';
 
 const storeOf = (session: SessionRow | null) => ({ storeId: session?.storeId ?? null, mode: session?.mode ?? null });
 
 /** Returns functions that are called within a transaction. */
-export function createLedger(db: Db, findSession: FindSessionRow) {
+export const ledgerOf = perDatabase((db: Db) => {
+  const findSession = findSessionOf(db);
   const insertEntry = preparedInsert(db, ledgerEntries);
   const insertPosting = preparedInsert(db, ledgerPostings);
   const lastOccurrence = atFirstUse(
@@ -110,9 +111,7 @@ export function createLedger(db: Db, findSession: FindSessionRow) {
       }
     },
   };
-}
-
-export type Ledger = ReturnType<typeof createLedger>;
+});
 
 // ── The audit ────────────────────────────────────────────────────────────────────────────────────────────────────────
 // It recomputes the balances from transfers, payouts and attempts, without the code that writes the ledger.
@@ -280,7 +279,7 @@ export function ledgerCommands(db: Db) {
           unbalanced,
           differences: found,
           overdrawn,
-          sums: [...(await auditSums(db)), ...(await auditHeldMoney(db, createReturned(db).of))],
+          sums: [...(await auditSums(db)), ...(await auditHeldMoney(db))],
         };
       });
     },
@@ -363,7 +362,9 @@ export async function auditSums({ client }: Db): Promise<string[]> {
 const SESSIONS_AT_ONCE = 1_000;
 
 /** @returns one line for each session whose held money is not what its sums say */
-export async function auditHeldMoney({ orm }: Db, returnedOf: ReturnedOf): Promise<string[]> {
+export async function auditHeldMoney(db: Db): Promise<string[]> {
+  const { orm } = db;
+  const returned = returnedMoneyOf(db);
   const kept = new Map<string, string[]>();
   for (const { sessionId, kind, valuePar } of await orm.select().from(records).all()) {
     if (valuePar > 0n) kept.set(sessionId, [...(kept.get(sessionId) ?? []), `${kind} ${valuePar}`]);
@@ -380,7 +381,7 @@ export async function auditHeldMoney({ orm }: Db, returnedOf: ReturnedOf): Promi
       .limit(SESSIONS_AT_ONCE)
       .all();
     for (const row of rows) {
-      const real = heldMoney(termsOf(row), lifeOf(row), withoutReturned(row.sums, await returnedOf(row.id)));
+      const real = heldMoney(termsOf(row), lifeOf(row), withoutReturned(row.sums, await returned.of(row.id)));
       const [found, expected] = [kept.get(row.id) ?? [], real.map(({ kind, valuePar }) => `${kind} ${valuePar}`)].map(
         text,
       );

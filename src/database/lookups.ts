@@ -9,13 +9,14 @@ import {
   type TransactionReport,
 } from '../core/lookup.ts';
 import type { Mode, NetworkKey } from '../core/transfer.ts';
-import type { AddressRows } from './addresses.ts';
-import type { RaiseAlarm } from './alarms.ts';
+import { addressRowsOf } from './addresses.ts';
+import { raiseAlarmOf } from './alarms.ts';
 import type { Db } from './engine/open.ts';
-import type { NetworkRows } from './networks.ts';
-import type { FindSessionRow } from './session.ts';
+import { networkRowsOf } from './networks.ts';
+import type { SealedDb } from './sealing.ts';
+import { findSessionOf } from './session.ts';
 import type { lookups } from './tables.ts';
-import type { Transfers } from './transfers.ts';
+import { transferRowsOf } from './transfers.ts';
 
 /** A lookup of one transaction on one network. It informs and never credits. */
 export type Lookup = Readonly<{
@@ -38,14 +39,6 @@ const OF_SESSION_MAX = 60;
 const KEPT_MS = 24 * 3600_000;
 /** Expired rows that one request removes: more than it adds. */
 const DELETED_MAX = 20;
-
-type Parts = Readonly<{
-  addresses: AddressRows;
-  networks: NetworkRows;
-  transfers: Transfers;
-  findSession: FindSessionRow;
-  raiseAlarm: RaiseAlarm;
-}>;
 
 const COLUMNS = `session_id AS "sessionId", network, tx, family, finding, first_asked_at_ms AS "firstAskedAtMs", position,
   asked_at_ms AS "askedAtMs", due_at_ms AS "dueAtMs"`;
@@ -83,11 +76,12 @@ function createStatements({ client }: Db) {
 
 /** Judges a node's report for the session that asked, by what the database holds now. */
 async function judgeReport(
-  { addresses, networks, transfers, findSession }: Parts,
+  db: SealedDb,
   { sessionId, network, family, tx }: LookupRow,
   report: TransactionReport,
 ): Promise<LookupResult> {
-  const session = await findSession(sessionId);
+  const addresses = addressRowsOf(db);
+  const session = await findSessionOf(db)(sessionId);
   const isTaken = async (key: string, mode: Mode) => (await addresses.find({ family, mode }, key))?.state === 'taken';
   const others = new Set<string>();
   for (const key of recipientsChecked(report)) {
@@ -98,8 +92,8 @@ async function judgeReport(
     others,
     accepts: session?.terms.accepts ?? [],
     isOwnNetwork: network.startsWith(`${session?.mode}:`),
-    isKept: await transfers.holds(sessionId, network, tx),
-    floor: (await networks.find(network))?.floor ?? 0,
+    isKept: await transferRowsOf(db).holds(sessionId, network, tx),
+    floor: (await networkRowsOf(db).find(network))?.floor ?? 0,
   });
 }
 
@@ -119,7 +113,9 @@ const toLookup = ({ network, tx, askedAtMs, finding, dueAtMs }: LookupRow): Look
   isOpen: dueAtMs !== null,
 });
 
-export function lookupCommands(db: Db, parts: Parts) {
+export function lookupCommands(db: SealedDb) {
+  const raiseAlarm = raiseAlarmOf(db);
+  const findSession = findSessionOf(db);
   const statements = createStatements(db);
   return {
     /**
@@ -136,7 +132,7 @@ export function lookupCommands(db: Db, parts: Parts) {
       nowMs: number;
     }>): Promise<void> {
       await db.write(async () => {
-        if (!(await parts.findSession(sessionId))) return;
+        if (!(await findSession(sessionId))) return;
         for (const [position, ask] of asks.entries()) await statements.ask.run({ ...ask, position, sessionId, nowMs });
         await statements.removeOldest.run({ sessionId });
         const beforeMs = nowMs - KEPT_MS;
@@ -175,12 +171,12 @@ export function lookupCommands(db: Db, parts: Parts) {
       await db.write(async () => {
         const row = (await statements.find.get(key)) as LookupRow | undefined;
         if (!row) return;
-        const finding = report ? await judgeReport(parts, row, report) : row.finding;
+        const finding = report ? await judgeReport(db, row, report) : row.finding;
         // While nothing is known it stays open, until it is too old to be asked.
         const next = nextLookAtMs(finding ?? 'unknown', row.askedAtMs, nowMs) ?? (finding === null ? nowMs : null);
         await statements.settle.run({ ...key, finding, dueAtMs: next });
         if (finding === 'missed' && row.finding !== 'missed' && report?.kind === 'mined') {
-          await parts.raiseAlarm(missed(row, report.number, nowMs));
+          await raiseAlarm(missed(row, report.number, nowMs));
         }
       });
     },

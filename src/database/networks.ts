@@ -8,15 +8,15 @@ import type { Asset } from '../core/ledger.ts';
 import type { Moment } from '../core/session.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
-import type { BlockRow } from './blocks.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, changeBy, findBy, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, changeBy, findBy, perDatabase, preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
-import { networks } from './tables.ts';
+import { type blocks, networks } from './tables.ts';
+
 export type NetworkRow = typeof networks.$inferSelect;
 /** Returns the columns of the newest canonical block. */
-export const tipColumns = (tip: Pick<BlockRow, 'hash' | 'number' | 'timeS'> | undefined) => ({
+export const tipColumns = (tip: Pick<typeof blocks.$inferSelect, 'hash' | 'number' | 'timeS'> | undefined) => ({
   tipHash: tip?.hash ?? null,
   tipNumber: tip?.number ?? null,
   tipTimeS: tip?.timeS ?? null,
@@ -68,7 +68,7 @@ export function createNetworkLock({ client }: Pick<Db, 'client'>) {
 export type NetworkLock = ReturnType<typeof createNetworkLock>;
 
 /** Returns functions that are called within a transaction. */
-export function createNetworks(db: Db) {
+export const networkRowsOf = perDatabase((db: Db) => {
   const insert = preparedInsert(db, networks);
   const nextNumber = createCounters(db);
   const find = findBy(db, networks, 'key');
@@ -119,11 +119,10 @@ export function createNetworks(db: Db) {
       };
     },
   };
-}
+});
 
-export type NetworkRows = ReturnType<typeof createNetworks>;
-
-export function networkCommands(db: Db, steps: NetworkRows) {
+export function networkCommands(db: Db) {
+  const steps = networkRowsOf(db);
   return {
     async report({ network, reason, nowMs, recoveries, state, readThroughS, ...heard }: NetworkReport): Promise<void> {
       await db.write(async () => {

@@ -6,7 +6,7 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Membership } from '../core/access.ts';
 import { invariant } from '../core/fault.ts';
-import type { OperatorAct, RecordAct } from './audit-log.ts';
+import { type OperatorAct, recordActOf } from './audit-log.ts';
 import type { Db } from './engine/open.ts';
 import { people, webSessions } from './tables.ts';
 
@@ -26,8 +26,9 @@ const shown = ({ role, storeId }: Membership): string => (storeId === null ? rol
 type NewPerson = Readonly<{ id: string; name: string; membership: Membership; createdAtMs: number }>;
 
 /** Returns the repository of people. */
-export function peopleCommands(db: Db, { recordAct }: Readonly<{ recordAct: RecordAct }>) {
+export function peopleCommands(db: Db) {
   const { orm } = db;
+  const recordAct = recordActOf(db);
   const rows = personRows(db);
   return {
     /** @returns false when the name is taken, in any spelling */

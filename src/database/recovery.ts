@@ -9,18 +9,19 @@ import { invariant } from '../core/fault.ts';
 import { type BlockGap, closesGap, type GapReading, gapsThrough } from '../core/gap.ts';
 import { freezeTexts } from '../core/reasons.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
-import type { RaiseAlarm } from './alarms.ts';
-import type { OperatorAct, RecordAct } from './audit-log.ts';
-import type { BlockRow, BlockRows } from './blocks.ts';
+import { raiseAlarmOf } from './alarms.ts';
+import { type OperatorAct, recordActOf } from './audit-log.ts';
+import { type BlockRow, blockRowsOf } from './blocks.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given } from './engine/prepared.ts';
-import type { BlockFacts, FactsContext, Ours } from './ingest.ts';
-import { idsAfter, type NetworkRow, type NetworkRows, numbersText, tipColumns } from './networks.ts';
-import { BLOCKS_UNSEARCHED, type Freezer } from './payouts/holds.ts';
-import type { Outgoing } from './payouts/wallets.ts';
+import { blockFactsOf, type FactsContext, type Ours } from './ingest.ts';
+import { idsAfter, type NetworkRow, networkRowsOf, numbersText, tipColumns } from './networks.ts';
+import { BLOCKS_UNSEARCHED, freezerOf } from './payouts/holds.ts';
+import { outgoingRowsOf } from './payouts/wallets.ts';
+import type { SealedDb } from './sealing.ts';
 import { addresses as addressTable, blocks as blockTable, sessions, transfers as transferTable } from './tables.ts';
-import type { TransferRow, Transfers } from './transfers.ts';
+import { type TransferRow, transferRowsOf } from './transfers.ts';
 
 /** Transfers in the blocks of one rewind, at most: it is one transaction. */
 export const REWOUND_TRANSFERS_MAX = 10_000;
@@ -101,19 +102,10 @@ export type RereadOutcome =
   | Readonly<{ kind: 'done'; differences: readonly RereadDifference[] }>
   /** The chain that we hold has changed; ask for the anchor again. */
   | Readonly<{ kind: 'moved' }>;
-type Parts = Readonly<{
-  blocks: BlockRows;
-  transfers: Transfers;
-  networks: NetworkRows;
-  facts: BlockFacts;
-  outgoing: Outgoing;
-  freezer: Freezer;
-  raiseAlarm: RaiseAlarm;
-  recordAct: RecordAct;
-}>;
 
-export function recoveryCommands(db: Db, parts: Parts) {
-  const { networks, outgoing, raiseAlarm, recordAct, freezer } = parts;
+export function recoveryCommands(db: SealedDb) {
+  const networks = networkRowsOf(db);
+  const recordAct = recordActOf(db);
   return {
     /** Returns how often operators moved the network's position; a follower that sees it change loads it again. */
     async recoveryCount(network: NetworkKey): Promise<number> {
@@ -130,7 +122,7 @@ export function recoveryCommands(db: Db, parts: Parts) {
      * payments in them are reversed until their blocks come back.
      */
     async rewind(input: Rewind): Promise<RewindOutcome> {
-      return writeOrTry(db, input.isDryRun, () => rewind(db, parts, input));
+      return writeOrTry(db, input.isDryRun, () => rewind(db, input));
     },
     /**
      * Makes the follower go on beyond blocks that no node serves, and raises the alarm `block_skipped`. Money out is
@@ -154,12 +146,12 @@ export function recoveryCommands(db: Db, parts: Parts) {
         if (!row) return { kind: 'never_read' };
         if (row.tipNumber !== null && from <= row.tipNumber) return { kind: 'read_already', tip: row.tipNumber };
         if (row.headNumber === null || to > row.headNumber) return { kind: 'not_made_yet', head: row.headNumber };
-        const holdsPayouts = (await outgoing.newestWallet(network)) > 0;
+        const holdsPayouts = (await outgoingRowsOf(db).newestWallet(network)) > 0;
         const gap = { from, to, because: act.reason ?? '', atMs: act.atMs, closedAtMs: null, holdsPayouts };
         const why = freezeTexts[BLOCKS_UNSEARCHED]({ network, blocks: numbersText(from, to), from, to });
-        if (holdsPayouts) await freezer.again(network, BLOCKS_UNSEARCHED, why, act.atMs);
+        if (holdsPayouts) await freezerOf(db).again(network, BLOCKS_UNSEARCHED, why, act.atMs);
         await networks.recover(network, { gaps: [gap, ...row.gaps] });
-        await raiseAlarm({ ...skipped(network, gap, act), network, sessionId: null });
+        await raiseAlarmOf(db)({ ...skipped(network, gap, act), network, sessionId: null });
         await recordAct(act, {
           target: network,
           before: null,
@@ -198,22 +190,22 @@ function skipped(network: NetworkKey, { from, to, holdsPayouts }: BlockGap, { at
 }
 
 /** Takes blocks out within the current transaction. */
-async function rewind(db: Db, parts: Parts, { network, to, act }: Rewind): Promise<RewindOutcome> {
-  const { networks, recordAct } = parts;
+async function rewind(db: SealedDb, { network, to, act }: Rewind): Promise<RewindOutcome> {
+  const networks = networkRowsOf(db);
   const row = await networks.find(network);
   if (!row || row.tipNumber === null) return { kind: 'never_read' };
   if (row.tipNumber <= to) return { kind: 'not_above', tip: row.tipNumber };
   const above = await blocksAbove(db, network, to);
   const held = await transfersAbove(db, network, to);
   if (held.transfers > REWOUND_TRANSFERS_MAX) return { kind: 'too_many', transfers: held.transfers };
-  await dropAll(db, parts, above, act.atMs);
+  await dropAll(db, above, act.atMs);
   await forgetBefore(db, network, to);
-  const tip = await moveTo(parts, row, to, act);
+  const tip = await moveTo(db, row, to, act);
   const after = await networks.find(network);
   // Last, because what is to be read again does not end a session.
   const ids = above.map(({ id }) => id);
-  const sessions = await parts.facts.settle(network, ids, after?.floor ?? 0, act.atMs);
-  await recordAct(act, {
+  const sessions = await blockFactsOf(db).settle(network, ids, after?.floor ?? 0, act.atMs);
+  await recordActOf(db)(act, {
     target: network,
     before: { tip: row.tipNumber, floor: row.floor, state: row.state, reason: row.reasonCode },
     after: {
@@ -259,17 +251,17 @@ async function forgetBefore({ orm }: Db, network: NetworkKey, to: number): Promi
 }
 
 /** Takes blocks out of the chain; those without transfers hold no fact of ours, and are deleted. */
-async function dropAll({ client }: Db, { facts }: Parts, above: readonly BlockRow[], nowMs: number): Promise<void> {
-  for (const block of above) await facts.drop(block, nowMs);
-  const remove = client.prepare(
+async function dropAll(db: SealedDb, above: readonly BlockRow[], nowMs: number): Promise<void> {
+  for (const block of above) await blockFactsOf(db).drop(block, nowMs);
+  const remove = db.client.prepare(
     'DELETE FROM blocks WHERE id = ? AND NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)',
   );
   for (const { id } of above) await remove.run(id);
 }
 
 /** Makes the newest block that is left the tip. @returns its number; null if none is left */
-async function moveTo({ blocks, networks }: Parts, row: NetworkRow, to: number, act: OperatorAct) {
-  const tip = await blocks.tip(row.key);
+async function moveTo(db: SealedDb, row: NetworkRow, to: number, act: OperatorAct) {
+  const tip = await blockRowsOf(db).tip(row.key);
   const gaps = gapsThrough(row.gaps, to);
   const next = (tip?.number ?? -1) + 1;
   // Blocks that were pruned, or came before the first, are not read again: the follower goes on after them.
@@ -277,7 +269,7 @@ async function moveTo({ blocks, networks }: Parts, row: NetworkRow, to: number, 
     const below = { because: 'below a rewind', atMs: act.atMs, closedAtMs: act.atMs, holdsPayouts: false };
     gaps.unshift({ from: next, to, ...below });
   }
-  await networks.recover(row.key, {
+  await networkRowsOf(db).recover(row.key, {
     state: 'behind',
     reasonCode: 'rewound',
     reasonMessage: `${act.operator} took the blocks above ${to} out: ${act.reason}. They are read again`,
@@ -294,10 +286,12 @@ async function moveTo({ blocks, networks }: Parts, row: NetworkRow, to: number, 
 // ── Blocks that are read again ───────────────────────────────────────────────────────────────────────────────────────
 type Matched = Reread['blocks'][number];
 
-export function rereadCommands(db: Db, parts: Parts) {
-  const { blocks, networks, facts, outgoing, recordAct } = parts;
+export function rereadCommands(db: SealedDb) {
+  const blocks = blockRowsOf(db);
+  const networks = networkRowsOf(db);
+  const facts = blockFactsOf(db);
   const queries = createQueries(db);
-  const compare = createComparison(parts, queries);
+  const compare = createComparison(db, queries);
 
   async function save(input: Reread): Promise<RereadOutcome> {
     const { network, from, to, act } = input;
@@ -316,7 +310,7 @@ export function rereadCommands(db: Db, parts: Parts) {
       if (!isAdded) continue;
       const id = await keep(context, matched.block, known);
       for (const found of unsaved) await facts.add(context, id, matched.block, found);
-      await outgoing.add(context, matched.block, leaving);
+      await outgoingRowsOf(db).add(context, matched.block, leaving);
       changed.push(id);
     }
     await networks.setLastId(network, ids);
@@ -328,7 +322,7 @@ export function rereadCommands(db: Db, parts: Parts) {
       transfers: added.reduce((sum, { missing }) => sum + missing.length, 0),
       outgoing: added.reduce((sum, { leaving }) => sum + leaving.length, 0),
     };
-    if (added.length > 0) await recordAct(act, { target: network, before: null, after: { from, to, ...after } });
+    if (added.length > 0) await recordActOf(db)(act, { target: network, before: null, after: { from, to, ...after } });
     return { kind: 'done', differences: [...results.flatMap((one) => one.differences), ...(await replaced(input))] };
   }
 
@@ -380,7 +374,7 @@ type Compared = Readonly<{
   known: BlockRow | undefined;
 }>;
 
-function createComparison({ blocks, transfers, facts, outgoing }: Parts, queries: ReturnType<typeof createQueries>) {
+function createComparison(db: SealedDb, queries: ReturnType<typeof createQueries>) {
   return async (context: FactsContext, { block, transfers: content }: Matched): Promise<Compared> => {
     const { hash, number } = block;
     const { network } = context;
@@ -390,15 +384,15 @@ function createComparison({ blocks, transfers, facts, outgoing }: Parts, queries
       const none = { missing: [], isAdded: false, unsaved: [], leaving: [] };
       return { differences: [other], ...none, held: undefined, known: undefined };
     }
-    const known = held ?? (await blocks.find(network, hash));
-    const before = known ? await transfers.ofBlock(known.id) : [];
-    const ours = await facts.recognise(context, content);
+    const known = held ?? (await blockRowsOf(db).find(network, hash));
+    const before = known ? await transferRowsOf(db).ofBlock(known.id) : [];
+    const ours = await blockFactsOf(db).recognise(context, content);
     const keyOf = (tx: string, index: number) => `${tx} ${index}`;
     const wasRead = new Set(before.map(({ tx, position }) => keyOf(tx, position)));
     const isRead = new Set(ours.map(({ transfer }) => keyOf(transfer.tx, transfer.index)));
     const unsaved = ours.filter(({ transfer }) => !wasRead.has(keyOf(transfer.tx, transfer.index)));
     const missing = held ? unsaved : ours;
-    const leaving = await outgoing.unsaved(network, block, content);
+    const leaving = await outgoingRowsOf(db).unsaved(network, block, content);
     const unknown = before.filter(({ tx, position }) => !isRead.has(keyOf(tx, position)));
     return {
       differences: [

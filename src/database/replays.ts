@@ -5,6 +5,7 @@ import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import type { Db } from './engine/open.ts';
+import { perDatabase } from './engine/prepared.ts';
 
 /** Identifies a repeated POST. `bodyHash` covers the parsed body with defaults applied. */
 export type Replay = Readonly<{ idempotencyKey: string | null; path: string; bodyHash: string }>;
@@ -33,7 +34,7 @@ const CLEARED_MAX = 1_000;
 const scopeOf = ({ storeId, mode, replay: { path } }: ReplayScope): string => `${storeId} ${mode} ${path}`;
 
 /** Returns functions that are called within a transaction. */
-export function createReplays({ client }: Pick<Db, 'client'>) {
+export const replaysOf = perDatabase(({ client }: Db) => {
   // An expired row of the same key counts as removed.
   const insert = client.prepare(
     `INSERT INTO replays (scope, key, body_hash, made_id, keep_until_ms)
@@ -89,15 +90,14 @@ export function createReplays({ client }: Pick<Db, 'client'>) {
       await clear.run({ nowMs, limit: CLEARED_PER_NEW });
     },
   };
-}
-
-export type Replays = ReturnType<typeof createReplays>;
+});
 
 // ── Nonces of requests ──────────────────────────────────────────────────────────────────────────────────────────────
 
 const nameOf = ({ keyId, nonce }: NonceUse): string => `${keyId} ${nonce}`;
 
-export function createRequestNonces(db: Db, replays: Replays) {
+export const requestNoncesOf = perDatabase((db: Db) => {
+  const replays = replaysOf(db);
   const noteUse = db.client.prepare(
     `UPDATE keys SET last_used_at_ms = :nowMs, last_used_from = :from
      WHERE id = :keyId AND (last_used_at_ms IS NULL OR last_used_at_ms <= :nowMs - ${USE_NOTED_EVERY_MS})`,
@@ -160,6 +160,4 @@ export function createRequestNonces(db: Db, replays: Replays) {
     /** Does the same within a transaction, for a request that changes something in it. */
     spend: async (nonce: NonceUse): Promise<boolean> => !unsaved.has(nameOf(nonce)) && (await save(nonce)),
   };
-}
-
-export type RequestNonces = ReturnType<typeof createRequestNonces>;
+});

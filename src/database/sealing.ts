@@ -14,8 +14,10 @@ import {
 } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import { Fault, permanent } from '../core/fault.ts';
+import type { IntentMac } from '../core/intent.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Db } from './engine/open.ts';
+import type { TextFormats } from './networks.ts';
 import { meta } from './tables.ts';
 
 const KEY_BYTES = 32;
@@ -164,7 +166,7 @@ export type RowGuard = Pick<RowMacs, 'seal'> &
 
 type AlteredAlarm = Readonly<{ atMs: number; code: string; message: string; network: null; sessionId: null }>;
 
-/** @param raiseAlarm see `createAlarmWriter` */
+/** @param raiseAlarm see `raiseAlarmOf` */
 export function createRowGuard(
   db: Db,
   secretKey: Uint8Array,
@@ -225,3 +227,19 @@ export function createTokens(secretKey: Uint8Array) {
 }
 
 export type Tokens = ReturnType<typeof createTokens>;
+
+// ── Databases with a key ─────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A database whose secrets can be opened. */
+export type VaultDb = Db & Readonly<{ vault: Vault }>;
+
+/** The database of an installation, with its secret key's codecs and what its settings say. */
+export type SealedDb = VaultDb &
+  TextFormats &
+  Readonly<{
+    guard: RowGuard;
+    macOf: IntentMac;
+    tokens: Tokens;
+    /** At most this long after its deadline a session stays open because a network is unread. */
+    outageWaitS: number;
+  }>;

@@ -15,23 +15,15 @@ import {
 import type { EventType } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
-import { createAlarmWriter, type RaiseAlarm } from './alarms.ts';
+import { raiseAlarmOf } from './alarms.ts';
 import { preparePaidOrder, type ShownOrder } from './doors.ts';
-import {
-  createRefreshDue,
-  createWebhookSecrets,
-  IS_UNPROVEN,
-  type RefreshDue,
-  refreshEach,
-  type SecretPair,
-  type WebhookSecrets,
-} from './endpoints.ts';
+import { IS_UNPROVEN, refreshDueOf, refreshEach, type SecretPair, webhookSecretsOf } from './endpoints.ts';
 import { filterInOrder, mapInOrder } from './engine/bodies.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';
 import type { Db } from './engine/open.ts';
 import { ATTEMPTS_PER_MS, type Attempt, firstEventId } from './events.ts';
 import { createMeta } from './meta.ts';
-import { checkKey, createVault } from './sealing.ts';
+import { checkKey, createVault, type VaultDb } from './sealing.ts';
 
 /** A delivery that is leased until `leaseUntilMs`, with all that is needed to send it. `attempt`: 1 for the first. */
 export type ClaimedDelivery = SecretPair &
@@ -103,13 +95,11 @@ type DueRow = Pick<ClaimedDelivery, 'id' | 'eventId' | 'eventType' | 'sessionId'
 type Found = DueRow & Readonly<{ endpoint: EndpointRow; isUnproven: boolean }>;
 type Lease = Readonly<{ id: string; endpointId: string }>;
 
-type Parts = Readonly<{ secrets: WebhookSecrets; refreshDue: RefreshDue; raiseAlarm: RaiseAlarm }>;
-
-export function sendingCommands(db: Db, parts: Parts) {
+export function sendingCommands(db: VaultDb) {
   const meta = createMeta(db);
   return {
-    ...claimCommands(db, parts),
-    ...recordCommands(db, parts),
+    ...claimCommands(db),
+    ...recordCommands(db),
     async report(report: SenderReport): Promise<void> {
       await db.write(() => meta.writeData(REPORT_NAME, report));
     },
@@ -154,7 +144,8 @@ function prepareChoosing({ client }: Db) {
 }
 
 /** Prepares adding what is needed to send. */
-function prepareOpening(db: Db, secrets: WebhookSecrets) {
+function prepareOpening(db: VaultDb) {
+  const secrets = webhookSecretsOf(db);
   const paidOrderOf = preparePaidOrder(db);
   const termsOf = db.client.prepare('SELECT terms FROM sessions WHERE id = :sessionId').pluck();
 
@@ -198,10 +189,11 @@ function prepareOpening(db: Db, secrets: WebhookSecrets) {
   };
 }
 
-function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
+function claimCommands(db: VaultDb) {
   const { client } = db;
+  const refreshDue = refreshDueOf(db);
   const choose = prepareChoosing(db);
-  const open = prepareOpening(db, secrets);
+  const open = prepareOpening(db);
   const lease = client.prepare(
     `UPDATE deliveries SET lease_until_ms = :leaseUntilMs, lease_holder = :holder
      WHERE id = :id AND due_at_ms <= :nowMs AND lease_until_ms IS NULL`,
@@ -272,8 +264,10 @@ type HealthRow = EndpointHealth & Readonly<{ id: string; url: string; isReplayed
 /** An endpoint's health before and after the attempts of one transaction. `successes`: those answered with 2xx. */
 type Followed = Readonly<{ before: HealthRow; now: EndpointHealth; successes: number; atMs: number }>;
 
-function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
+function recordCommands(db: Db) {
   const { client } = db;
+  const refreshDue = refreshDueOf(db);
+  const raiseAlarm = raiseAlarmOf(db);
   const insertAttempt = client.prepare(
     `INSERT INTO attempts (id, delivery_id, attempt, started_at_ms, duration_ms, status, error, response_excerpt)
      VALUES (:id, :deliveryId, :attempt, :startedAtMs, :durationMs, :status, :error, :responseExcerpt)
@@ -399,9 +393,8 @@ export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKey
   const vault = createVault(options.secretKey);
   const db = openEngine(options, (opened) => checkKey(opened, vault));
   try {
-    const secrets = createWebhookSecrets(db, vault);
     return {
-      sending: sendingCommands(db, { secrets, refreshDue: createRefreshDue(db), raiseAlarm: createAlarmWriter(db) }),
+      sending: sendingCommands({ ...db, vault }),
       changeCount: db.changeCount,
       close: db.close,
     };

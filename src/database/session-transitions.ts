@@ -32,28 +32,21 @@ import {
 import { type Currency, isStablecoin, type NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { sortableId } from '../lib/id.ts';
-import { alarmKey, type EndAlarm, type RaiseAlarm } from './alarms.ts';
+import { alarmKey, endAlarmOf, raiseAlarmOf } from './alarms.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, changeBy, findBy, given, preparedInsert } from './engine/prepared.ts';
-import type { Outbox } from './events.ts';
-import type { NetworkRows } from './networks.ts';
-import type { ReturnedOf } from './refunds/refund.ts';
+import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert } from './engine/prepared.ts';
+import { outboxOf } from './events.ts';
+import { networkRowsOf } from './networks.ts';
+import { returnedMoneyOf } from './refunds/refund.ts';
+import type { SealedDb } from './sealing.ts';
 import { dueOf, lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session.ts';
 import { heldMoney as records, sessions } from './tables.ts';
-
-type Parts = Readonly<{
-  networks: NetworkRows;
-  countingSums: CountingSums;
-  outbox: Outbox;
-  raiseAlarm: RaiseAlarm;
-  held: HeldRecords;
-}>;
 
 type PaymentOf = Pick<Parameters<typeof paymentEventBody>[0], 'type' | 'status' | 'sum'>;
 
 /** Saves an event about a session's money, with what it delivers. */
-const postPayment = (outbox: Outbox, row: SessionRow, payment: PaymentOf, nowMs: number): Promise<void> =>
-  outbox.post(row, payment.type, nowMs, (id) =>
+const postPayment = (db: Db, row: SessionRow, payment: PaymentOf, nowMs: number): Promise<void> =>
+  outboxOf(db).post(row, payment.type, nowMs, (id) =>
     paymentEventBody({
       id,
       ...payment,
@@ -68,15 +61,12 @@ const postPayment = (outbox: Outbox, row: SessionRow, payment: PaymentOf, nowMs:
 /** Events that say what was due where nothing was received. */
 const endsUnpaid: readonly PaymentEventType[] = ['payment.expired', 'payment.cancelled'];
 
-/**
- * Returns functions that are called within a transaction.
- * @param outageWaitS how long after a deadline an unread network may hold a session open
- */
-export function createSessionTransitions(
-  db: Db,
-  { networks, countingSums, outbox, raiseAlarm, held }: Parts,
-  outageWaitS: number,
-) {
+/** Returns functions that are called within a transaction. */
+export const transitionsOf = perDatabase((db: SealedDb) => {
+  const networks = networkRowsOf(db);
+  const countingSums = countingSumsOf(db);
+  const raiseAlarm = raiseAlarmOf(db);
+  const held = heldRecordsOf(db);
   const update = changeBy(db, sessions, stateColumnNames, 'id');
   const countPayment = atFirstUse(
     db.orm
@@ -88,7 +78,7 @@ export function createSessionTransitions(
   const momentOf = async (row: SessionRow, nowMs: number): Promise<Moment> => ({
     nowS: toSeconds(nowMs),
     ...(await networks.reading(row.networks)),
-    outageWaitS,
+    outageWaitS: db.outageWaitS,
   });
 
   async function save(
@@ -108,7 +98,7 @@ export function createSessionTransitions(
       const got = received(terms, after.life, counting, type);
       const sum = got ? { amountMinor: parToMinorFloor(got.valuePar), currency: got.currency } : null;
       const due = sum === null && endsUnpaid.includes(type) ? dueOf(row) : sum;
-      await postPayment(outbox, row, { type, status: after.life.status, sum: due }, nowMs);
+      await postPayment(db, row, { type, status: after.life.status, sum: due }, nowMs);
       if (type !== 'payment.reversed') continue;
       await raiseAlarm({
         atMs: nowMs,
@@ -177,18 +167,14 @@ export function createSessionTransitions(
       await countPayment.run({ id });
     },
   };
-}
-
-export type SessionTransitions = ReturnType<typeof createSessionTransitions>;
+});
 
 /** Returns a session's sums without held money that is returned, by which it is judged; within a transaction. */
-export type CountingSums = (row: Pick<SessionRow, 'id'>, sums: readonly ReceiptSum[]) => Promise<readonly ReceiptSum[]>;
-
-export const createCountingSums =
-  (returnedOf: ReturnedOf): CountingSums =>
-  async (row, sums) =>
+export const countingSumsOf =
+  (db: Db) =>
+  async (row: Pick<SessionRow, 'id'>, sums: readonly ReceiptSum[]): Promise<readonly ReceiptSum[]> =>
     // Nothing can be returned where nothing came: most sessions are created and expire without a look.
-    sums.length === 0 ? sums : withoutReturned(sums, await returnedOf(row.id));
+    sums.length === 0 ? sums : withoutReturned(sums, await returnedMoneyOf(db).of(row.id));
 
 /** Returns a session's sums after changes. */
 export const sumsAfter = ({ sums }: Pick<SessionRow, 'sums'>, changed: readonly Recount[]): readonly ReceiptSum[] =>
@@ -216,7 +202,9 @@ export const amountText = (par: bigint, currency: Currency): string =>
 const keyOf = (heldId: string): string => alarmKey('held', heldId);
 
 /** Returns functions that are called within a transaction. */
-export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndAlarm, outbox: Outbox) {
+export const heldRecordsOf = perDatabase((db: Db) => {
+  const raiseAlarm = raiseAlarmOf(db);
+  const endAlarm = endAlarmOf(db);
   const insert = preparedInsert(db, records);
   const ofSession = findBy(db, records, 'sessionId');
   const find = findBy(db, records, 'id');
@@ -233,7 +221,7 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
     const [par, atMs] = [openPar(held), held.openedAtMs];
     const type = heldEvents[held.kind];
     const sum = { amountMinor: parToMinorFloor(par), currency: held.currency };
-    if (type) await postPayment(outbox, row, { type, status: life.status, sum }, atMs);
+    if (type) await postPayment(db, row, { type, status: life.status, sum }, atMs);
     if (!hasAlarm) return;
     await raiseAlarm({
       key: keyOf(held.id),
@@ -294,6 +282,4 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
       await endAlarm(keyOf(row.id), nowMs);
     },
   };
-}
-
-export type HeldRecords = ReturnType<typeof createHeldRecords>;
+});

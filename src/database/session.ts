@@ -11,7 +11,7 @@ import { firstSessionId } from '../lib/id.ts';
 import type { Conversion, OrderDetails, PaymentOption, SessionRequest } from './column-values.ts';
 import { pageOf } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { findBy } from './engine/prepared.ts';
+import { findBy, perDatabase } from './engine/prepared.ts';
 import { addresses, sessions, transfers } from './tables.ts';
 
 /** A transfer to the session's address in its current state. */
@@ -61,13 +61,11 @@ export type SessionSummary = Omit<Session, 'addresses' | 'payments'>;
 
 export type SessionRow = typeof sessions.$inferSelect;
 
-/** Finds a session's row by its full id. */
-export type FindSessionRow = (id: string) => Promise<SessionRow | undefined>;
-
-export function createSessionFinder(db: Db): FindSessionRow {
+/** Returns the function that finds a session's row by its full id. */
+export const findSessionOf = perDatabase((db: Db) => {
   const byId = findBy(db, sessions, 'id');
-  return (id) => byId.get({ id });
-}
+  return (id: string): Promise<SessionRow | undefined> => byId.get({ id });
+});
 
 const lifeNames = ['status', 'endedAtS', 'paidAtS', 'canceledAtS', 'paidLate', 'takesAnyToken'] as const;
 const standingNames = ['funded', 'firm', 'touched', 'late', 'seenPar', 'confirmedPar', 'latePar'] as const;

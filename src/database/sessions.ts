@@ -10,16 +10,16 @@ import { minorToPar } from '../core/money.ts';
 import { type CancelRefusal, newLife, newStanding, type Terms, toleratedPar } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
-import type { AddressRows } from './addresses.ts';
-import type { OperatorAct, RecordAct } from './audit-log.ts';
+import { type AddressRows, addressRowsOf } from './addresses.ts';
+import { type OperatorAct, recordActOf } from './audit-log.ts';
 import type { Conversion, PaymentOption, SessionRequest, StoreSettings } from './column-values.ts';
 import { mapInOrder } from './engine/bodies.ts';
-import type { Db } from './engine/open.ts';
 import { atFirstUse, given, preparedInsert } from './engine/prepared.ts';
-import { isOffered, type NetworkRow, type NetworkRows } from './networks.ts';
-import type { NonceUse, Replay, Replays, RequestNonces } from './replays.ts';
+import { isOffered, type NetworkRow, networkRowsOf } from './networks.ts';
+import { type NonceUse, type Replay, replaysOf, requestNoncesOf } from './replays.ts';
+import type { SealedDb } from './sealing.ts';
 import {
-  type FindSessionRow,
+  findSessionOf,
   lifeOf,
   PAYMENTS_MAX,
   type Payment,
@@ -32,10 +32,10 @@ import {
   termsOf,
   toSession,
 } from './session.ts';
-import type { SessionTransitions } from './session-transitions.ts';
-import type { StoreRows } from './stores.ts';
+import { transitionsOf } from './session-transitions.ts';
+import { storeRowsOf } from './stores.ts';
 import { sessions } from './tables.ts';
-import type { Transfers } from './transfers.ts';
+import { transferRowsOf } from './transfers.ts';
 
 export type NewSession = Readonly<{
   id: string;
@@ -75,23 +75,12 @@ export type CancelSessionOutcome =
   | Readonly<{ kind: 'refused'; why: CancelRefusal; session: Session }>
   | Readonly<{ kind: 'not_found' | 'idempotency_key_conflict' }>;
 
-type Parts = Readonly<{
-  addresses: AddressRows;
-  networks: NetworkRows;
-  transfers: Transfers;
-  replays: Replays;
-  requestNonces: RequestNonces;
-  transitions: SessionTransitions;
-  stores: StoreRows;
-  recordAct: RecordAct;
-  outageWaitS: number;
-}>;
-
 /** Ids are stored with their prefix; callers may omit it. */
 const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
 
 /** Returns a function that finds the ids of pending sessions that the clock ends now, longest overdue first. */
-function createDue(db: Db, { networks, outageWaitS }: Pick<Parts, 'networks' | 'outageWaitS'>) {
+function createDue(db: SealedDb) {
+  const networks = networkRowsOf(db);
   // Every set of networks with open deadlines, each found by one seek. There are few sets, however many sessions.
   const openSets = db.client
     .prepare(
@@ -119,7 +108,7 @@ function createDue(db: Db, { networks, outageWaitS }: Pick<Parts, 'networks' | '
       const networksOfSet = JSON.parse(text) as NetworkKey[];
       // Core's rule as a bound: the clock has passed the deadline, and so has reading, or the wait for reading is over.
       const { readThroughS, rewoundAtS } = await networks.reading(networksOfSet);
-      const waitedSinceS = nowS - outageWaitS;
+      const waitedSinceS = nowS - db.outageWaitS;
       const beforeS = Math.max(Math.min(nowS, readThroughS), rewoundAtS < waitedSinceS ? waitedSinceS : 0);
       const rows = await dueOfSet.all({ networks: networksOfSet, beforeS, limit: limit - found.length });
       for (const { id } of rows) found.push(id);
@@ -128,9 +117,14 @@ function createDue(db: Db, { networks, outageWaitS }: Pick<Parts, 'networks' | '
   };
 }
 
-export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
-  const { addresses, networks, transfers, replays, requestNonces, transitions, stores, recordAct } = parts;
-  const due = createDue(db, parts);
+export function sessionCommands(db: SealedDb) {
+  const findRow = findSessionOf(db);
+  const addresses = addressRowsOf(db);
+  const transfers = transferRowsOf(db);
+  const replays = replaysOf(db);
+  const transitions = transitionsOf(db);
+  const recordAct = recordActOf(db);
+  const due = createDue(db);
   const insert = preparedInsert(db, sessions);
   // An order whose session ended unpaid can be tried again. Late money may have paid an earlier session.
   const findByOrder = atFirstUse(
@@ -161,7 +155,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
 
   /** Saves a new session with one address per family; a family without a free address is left out. */
   async function begin(input: NewSession, settings: StoreSettings): Promise<CreateSessionOutcome> {
-    const followed = (await networks.all()).filter((row) => isOffered(row, input.nowMs));
+    const followed = (await networkRowsOf(db).all()).filter((row) => isOffered(row, input.nowMs));
     const ready = readyOptions(input, followed);
     const [first] = ready;
     if (!first) return { kind: 'no_network_followed' };
@@ -183,14 +177,14 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
   }
 
   async function create(input: NewSession): Promise<CreateSessionOutcome> {
-    if (input.nonce && !(await requestNonces.spend(input.nonce))) return { kind: 'nonce_reused' };
+    if (input.nonce && !(await requestNoncesOf(db).spend(input.nonce))) return { kind: 'nonce_reused' };
     const past = await replays.recall(input);
     if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
     if (past.kind === 'same_body') return { kind: 'replayed', session: await viewOf(past.madeId) };
     const { storeId, mode, request, replay } = input;
     const earlier = await findByOrder.get({ storeId, mode, orderId: request.orderId });
     if (!earlier) {
-      const { settings, isSuspended } = await stores.of(storeId);
+      const { settings, isSuspended } = await storeRowsOf(db).of(storeId);
       if (isSuspended()) return { kind: 'store_suspended' };
       return begin({ ...input, id: fullId(input.id) }, settings);
     }

@@ -3,8 +3,8 @@
  */
 import { and, desc, eq, gt, lt, ne, or } from 'drizzle-orm';
 import { signInDelayS } from '../core/access.ts';
-import type { RaiseAlarm } from './alarms.ts';
-import type { OperatorAct, RecordAct } from './audit-log.ts';
+import { type RaiseAlarm, raiseAlarmOf } from './alarms.ts';
+import { type OperatorAct, recordActOf } from './audit-log.ts';
 import type { AuditedState, Passkey } from './column-values.ts';
 import type { Db } from './engine/open.ts';
 import {
@@ -21,8 +21,8 @@ import {
   type WebSession,
   type WebSessionLimits,
 } from './people.ts';
-import type { Replays } from './replays.ts';
-import type { Tokens, Vault } from './sealing.ts';
+import { replaysOf } from './replays.ts';
+import type { SealedDb, VaultDb } from './sealing.ts';
 import { people, webSessions } from './tables.ts';
 
 /** A person's sessions beyond this many end, the oldest first. */
@@ -34,13 +34,6 @@ const SEEN_EVERY_MS = 60_000;
 const noFailures = { failures: 0, lockedUntilMs: 0 };
 const noFactor = { totpSecret: null, totpStep: 0, recoveryHashes: [] };
 
-type Parts = Readonly<{
-  vault: Vault;
-  tokens: Tokens;
-  replays: Replays;
-  recordAct: RecordAct;
-  raiseAlarm: RaiseAlarm;
-}>;
 type Session = Pick<WebSession, 'personId' | 'formToken'>;
 /** A link with which a person who proved who they are replaces what they sign in with. */
 type OwnLink = NewLink & Pick<WebSession, 'personId'>;
@@ -66,16 +59,16 @@ const isAlive = ({ startedAtMs, seenAtMs }: WebSession, nowMs: number, { idleMs,
   startedAtMs + lifeMs > nowMs && seenAtMs + idleMs > nowMs;
 
 /** Returns the repository of sign-ins. */
-export const signInCommands = (db: Db, parts: Parts) => ({
-  ...linkCommands(db, parts),
-  ...attemptCommands(db, parts),
-  ...passkeyCommands(db, parts),
-  ...webSessionCommands(db, parts),
+export const signInCommands = (db: SealedDb) => ({
+  ...linkCommands(db),
+  ...attemptCommands(db),
+  ...passkeyCommands(db),
+  ...webSessionCommands(db),
   /** Returns the proof of a text in a challenge, in hexadecimal digits: the same on every machine. */
-  challengeProof: (text: string): string => parts.tokens.of('challenge', text),
+  challengeProof: (text: string): string => db.tokens.of('challenge', text),
   /** Uses up a challenge. @returns false when it was used before */
   async useChallenge(challenge: string, times: Readonly<{ nowMs: number; keepUntilMs: number }>): Promise<boolean> {
-    return db.write(() => parts.replays.useNonce({ keyId: 'challenge', nonce: challenge, ...times }));
+    return db.write(() => replaysOf(db).useNonce({ keyId: 'challenge', nonce: challenge, ...times }));
   },
 });
 
@@ -93,7 +86,9 @@ async function startSession({ orm }: Pick<Db, 'orm'>, session: WebSession): Prom
   await orm.insert(webSessions).values(session).run();
 }
 
-function linkCommands(db: Db, { vault, recordAct }: Parts) {
+function linkCommands(db: VaultDb) {
+  const { vault } = db;
+  const recordAct = recordActOf(db);
   const rows = personRows(db);
 
   const rowOfLink = (hash: string, nowMs: number): Promise<PersonRow | undefined> =>
@@ -172,8 +167,10 @@ async function warnOfRecovery(
   await raiseAlarm({ atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
 }
 
-function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
-  const { orm } = db;
+function attemptCommands(db: VaultDb) {
+  const { orm, vault } = db;
+  const recordAct = recordActOf(db);
+  const raiseAlarm = raiseAlarmOf(db);
   const rows = personRows(db);
 
   /**
@@ -266,8 +263,9 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
   };
 }
 
-function passkeyCommands(db: Db, { recordAct }: Parts) {
+function passkeyCommands(db: Db) {
   const { orm } = db;
+  const recordAct = recordActOf(db);
   const rows = personRows(db);
   type Recorded = Readonly<{ before: AuditedState; after: AuditedState }>;
 
@@ -332,8 +330,9 @@ function passkeyCommands(db: Db, { recordAct }: Parts) {
   };
 }
 
-function webSessionCommands(db: Db, { recordAct }: Parts) {
+function webSessionCommands(db: Db) {
   const { orm } = db;
+  const recordAct = recordActOf(db);
   const rows = personRows(db);
   return {
     /**

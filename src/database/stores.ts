@@ -6,13 +6,12 @@ import { and, count, eq, getTableColumns, inArray } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import { defaultRefundPolicy, type RefundPolicy } from '../core/refund.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { OperatorAct, RecordAct } from './audit-log.ts';
+import { type OperatorAct, recordActOf } from './audit-log.ts';
 import type { AuditedState, PageSettings, StoreSettings } from './column-values.ts';
-import type { WebhookSecrets } from './endpoints.ts';
-import type { Db } from './engine/open.ts';
-import { atFirstUse, given, preparedInsert } from './engine/prepared.ts';
+import { webhookSecretsOf } from './endpoints.ts';
+import { atFirstUse, given, perDatabase, preparedInsert } from './engine/prepared.ts';
 import { personRows, withMembership } from './people.ts';
-import type { MacedRow, RowGuard } from './sealing.ts';
+import type { MacedRow, SealedDb } from './sealing.ts';
 import { stores } from './tables.ts';
 
 /** Stores of one person that may wait for approval at a time. */
@@ -79,13 +78,13 @@ export const isApproved = (status: StoreRow['status']): boolean => status === 'a
 const ALTERED = 'its row in the database was altered';
 
 /** Returns functions that are called within a transaction. */
-export function createStoreRows(db: Db, guard: RowGuard) {
+export const storeRowsOf = perDatabase((db: SealedDb) => {
   const select = atFirstUse(db.orm.select(storeColumns).from(stores).where(given(stores, 'id')));
   const find = (id: string): Promise<StoreRow | undefined> => select.get({ id });
 
   /** Checks what was decided about a store; raises an alarm if it was altered. */
   const isIntact = (row: StoreRow): boolean =>
-    guard.accepts(
+    db.guard.accepts(
       macedDecision(row),
       row.mac,
       `the decision about store ${row.id}, which counts as suspended`,
@@ -102,16 +101,13 @@ export function createStoreRows(db: Db, guard: RowGuard) {
       return { settings, policy, isSuspended: () => !isIntact(row) || row.status === 'suspended' };
     },
   };
-}
-
-export type StoreRows = ReturnType<typeof createStoreRows>;
-
-type Parts = Readonly<{ rows: StoreRows; guard: RowGuard; recordAct: RecordAct; secrets: WebhookSecrets }>;
+});
 
 /** Returns a store as its readers see it. */
 const viewer =
-  ({ isIntact }: StoreRows) =>
+  (db: SealedDb) =>
   (row: StoreRow): MerchantStore => {
+    const { isIntact } = storeRowsOf(db);
     const { id, name, settings, zone, createdAtMs, decidedAtMs, decidedBecause } = row;
     const isAltered = !isIntact(row);
     const decision = { atMs: decidedAtMs ?? 0, because: isAltered ? ALTERED : (decidedBecause ?? '') };
@@ -137,13 +133,8 @@ const like = <T extends object>(shape: T, values: T): T =>
 const audited = (values: StoreValues, keys: readonly (keyof StoreValues)[]): AuditedState =>
   Object.fromEntries(keys.map((key) => [key, key === 'embedOrigins' ? values[key].join(',') : values[key]]));
 
-async function createStore(
-  db: Db,
-  { guard, recordAct, secrets }: Parts,
-  input: NewStore,
-  act?: OperatorAct,
-  owner?: string,
-) {
+async function createStore(db: SealedDb, input: NewStore, act?: OperatorAct, owner?: string) {
+  const secrets = webhookSecretsOf(db);
   const { webhookSecrets, suspension, refusal, ...store } = input;
   const { settings } = store;
   const decision = suspension ?? refusal;
@@ -155,19 +146,20 @@ async function createStore(
     liveSecret: secrets.seal(store.id, 'live', webhookSecrets.live),
     testSecret: secrets.seal(store.id, 'test', webhookSecrets.test),
   };
-  await preparedInsert(db, stores)({ ...row, mac: guard.seal(macedDecision(row)) });
+  await preparedInsert(db, stores)({ ...row, mac: db.guard.seal(macedDecision(row)) });
   const { id: target, name, zone } = store;
-  await recordAct(act, { target, before: null, after: { name, zone, ...(owner && { owner }), ...settings } });
+  await recordActOf(db)(act, { target, before: null, after: { name, zone, ...(owner && { owner }), ...settings } });
 }
 
-export function storeCommands(db: Db, parts: Parts) {
-  const { rows, recordAct } = parts;
-  const toStore = viewer(rows);
+export function storeCommands(db: SealedDb) {
+  const rows = storeRowsOf(db);
+  const recordAct = recordActOf(db);
+  const toStore = viewer(db);
   return {
-    ...decisionCommands(db, parts),
+    ...decisionCommands(db),
     /** @param act the operator's command that creates it, for the audit log */
     async create(input: NewStore, act?: OperatorAct): Promise<void> {
-      await db.write(() => createStore(db, parts, input, act));
+      await db.write(() => createStore(db, input, act));
     },
     async find(id: string): Promise<MerchantStore | null> {
       return db.read(async () => {
@@ -238,9 +230,10 @@ const steps: Readonly<Record<StoreDecision, Readonly<{ from: readonly Status[]; 
   resume: { from: ['suspended'], to: 'approved' },
 };
 
-function decisionCommands(db: Db, parts: Parts) {
-  const { rows, guard, recordAct } = parts;
-  const toStore = viewer(rows);
+function decisionCommands(db: SealedDb) {
+  const rows = storeRowsOf(db);
+  const recordAct = recordActOf(db);
+  const toStore = viewer(db);
   const people = personRows(db);
 
   /** Counts the stores of a person that wait. */
@@ -258,7 +251,7 @@ function decisionCommands(db: Db, parts: Parts) {
     async request(input: NewStore, ownerId: string, act: OperatorAct): Promise<boolean> {
       return db.write(async () => {
         if ((await countWaiting(ownerId)) >= WAITING_STORES_MAX) return false;
-        await createStore(db, parts, { ...input, status: 'pending' }, act, ownerId);
+        await createStore(db, { ...input, status: 'pending' }, act, ownerId);
         const owner = await people.byId(ownerId);
         invariant(owner, `there is an account ${ownerId}`);
         await people.set(ownerId, {
@@ -287,7 +280,7 @@ function decisionCommands(db: Db, parts: Parts) {
           decidedBecause: isAgainst ? (act.reason ?? '') : null,
         };
         const after = { ...row, status, ...decided };
-        const mac = guard.seal(macedDecision(after));
+        const mac = db.guard.seal(macedDecision(after));
         await db.orm
           .update(stores)
           .set({ status, ...decided, mac })

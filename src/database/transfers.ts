@@ -6,8 +6,8 @@ import type { Counted, Phase, ReceiptState, Recount } from '../core/session.ts';
 import { type Currency, type NetworkKey, nameOf } from '../core/transfer.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, changeBy, findBy, given, preparedInsert } from './engine/prepared.ts';
-import type { MacedRow, RowGuard } from './sealing.ts';
+import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert } from './engine/prepared.ts';
+import type { MacedRow, SealedDb } from './sealing.ts';
 import type { Payment } from './session.ts';
 import { addresses, blocks, networks, outgoingTransfers, pools, sessions, stores, transfers } from './tables.ts';
 
@@ -28,11 +28,7 @@ export const macedTransfer = (
 };
 
 /** Returns functions that are called within a transaction. "Shown" transfers are those that are not dust. */
-export function createTransfers(db: Db, guard: RowGuard) {
-  return { ...factSteps(db, guard), ...sessionQueries(db, guard) };
-}
-
-export type Transfers = ReturnType<typeof createTransfers>;
+export const transferRowsOf = perDatabase((db: SealedDb) => ({ ...factSteps(db), ...sessionQueries(db) }));
 
 const isShown = eq(transfers.dust, sql`0`);
 const canonicalPlace = { canonical: blocks.canonical, number: blocks.number };
@@ -54,7 +50,7 @@ export function createShownIn({ orm }: Pick<Db, 'orm'>) {
   return (blockId: number) => shown.all({ blockId });
 }
 
-function factSteps(db: Db, guard: RowGuard) {
+function factSteps(db: SealedDb) {
   const insert = preparedInsert(db, transfers);
   const ofBlock = findBy(db, transfers, 'blockId');
   const confirming = () =>
@@ -81,7 +77,7 @@ function factSteps(db: Db, guard: RowGuard) {
   );
   return {
     insert: async (transfer: Fact) => {
-      await insert({ ...transfer, mac: guard.seal(macedTransfer(transfer)) });
+      await insert({ ...transfer, mac: db.guard.seal(macedTransfer(transfer)) });
     },
     ofBlock: (blockId: number): Promise<TransferRow[]> => ofBlock.all({ blockId }),
     /** Confirms these transactions in a block; all of it if `txs` is absent. */
@@ -139,7 +135,7 @@ const shownPayment = {
 const itsPlace = { ...canonicalPlace, id: transfers.id, confirmed: transfers.confirmed, floor: networks.floor };
 
 /** Queries for what one session received. */
-function sessionQueries({ orm }: Db, guard: RowGuard) {
+function sessionQueries({ orm, guard }: SealedDb) {
   const isOfAddress = given(transfers, 'addressId');
   const isOfSession = given(addresses, 'sessionId');
   const addressesOf = atFirstUse(orm.select({ id: addresses.id }).from(addresses).where(isOfSession));

@@ -15,7 +15,7 @@ export const LEASE_LOST = 'lease_lost';
  * until the commit, so that nobody takes it in between.
  * @param onLost called when a write was refused
  */
-export function fenced(db: Db, { name, fence }: HeldLease, onLost: () => void): Db {
+export function fenced<D extends Db>(db: D, { name, fence }: HeldLease, onLost: () => void): D {
   const current = db.client.prepare('SELECT fence FROM leases WHERE name = ? /* lock */').pluck();
   return {
     ...db,

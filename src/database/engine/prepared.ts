@@ -7,6 +7,16 @@ import type { SQLiteColumn, SQLiteInsertValue, SQLiteTable, SQLiteUpdateSetSourc
 import { type Changes, noteText } from './client.ts';
 import type { Db } from './open.ts';
 
+/** Returns `make`, which runs once for each database: its functions are wanted in many places. */
+export function perDatabase<D extends Db, Made>(make: (db: D) => Made): (db: D) => Made {
+  const known = new WeakMap<D, Made>();
+  return (db) => {
+    const made = known.get(db) ?? make(db);
+    known.set(db, made);
+    return made;
+  };
+}
+
 type Prepared = Readonly<{
   get(values?: Record<string, unknown>): Promise<unknown>;
   all(values?: Record<string, unknown>): Promise<unknown>;

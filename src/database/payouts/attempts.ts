@@ -13,18 +13,20 @@ import type { RefundApproval } from '../column-values.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, changeBy, findBy, given, preparedInsert } from '../engine/prepared.ts';
-import type { Ledger } from '../ledger.ts';
+import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert } from '../engine/prepared.ts';
+import { ledgerOf } from '../ledger.ts';
 import { createNetworkLock } from '../networks.ts';
-import type { RefundGates } from '../refunds/refunds.ts';
+import { refundRowsOf } from '../refunds/refund.ts';
+import { refundSettlementOf } from '../refunds/refunds.ts';
+import type { SealedDb } from '../sealing.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
-import { type Freezer, NONCE_FOREIGN } from './holds.ts';
+import { freezerOf, NONCE_FOREIGN } from './holds.ts';
 import {
   type AttemptRow,
   noWait,
   type PayoutName,
   type PayoutRow,
-  type PayoutSteps,
+  payoutStepsOf,
   toAttempt,
   toPayout,
 } from './payouts.ts';
@@ -73,31 +75,14 @@ type LaneRow = typeof lanes.$inferSelect;
 /** Largest share of the concurrent payouts that may be something other than refunds. */
 const OTHERS_SHARE_MAX = 0.75;
 
-type Parts = Readonly<{
-  steps: PayoutSteps;
-  ledger: Ledger;
-  nonces: Nonces;
-  refundGates(id: string): Promise<RefundGates | null>;
-  freezer: Freezer;
-}>;
-
 /** The part of the repository `payouts` that says what an engine works on. */
-export function openCommands(
-  db: Db,
-  {
-    steps,
-    approvalsOf,
-  }: Readonly<{
-    steps: PayoutSteps;
-    /** The approvers' approvals of a refund. */
-    approvalsOf(id: string): Promise<OpenPayout['approvals']>;
-  }>,
-) {
+export function openCommands(db: SealedDb) {
+  const steps = payoutStepsOf(db);
   const { sent, dueRefunds, dueOthers } = openStatements(db);
   const withAttempts = async (row: PayoutRow) => ({
     payout: toPayout(row),
     attempts: row.state === 'sent' ? (await steps.attempts(row)).map(toAttempt) : [],
-    approvals: isPayback(row.intent) ? await approvalsOf(row.id) : [],
+    approvals: isPayback(row.intent) ? ((await refundRowsOf(db).find(row.id))?.approvals ?? []) : [],
   });
 
   return {
@@ -156,8 +141,9 @@ function openStatements({ orm }: Db) {
 }
 
 /** The part of the repository `payouts` about attempts. */
-export function attemptCommands(db: Db, parts: Parts) {
-  const { steps, ledger, nonces } = parts;
+export function attemptCommands(db: SealedDb) {
+  const steps = payoutStepsOf(db);
+  const nonces = noncesOf(db);
   const { insert, find, remove, setSigned, setSent, moveJournal } = attemptStatements(db);
   const findAttempt = (name: AttemptName): Promise<AttemptRow | undefined> => find.get(keyOf(name));
 
@@ -204,7 +190,7 @@ export function attemptCommands(db: Db, parts: Parts) {
         const payout = await findAllottable(input);
         if (
           !payout ||
-          (await isHeldAtGate(parts, payout, input.attempt, input.nowMs)) ||
+          (await isHeldAtGate(db, payout, input.attempt, input.nowMs)) ||
           !(await mayUseNonce(payout, input))
         )
           return { kind: 'moved' };
@@ -274,7 +260,7 @@ export function attemptCommands(db: Db, parts: Parts) {
         const row = await findAttempt(name);
         invariant(payout && row && row.tx !== null, `the sent attempt of payout ${name.id} was recorded`);
         await setSent({ ...keyOf(name), sentAtMs: row.sentAtMs ?? nowMs, answerCode, answer });
-        await ledger.transit(payout.intent, true, nowMs);
+        await ledgerOf(db).transit(payout.intent, true, nowMs);
         await steps.waitFor(payout, refusal, {}, nowMs);
       });
     },
@@ -292,19 +278,15 @@ const newAttempt = (
 });
 
 /** Returns whether a gate is closed for an attempt, and keeps a refund waiting for it. */
-async function isHeldAtGate(
-  { steps, freezer, refundGates }: Parts,
-  row: PayoutRow,
-  attempt: number,
-  nowMs: number,
-): Promise<boolean> {
+async function isHeldAtGate(db: SealedDb, row: PayoutRow, attempt: number, nowMs: number): Promise<boolean> {
+  const steps = payoutStepsOf(db);
   const unexplained = await steps.unexplainedHold(row);
   const isClosed: Readonly<Partial<Record<Gate, () => boolean | Promise<boolean>>>> = {
-    payouts_frozen: async () => (await freezer.of(row.network)).length > 0,
+    payouts_frozen: async () => (await freezerOf(db).of(row.network)).length > 0,
     payouts_settling: () => steps.isSettling(row.network),
     refund_maybe_paid: () => unexplained?.code === 'refund_maybe_paid',
     refund_equals_transfer: () => unexplained?.code === 'refund_equals_transfer',
-    ...(isPayback(row.intent) && (await refundGates(row.id))),
+    ...(isPayback(row.intent) && (await refundSettlementOf(db).gatesOf(row.id))),
   };
   let gate: Gate | null = null;
   for (const one of gatesOf(attempt)) {
@@ -349,10 +331,8 @@ function isSameTerms(a: Readonly<Record<string, string>>, b: Readonly<Record<str
 
 // ── Nonces of wallets ──────────────────────────────────────────────────────────────────────────────────────────────
 
-/** To be called within a transaction. */
-export type Nonces = ReturnType<typeof createNonces>;
-
-export function createNonces(db: Db) {
+/** Returns functions that are called within a transaction. */
+export const noncesOf = perDatabase((db: Db) => {
   const { findLane, insertLane, moveLane, unsigned } = laneStatements(db);
   const find = (network: NetworkKey, payer: string): Promise<LaneRow | undefined> => findLane.get({ network, payer });
   const hasUnsigned = async (network: NetworkKey, payer: string): Promise<boolean> =>
@@ -395,7 +375,7 @@ export function createNonces(db: Db) {
       }
     },
   };
-}
+});
 
 function laneStatements(db: Db) {
   const { orm } = db;
@@ -419,8 +399,10 @@ function laneStatements(db: Db) {
 }
 
 /** The part of the repository `payouts` about nonces. */
-export function nonceCommands(db: Db, { nonces, freezer }: Readonly<{ nonces: Nonces; freezer: Freezer }>) {
+export function nonceCommands(db: Db) {
   const { orm } = db;
+  const nonces = noncesOf(db);
+  const freezer = freezerOf(db);
   const lock = createNetworkLock(db);
   const foreign = atFirstUse(
     orm

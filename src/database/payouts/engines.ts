@@ -12,13 +12,14 @@ import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, changeBy, findBy, preparedInsert } from '../engine/prepared.ts';
 import { MADE_AT_MS } from '../engine/scripts.ts';
-import type { Ledger } from '../ledger.ts';
+import { ledgerOf } from '../ledger.ts';
 import { createMeta } from '../meta.ts';
 import { createNetworkLock } from '../networks.ts';
+import type { SealedDb } from '../sealing.ts';
 import { payoutAttempts, payoutEngines } from '../tables.ts';
-import type { JournaledSignature, Nonces } from './attempts.ts';
-import type { FollowLost } from './outcomes.ts';
-import { noWait, type PayoutRow, type PayoutSteps, toReason } from './payouts.ts';
+import { type JournaledSignature, noncesOf } from './attempts.ts';
+import { followLost } from './outcomes.ts';
+import { noWait, type PayoutRow, payoutStepsOf, toReason } from './payouts.ts';
 
 /** The payout engine of a network. */
 export type PayoutEngine = Readonly<{
@@ -149,11 +150,11 @@ export type JournalPart = Readonly<{
   nowMs: number;
 }>;
 
-type Parts = Readonly<{ steps: PayoutSteps; ledger: Ledger; nonces: Nonces; followLost: FollowLost }>;
-
 /** The part of the repository `payouts` that brings a database that was restored from a backup up to date. */
-export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: Parts) {
+export function adoptionCommands(db: SealedDb) {
   const { orm } = db;
+  const steps = payoutStepsOf(db);
+  const nonces = noncesOf(db);
   const newestSigned = atFirstUse(
     orm
       .select({ generation: payoutAttempts.generation, terms: payoutAttempts.terms })
@@ -242,8 +243,8 @@ export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: 
       settledAtMs: null,
     } as const;
     const row = await steps.change(payout, { ...moved, ...noWait }, nowMs);
-    await followLost(row, nowMs);
-    await ledger.transit(
+    await followLost(db, row, nowMs);
+    await ledgerOf(db).transit(
       row.intent,
       (await steps.attempts(row)).some(({ sentAtMs }) => sentAtMs !== null),
       nowMs,

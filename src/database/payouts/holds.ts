@@ -9,12 +9,12 @@ import type { Unexplained } from '../../core/ledger.ts';
 import { LOCK_SET } from '../../core/payout-exit.ts';
 import { frozenText, type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { RaiseAlarm } from '../alarms.ts';
-import type { OperatorAct, RecordAct } from '../audit-log.ts';
+import { raiseAlarmOf } from '../alarms.ts';
+import { type OperatorAct, recordActOf } from '../audit-log.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, findBy } from '../engine/prepared.ts';
-import type { Ledger } from '../ledger.ts';
+import { atFirstUse, findBy, perDatabase } from '../engine/prepared.ts';
+import { ledgerOf } from '../ledger.ts';
 import { createNetworkLock } from '../networks.ts';
 import {
   outgoingTransfers,
@@ -84,10 +84,10 @@ const toFreeze = ({ network, ...row }: FreezeRow): Freeze => ({
 const audited = ({ code, reason, frozenBy, sinceMs }: Freeze) => ({ code, reason, frozenBy, sinceMs });
 const nameOf = (network: NetworkKey | null): string => network ?? 'every network';
 
-/** To be called within a transaction. */
-export type Freezer = ReturnType<typeof createFreezer>;
-
-export function createFreezer({ client, orm }: Db, recordAct: RecordAct, raiseAlarm: RaiseAlarm) {
+/** Returns functions that are called within a transaction. */
+export const freezerOf = perDatabase((db: Db) => {
+  const { client, orm } = db;
+  const recordAct = recordActOf(db);
   const insert = client.prepare(
     `INSERT INTO payout_freezes (network, code, reason, frozen_by, since_ms)
      VALUES (:network, :code, :reason, :frozenBy, :sinceMs) ON CONFLICT (network, code) DO NOTHING`,
@@ -122,7 +122,7 @@ export function createFreezer({ client, orm }: Db, recordAct: RecordAct, raiseAl
     of: async (network: NetworkKey): Promise<readonly Freeze[]> => (await applying.all({ network })).map(toFreeze),
     /** Raises the alarm about a freeze by the program. */
     async alarm(network: NetworkKey, code: string, reason: string, atMs: number): Promise<void> {
-      await raiseAlarm({ atMs, code, message: frozenText(network, reason), network, sessionId: null });
+      await raiseAlarmOf(db)({ atMs, code, message: frozenText(network, reason), network, sessionId: null });
     },
     /** Freezes for a cause that may come again: a person who saw the freeze before has not seen this. */
     async again(network: NetworkKey, code: string, reason: string, nowMs: number): Promise<void> {
@@ -132,16 +132,14 @@ export function createFreezer({ client, orm }: Db, recordAct: RecordAct, raiseAl
       await orm.update(payoutFreezes).set({ reason: both, sinceMs: nowMs }).where(isIt).run();
     },
   };
-}
+});
 
 /** Judged transfers out of our wallets that no attempt explains. */
 export const isUnexplained = sql`NOT EXISTS (SELECT 1 FROM ${payoutAttempts} AS a WHERE a.tx = ${outgoingTransfers.tx})`;
 
-export function holdCommands(
-  db: Db,
-  { freezer, ledger, recordAct }: Readonly<{ freezer: Freezer; ledger: Pick<Ledger, 'adjust'>; recordAct: RecordAct }>,
-) {
+export function holdCommands(db: Db) {
   const { orm } = db;
+  const freezer = freezerOf(db);
   const lock = createNetworkLock(db);
   // Prepared, because each engine reads it in each round.
   const all = atFirstUse(
@@ -167,7 +165,7 @@ export function holdCommands(
     const missing = network && code === BALANCE_SHORT && isEnded ? await takeMissing(db, network) : [];
     const before = { ...audited(freeze), ...(seen.length > 0 && { transactions: seen.map(({ tx }) => tx).join(' ') }) };
     if (isEnded || seen.length > 0)
-      await recordAct(own, { target: nameOf(network), before, after: isEnded ? null : audited(freeze) });
+      await recordActOf(db)(own, { target: nameOf(network), before, after: isEnded ? null : audited(freeze) });
     const moved = [...seen.map(({ currency, units }) => ({ asset: currency, units })), ...missing];
     return { freeze, isEnded, moved };
   }
@@ -196,7 +194,7 @@ export function holdCommands(
         const thawed = await mapInOrder(freezes, (one) => thaw(one, transfers, act));
         for (const network of new Set(freezes.flatMap((one) => one.network ?? []))) {
           const moved = thawed.flatMap((one) => (one.freeze.network === network ? one.moved : []));
-          await ledger.adjust(network, moved, act.reason ?? '', act.atMs);
+          await ledgerOf(db).adjust(network, moved, act.reason ?? '', act.atMs);
         }
         return thawed.flatMap(({ freeze, isEnded }) => (isEnded ? [freeze] : []));
       });
@@ -252,15 +250,10 @@ export type EqualTransfer = Pick<OutgoingRow, 'id' | 'tx' | 'state'>;
 /** Why an engine does nothing after the database was restored from a backup. */
 const NOT_ADOPTED = 'payouts_not_adopted';
 
-/** To be called within a transaction. */
-export type Doubts = ReturnType<typeof createDoubts>;
-
+/** Returns functions that are called within a transaction. */
 export function createDoubts(
   db: Db,
-  {
-    freezer,
-    outgoing,
-  }: Readonly<{ freezer: Freezer; outgoing: Readonly<{ equalTo(intent: PaybackIntent): Promise<EqualTransfer[]> }> }>,
+  outgoing: Readonly<{ equalTo(intent: PaybackIntent): Promise<readonly EqualTransfer[]> }>,
 ) {
   const engine = findBy(db, payoutEngines, 'network');
 
@@ -273,12 +266,12 @@ export function createDoubts(
     if (reasonCode === NOT_ADOPTED) return { code: reasonCode, message: reasonMessage ?? '' };
     if (settlingUntilMs !== null)
       return reason('payouts_settling', { network, until: 'its engine has read the chain' });
-    const freeze = (await freezer.of(network)).find(isAutomatic);
+    const freeze = (await freezerOf(db).of(network)).find(isAutomatic);
     return freeze ? { code: freeze.code, message: freeze.reason } : null;
   }
 
   /** Returns transfers that may have paid a refund: no attempt explains them, and nobody has said that they did not. */
-  const equalTo = async ({ intent }: Intended): Promise<EqualTransfer[]> =>
+  const equalTo = async ({ intent }: Intended): Promise<readonly EqualTransfer[]> =>
     isPayback(intent) ? await outgoing.equalTo(intent) : [];
 
   return {

@@ -9,16 +9,19 @@ import { feeEntry, payoutEntry } from '../../core/ledger.ts';
 import type { Attempt, Ended, PayoutState, Step } from '../../core/payout.ts';
 import { type Exit, resumed } from '../../core/payout-exit.ts';
 import { operatorRejected, paidAfterEnd, type Reason } from '../../core/reasons.ts';
-import type { RefundEnd } from '../../core/refund.ts';
-import type { OperatorAct, RecordAct } from '../audit-log.ts';
+import { type OperatorAct, recordActOf } from '../audit-log.ts';
 import type { AuditedState } from '../column-values.ts';
 import type { Db } from '../engine/open.ts';
-import { changeBy, preparedInsert } from '../engine/prepared.ts';
-import type { Ledger } from '../ledger.ts';
+import { changeBy, perDatabase, preparedInsert } from '../engine/prepared.ts';
+import { ledgerOf } from '../ledger.ts';
+import { refundSettlementOf } from '../refunds/refunds.ts';
+import type { SealedDb } from '../sealing.ts';
+import { findSessionOf } from '../session.ts';
+import { transitionsOf } from '../session-transitions.ts';
 import { outgoingTransfers, payoutAttempts } from '../tables.ts';
-import type { EqualTransfer, Freezer } from './holds.ts';
-import { noFault, noWait, type PayoutName, type PayoutRow, type PayoutSteps } from './payouts.ts';
-import type { Outgoing } from './wallets.ts';
+import { type EqualTransfer, freezerOf } from './holds.ts';
+import { noFault, noWait, type PayoutName, type PayoutRow, payoutStepsOf } from './payouts.ts';
+import { outgoingRowsOf } from './wallets.ts';
 
 /**
  * How an operator ended a payout.
@@ -38,30 +41,22 @@ type Never = Extract<Exit, { kind: 'never' }> & Readonly<{ isRenewed: boolean; o
 /** A final transaction that paid a payout or failed to, and of which this database has no attempt. */
 type Learned = Ended & Pick<Attempt, 'payer' | 'payerRole'>;
 
-/** Ends the refund that a payout pays, in the same transaction. */
-type FollowRefund = (id: string, end: RefundEnd, nowMs: number) => Promise<void>;
-
 /** Updates what a session holds after a return changed that only the signer's journal knew. */
-export type FollowLost = (row: PayoutRow, nowMs: number) => Promise<void>;
-
-type Parts = Readonly<{
-  steps: PayoutSteps;
-  ledger: Ledger;
-  freezer: Freezer;
-  outgoing: Pick<Outgoing, 'dismiss'>;
-  followRefund: FollowRefund;
-  followLost: FollowLost;
-  recordAct: RecordAct;
-}>;
+export async function followLost(db: SealedDb, { intent, sessionId }: PayoutRow, nowMs: number): Promise<void> {
+  if (intent.kind !== 'return' || sessionId !== null) return;
+  const session = await findSessionOf(db)(intent.session.id);
+  if (session) await transitionsOf(db).followReturn(session, nowMs);
+}
 
 /** The attempt of a transaction that only the chain has shown. The signer's attempts begin with 0. */
 const LEARNED_ATTEMPT = -1;
 
-type Settlement = ReturnType<typeof createSettlement>;
-
-/** To be called within a transaction. */
-function createSettlement(db: Db, { steps, ledger, followRefund, followLost }: Parts) {
+/** Returns functions that are called within a transaction. */
+const settlementOf = perDatabase((db: SealedDb) => {
   const { orm } = db;
+  const steps = payoutStepsOf(db);
+  const ledger = ledgerOf(db);
+  const { settle: followRefund } = refundSettlementOf(db);
   const setFee = changeBy(db, payoutAttempts, ['feeUnits'], 'tx');
   const insertAttempt = preparedInsert(db, payoutAttempts);
 
@@ -142,17 +137,17 @@ function createSettlement(db: Db, { steps, ledger, followRefund, followLost }: P
       const ended = { state: 'failed', waitCode, waitMessage, ...noFault, settledAtMs: nowMs } as const;
       const failed = await steps.change(row, ended, nowMs);
       await steps.report(row, why, nowMs);
-      await followLost(failed, nowMs);
+      await followLost(db, failed, nowMs);
       if (row.sessionId !== null) await followRefund(row.id, { kind: 'failed', reason: waitCode }, nowMs);
     },
   };
-}
+});
 
 /** The part of the repository `payouts` that ends them. */
-export function outcomeCommands(db: Db, parts: Parts) {
-  const { steps, ledger, freezer, recordAct } = parts;
+export function outcomeCommands(db: SealedDb) {
   const { orm, read, write } = db;
-  const settlement = createSettlement(db, parts);
+  const steps = payoutStepsOf(db);
+  const settlement = settlementOf(db);
   const attemptCount = async (id: string): Promise<number> =>
     (await orm.select({ found: count() }).from(payoutAttempts).where(eq(payoutAttempts.payoutId, id)).get())?.found ??
     0;
@@ -184,7 +179,7 @@ export function outcomeCommands(db: Db, parts: Parts) {
     async renew({ id, generation, proof, ended, notBeforeMs, isStuck, why, nowMs }: Renewal): Promise<boolean> {
       const renew = async (row: PayoutRow): Promise<void> => {
         if (ended) await settlement.charge(row, ended, nowMs);
-        await ledger.transit(row.intent, false, nowMs);
+        await ledgerOf(db).transit(row.intent, false, nowMs);
         const state = isStuck ? 'stuck' : 'waiting';
         await steps.waitFor(row, why, { state, generation: generation + 1, proof, ...noFault, notBeforeMs }, nowMs);
       };
@@ -199,7 +194,7 @@ export function outcomeCommands(db: Db, parts: Parts) {
     }: PayoutName & Readonly<{ why: Reason; freezes: boolean; nowMs: number }>): Promise<boolean> {
       const stick = async (row: PayoutRow): Promise<void> => {
         await steps.change(row, { state: 'stuck', waitCode: why.code, waitMessage: why.message, ...noFault }, nowMs);
-        if (freezes) await freezer.byProgram(row.network, why.code, why.message, nowMs);
+        if (freezes) await freezerOf(db).byProgram(row.network, why.code, why.message, nowMs);
         await steps.report(row, why, nowMs);
       };
       return write(() => steps.ifOpen(name, stick));
@@ -233,8 +228,12 @@ export function outcomeCommands(db: Db, parts: Parts) {
         const row = await steps.find(id);
         const isSeen = row?.state === seen.state && row.generation === seen.generation;
         if (!row || !isSeen || (await attemptCount(id)) !== seen.attemptCount) return false;
-        if (!(await carryOut(parts, settlement, row, conclusion, nowMs))) return false;
-        await recordAct(act, { target: id, before: audited(row), after: audited((await steps.find(id)) ?? row) });
+        if (!(await carryOut(db, row, conclusion, nowMs))) return false;
+        await recordActOf(db)(act, {
+          target: id,
+          before: audited(row),
+          after: audited((await steps.find(id)) ?? row),
+        });
         return true;
       });
     },
@@ -248,48 +247,42 @@ const audited = ({ state, generation, tx }: PayoutRow): AuditedState => ({ state
 // ── Conclusions of an operator ─────────────────────────────────────────────────────────────────────────────────────
 
 /** Returns false, with nothing changed, if the conclusion does not hold here. */
-async function carryOut(
-  parts: Parts,
-  settlement: Settlement,
-  row: PayoutRow,
-  conclusion: PayoutConclusion,
-  nowMs: number,
-): Promise<boolean> {
-  const { steps } = parts;
+async function carryOut(db: SealedDb, row: PayoutRow, conclusion: PayoutConclusion, nowMs: number): Promise<boolean> {
+  const steps = payoutStepsOf(db);
   switch (conclusion.kind) {
     case 'paid':
-      await pay(parts, settlement, row, conclusion, nowMs);
+      await pay(db, row, conclusion, nowMs);
       return true;
     case 'look':
-      return lookAgain(parts, row, nowMs);
+      return lookAgain(db, row, nowMs);
     case 'never':
       if ((await steps.doubtOf(row)) || !(await steps.equalTo(row)).every((one) => isDismissed(one, conclusion)))
         return false;
-      await endUnpaid(parts, settlement, row, conclusion, nowMs);
+      await endUnpaid(db, row, conclusion, nowMs);
       return true;
   }
 }
 
 /** A refund that has ended here stays ended: what was paid for it is paid out of `unclaimed`. */
-async function reopen({ steps }: Parts, row: PayoutRow, nowMs: number): Promise<PayoutRow> {
+async function reopen(db: Db, row: PayoutRow, nowMs: number): Promise<PayoutRow> {
   if (row.state !== 'failed' && row.state !== 'canceled') return row;
-  await steps.report(row, paidAfterEnd(row), nowMs);
+  await payoutStepsOf(db).report(row, paidAfterEnd(row), nowMs);
   return { ...row, sessionId: null };
 }
 
 async function pay(
-  parts: Parts,
-  settlement: Settlement,
+  db: SealedDb,
   row: PayoutRow,
   conclusion: Extract<PayoutConclusion, { kind: 'paid' }>,
   nowMs: number,
 ): Promise<void> {
   const { tx, feeUnits, learned } = conclusion;
-  const reopened = await reopen(parts, row, nowMs);
-  await parts.ledger.transit(row.intent, true, nowMs);
+  const settlement = settlementOf(db);
+  const reopened = await reopen(db, row, nowMs);
+  await ledgerOf(db).transit(row.intent, true, nowMs);
   if (learned) {
     // One attempt of a generation has a cost in the books.
-    const hasFailed = (await parts.steps.attempts(row)).some((one) => one.feeUnits !== null);
+    const hasFailed = (await payoutStepsOf(db).attempts(row)).some((one) => one.feeUnits !== null);
     const next = hasFailed ? ({ generation: row.generation + 1, proof: 'failed' } as const) : {};
     await settlement.succeedLearned({ ...reopened, ...next }, { ...learned, tx, feeUnits }, nowMs);
   } else {
@@ -303,31 +296,32 @@ async function pay(
 }
 
 async function endUnpaid(
-  { steps, ledger, outgoing, followRefund }: Parts,
-  settlement: Settlement,
+  db: SealedDb,
   row: PayoutRow,
   { ended, proof, isRenewed, others }: Never,
   nowMs: number,
 ): Promise<void> {
-  if (ended) await settlement.charge(row, ended, nowMs);
-  await ledger.transit(row.intent, false, nowMs);
+  const steps = payoutStepsOf(db);
+  if (ended) await settlementOf(db).charge(row, ended, nowMs);
+  await ledgerOf(db).transit(row.intent, false, nowMs);
   if (isRenewed) {
     const generation = proof === null ? row.generation : row.generation + 1;
     const renewed = { state: 'waiting', generation, proof: proof ?? row.proof, notBeforeMs: nowMs } as const;
     await steps.change(row, { ...renewed, ...noWait }, nowMs);
-    await outgoing.dismiss(row.id, others);
+    await outgoingRowsOf(db).dismiss(row.id, others);
     return;
   }
   const { code, message } = operatorRejected;
   const why = { waitCode: code, waitMessage: message };
   await steps.change(row, { state: 'failed', ...why, ...noFault, settledAtMs: nowMs }, nowMs);
-  if (row.sessionId !== null) await followRefund(row.id, { kind: 'failed', reason: code }, nowMs);
+  if (row.sessionId !== null) await refundSettlementOf(db).settle(row.id, { kind: 'failed', reason: code }, nowMs);
 }
 
 const isDismissed = ({ id, state }: EqualTransfer, { others }: Never): boolean =>
   state === 'known' && others.includes(id);
 
-async function lookAgain({ steps }: Parts, row: PayoutRow, nowMs: number): Promise<boolean> {
+async function lookAgain(db: Db, row: PayoutRow, nowMs: number): Promise<boolean> {
+  const steps = payoutStepsOf(db);
   const state = resumed(row.state, (await steps.attempts(row)).length);
   if (state !== null) await steps.change(row, { state, ...noWait, notBeforeMs: nowMs }, nowMs);
   return state !== null;

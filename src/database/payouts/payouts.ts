@@ -10,13 +10,14 @@ import { type Attempt, nextLookAtMs, type Payout, type PayoutState } from '../..
 import { resumed } from '../../core/payout-exit.ts';
 import { isPassing, type Reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { RaiseAlarm } from '../alarms.ts';
+import { raiseAlarmOf } from '../alarms.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, changeBy, findBy, preparedInsert } from '../engine/prepared.ts';
+import { atFirstUse, changeBy, findBy, perDatabase, preparedInsert } from '../engine/prepared.ts';
 import { createNetworkLock } from '../networks.ts';
 import { payoutAttempts, payouts, sessions, stores, sweepParts } from '../tables.ts';
-import type { Doubts, EqualTransfer } from './holds.ts';
+import { createDoubts, type EqualTransfer } from './holds.ts';
+import { outgoingRowsOf } from './wallets.ts';
 
 export type PayoutRow = typeof payouts.$inferSelect;
 export type AttemptRow = typeof payoutAttempts.$inferSelect;
@@ -90,13 +91,9 @@ export const noFault = { faultCode: null, faultMessage: null } as const;
 /** Waits for nothing. */
 export const noWait = { waitCode: null, waitMessage: null, ...noFault } as const;
 
-/** To be called within a transaction. */
-export type PayoutSteps = ReturnType<typeof createPayoutSteps>;
-
-export function createPayoutSteps(
-  db: Db,
-  { raiseAlarm, doubts }: Readonly<{ raiseAlarm: RaiseAlarm; doubts: Doubts }>,
-) {
+/** Returns functions that are called within a transaction. */
+export const payoutStepsOf = perDatabase((db: Db) => {
+  const doubts = createDoubts(db, outgoingRowsOf(db));
   const find = findBy(db, payouts, 'id');
   const lock = createNetworkLock(db);
   const insert = preparedInsert(db, payouts);
@@ -114,7 +111,6 @@ export function createPayoutSteps(
       )
       .orderBy(payoutAttempts.attempt),
   );
-  const nameOf = createPayoutNames(db);
   const othersWait = atFirstUse(
     db.orm
       .select({ id: payouts.id })
@@ -140,7 +136,8 @@ export function createPayoutSteps(
   /** Raises the alarm that a payout needs a person. */
   const report = async (row: PayoutRow, { code, message }: Reason, atMs: number): Promise<void> => {
     const { network, sessionId } = row;
-    await raiseAlarm({ atMs, code, message: `${await nameOf(row)}: ${message}`, network, sessionId });
+    const name = await payoutNameOf(db)(row);
+    await raiseAlarmOf(db)({ atMs, code, message: `${name}: ${message}`, network, sessionId });
   };
 
   /** Saves what a payout waits for; null: nothing. What no other of its network waits for may raise an alarm. */
@@ -233,10 +230,9 @@ export function createPayoutSteps(
     waitFor,
     /** Keeps a refund waiting for what a gate says. A reason that passes by itself raises no alarm. */
     async hold(row: PayoutRow, hold: Reason, nowMs: number): Promise<void> {
-      const { code: waitCode, message: waitMessage } = hold;
+      const waits = { waitCode: hold.code, waitMessage: hold.message };
       // Finality comes within minutes, and an old refund must not wait much longer than that.
-      if (isPassing(waitCode))
-        await change(row, { waitCode, waitMessage, notBeforeMs: nowMs + PASSING_LOOK_MS }, nowMs);
+      if (isPassing(hold.code)) await change(row, { ...waits, notBeforeMs: nowMs + PASSING_LOOK_MS }, nowMs);
       else await waitFor(row, hold, { notBeforeMs: Math.round(nextLookAtMs(row, nowMs)) }, nowMs);
     },
     /** Calls `work` with a payout that is open in this generation; returns false when there is none. */
@@ -250,7 +246,7 @@ export function createPayoutSteps(
     },
     attempts: ({ id, generation }: PayoutName): Promise<AttemptRow[]> => attempts.all({ id, generation }),
   };
-}
+});
 
 const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout): PayoutRow => ({
   id: intent.id,
@@ -273,8 +269,9 @@ const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout):
 });
 
 /** The part of the repository `payouts` that plans, cancels and shows them. */
-export function payoutCommands(db: Db, steps: PayoutSteps) {
+export function payoutCommands(db: Db) {
   const { orm, read, write } = db;
+  const steps = payoutStepsOf(db);
   const { attemptsOf, overdue } = viewStatements(db);
 
   return {
@@ -418,7 +415,7 @@ function viewStatements({ orm }: Db) {
 // ── Rows as people and core read them ──────────────────────────────────────────────────────────────────────────────
 
 /** Returns a payout as people know it: "The refund of 4.50 USDT for order 17 of Corner shop (rf_…)". */
-function createPayoutNames(db: Db): (row: Pick<PayoutRow, 'id' | 'intent'>) => Promise<string> {
+const payoutNameOf = perDatabase((db: Db) => {
   const orderOf = atFirstUse(
     db.orm
       .select({ order: sessions.orderId, store: stores.name })
@@ -426,14 +423,14 @@ function createPayoutNames(db: Db): (row: Pick<PayoutRow, 'id' | 'intent'>) => P
       .innerJoin(stores, eq(stores.id, sessions.storeId))
       .where(eq(sessions.id, sql.placeholder('id'))),
   );
-  return async ({ id, intent }) => {
+  return async ({ id, intent }: Pick<PayoutRow, 'id' | 'intent'>): Promise<string> => {
     if (intent.kind === 'sweep') return `The sweep of ${intent.currency} on ${intent.network} (${id})`;
     if (intent.kind === 'gas') return `The gas for a wallet on ${intent.network} (${id})`;
     const { kind, currency, session } = intent;
     const of = await orderOf.get({ id: session.id });
     return `The ${kind} of ${session.amount} ${currency}${of ? ` for order ${of.order} of ${of.store}` : ''} (${id})`;
   };
-}
+});
 
 export function toPayout(stored: PayoutRow): Payout {
   const { kind: _, waitCode, waitMessage, faultCode, faultMessage, ...payout } = stored;

@@ -10,7 +10,7 @@ import type { PoolKey } from '../addresses.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
 import { createMeta } from '../meta.ts';
-import { type PayoutRow, type PayoutSteps, toPayout } from './payouts.ts';
+import { type PayoutRow, payoutStepsOf, toPayout } from './payouts.ts';
 
 /** A network, and the pool whose current source its deposit addresses come from. */
 export type SweepPlace = Readonly<{ network: NetworkKey; pool: PoolKey }>;
@@ -56,7 +56,8 @@ const without = ['failed', 'canceled'];
 const unmade = ['waiting', ...without];
 
 /** The repository `sweeps`. */
-export function sweepCommands(db: Db, payouts: PayoutSteps) {
+export function sweepCommands(db: Db) {
+  const payouts = payoutStepsOf(db);
   const meta = createMeta(db);
   const { findPool, given, givenAt, received, parts, isDepositAddress, giversOf } = sweepStatements(db);
 

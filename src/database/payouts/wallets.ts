@@ -13,11 +13,12 @@ import { readBook } from '../../core/wallet-books.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import { readIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, findBy, preparedInsert } from '../engine/prepared.ts';
+import { atFirstUse, findBy, perDatabase, preparedInsert } from '../engine/prepared.ts';
 import { createCounters, createMeta } from '../meta.ts';
-import { createNetworkLock, type FormatAmount, type NetworkRows, type RowIds, type TextFormats } from '../networks.ts';
+import { createNetworkLock, networkRowsOf, type RowIds } from '../networks.ts';
+import type { SealedDb } from '../sealing.ts';
 import { otherTransfers, outgoingTransfers, ownWallets, payoutAttempts, walletBooks } from '../tables.ts';
-import { BALANCE_SHORT, type EqualTransfer, type Freezer, isUnexplained, OUTFLOW_FOREIGN } from './holds.ts';
+import { BALANCE_SHORT, type EqualTransfer, freezerOf, isUnexplained, OUTFLOW_FOREIGN } from './holds.ts';
 
 // ── Transfers out ────────────────────────────────────────────────────────────────────────────────────────────────────
 // Followers save them, and each is judged once it is final. An attempt explains it, or it freezes money out: it may be
@@ -39,10 +40,8 @@ export type OutgoingRecord = typeof outgoingTransfers.$inferSelect;
 /** Transfers that one transaction judges. */
 const JUDGED_MAX = 100;
 
-/** To be called within a transaction. */
-export type Outgoing = ReturnType<typeof createOutgoing>;
-
-export function createOutgoing(db: Db) {
+/** Returns functions that are called within a transaction. */
+export const outgoingRowsOf = perDatabase((db: Db) => {
   const { orm } = db;
   const { highest, withKey, attempted, saved, unexplained } = createQueries(db);
   const insert = preparedInsert(db, outgoingTransfers);
@@ -114,7 +113,7 @@ export function createOutgoing(db: Db) {
       for (const transferId of transferIds) await insertOther({ payoutId, transferId });
     },
   };
-}
+});
 
 function createQueries(db: Db) {
   const { orm } = db;
@@ -166,10 +165,8 @@ function createJudgeQueries({ orm }: Db) {
   return { final, foreign };
 }
 
-type OutgoingParts = TextFormats & Readonly<{ networks: NetworkRows; freezer: Freezer }>;
-
 /** Our wallets and what has left them; a part of the repository `wallets`. */
-export function outgoingCommands(db: Db, parts: OutgoingParts) {
+export function outgoingCommands(db: SealedDb) {
   const { orm } = db;
   const { attempted } = createQueries(db);
   const { final, foreign } = createJudgeQueries(db);
@@ -184,7 +181,7 @@ export function outgoingCommands(db: Db, parts: OutgoingParts) {
       .orderBy(asc(ownWallets.seq)),
   );
   const finalOf = async (network: NetworkKey) =>
-    await final.all({ network, floor: (await parts.networks.find(network))?.floor ?? 0 });
+    await final.all({ network, floor: (await networkRowsOf(db).find(network))?.floor ?? 0 });
 
   async function judge(row: OutgoingRecord, nowMs: number): Promise<void> {
     const isRow = eq(outgoingTransfers.id, row.id);
@@ -193,7 +190,7 @@ export function outgoingCommands(db: Db, parts: OutgoingParts) {
       return;
     }
     await orm.update(outgoingTransfers).set({ state: 'foreign' }).where(isRow).run();
-    await freezeFor(parts, row, nowMs);
+    await freezeFor(db, row, nowMs);
   }
 
   return {
@@ -235,11 +232,9 @@ export function outgoingCommands(db: Db, parts: OutgoingParts) {
 }
 
 /** Freezes the network of a transfer that nothing explains. */
-async function freezeFor(
-  { freezer, formatAddress, formatAmount }: OutgoingParts,
-  row: OutgoingRecord,
-  nowMs: number,
-): Promise<void> {
+async function freezeFor(db: SealedDb, row: OutgoingRecord, nowMs: number): Promise<void> {
+  const { formatAddress, formatAmount } = db;
+  const freezer = freezerOf(db);
   const { network, fromKey, toKey, currency, units } = row;
   const amount = formatAmount(network, currency, units);
   const ends = { from: formatAddress(network, fromKey), to: formatAddress(network, toKey) };
@@ -275,11 +270,10 @@ type Reading = Readonly<{
 /** Balances in `meta`, by network and role. */
 const BALANCE = 'balance';
 
-type Parts = Readonly<{ freezer: Freezer; formatAmount: FormatAmount }>;
-
 /** Wallet balances; a part of the repository `wallets`. */
-export function walletCommands(db: Db, { freezer, formatAmount }: Parts) {
-  const { orm, read, write } = db;
+export function walletCommands(db: SealedDb) {
+  const { orm, read, write, formatAmount } = db;
+  const freezer = freezerOf(db);
   const meta = createMeta(db);
   const lock = createNetworkLock(db);
   const reader = createBookReader(db);

@@ -5,21 +5,20 @@
 
 import { and, eq } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import type { IntentMac, PaybackIntent } from '../../core/intent.ts';
+import type { PaybackIntent } from '../../core/intent.ts';
 import { type DestinationFrom, exceedsAutomatic, mayReplace } from '../../core/refund.ts';
 import type { Mode, NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
-import type { AddressRows } from '../addresses.ts';
-import type { OperatorAct, RecordAct } from '../audit-log.ts';
+import { addressRowsOf } from '../addresses.ts';
+import { type OperatorAct, recordActOf } from '../audit-log.ts';
 import { writeOrTry } from '../engine/bodies.ts';
-import type { Db } from '../engine/open.ts';
-import { findBy } from '../engine/prepared.ts';
+import { findBy, perDatabase } from '../engine/prepared.ts';
 import { createPayerDataMark } from '../meta.ts';
-import type { PayoutSteps } from '../payouts/payouts.ts';
-import type { Replays } from '../replays.ts';
-import type { MacedRow, RowGuard } from '../sealing.ts';
-import type { FindSessionRow } from '../session.ts';
-import type { StoreRows } from '../stores.ts';
+import { payoutStepsOf } from '../payouts/payouts.ts';
+import { replaysOf } from '../replays.ts';
+import type { MacedRow, SealedDb } from '../sealing.ts';
+import { findSessionOf } from '../session.ts';
+import { storeRowsOf } from '../stores.ts';
 import { ownWallets, refundAddresses } from '../tables.ts';
 import {
   type Bound,
@@ -30,7 +29,7 @@ import {
   type RedirectRefund,
   type RedirectRefundOutcome,
   type RefundRow,
-  type RefundRows,
+  refundRowsOf,
   type SetDestinationOutcome,
 } from './refund.ts';
 
@@ -52,10 +51,10 @@ type Destination = Readonly<{
   mac: string;
 }>;
 
-type DestinationParts = Readonly<{ addresses: AddressRows; guard: RowGuard; macOf: IntentMac }>;
-
 /** Returns functions that are called within a transaction. */
-export function createRefundDestinations(db: Db, { addresses, guard, macOf }: DestinationParts) {
+export const refundDestinationsOf = perDatabase((db: SealedDb) => {
+  const { guard, macOf } = db;
+  const addresses = addressRowsOf(db);
   const leftOf = findBy(db, refundAddresses, 'sessionId');
   const leave = db.client.prepare(
     `INSERT INTO refund_addresses (session_id, network, key, mac) VALUES (:sessionId, :network, :key, :mac)
@@ -115,30 +114,22 @@ export function createRefundDestinations(db: Db, { addresses, guard, macOf }: De
       return { kind: 'refund', ...bound, mac };
     },
   };
-}
-
-export type RefundDestinations = ReturnType<typeof createRefundDestinations>;
+});
 
 /** Refunds of one session that are updated when its payer leaves an address; nobody makes that many at once. */
 const ASKED_MAX = 1000;
 
-type Parts = Readonly<{
-  rows: RefundRows;
-  destinations: RefundDestinations;
-  stores: StoreRows;
-  payouts: PayoutSteps;
-  replays: Replays;
-  findSession: FindSessionRow;
-  recordAct: RecordAct;
-}>;
-
 /** The acts of payers in the audit log. */
 const actOf = (command: string, atMs: number): OperatorAct => ({ atMs, operator: 'payer', command, reason: null });
 
-export function refundAddressCommands(db: Db, parts: Parts) {
-  const { rows, destinations, replays, findSession, recordAct } = parts;
-  const mayBePaid = createDoubt(parts);
-  const redirect = createRedirect(parts, mayBePaid);
+export function refundAddressCommands(db: SealedDb) {
+  const rows = refundRowsOf(db);
+  const destinations = refundDestinationsOf(db);
+  const replays = replaysOf(db);
+  const findSession = findSessionOf(db);
+  const recordAct = recordActOf(db);
+  const mayBePaid = createDoubt(db);
+  const redirect = createRedirect(db, mayBePaid);
   const lookAgain = createPayerDataMark(db);
 
   /** Whether the payer's link still accepts an address. */
@@ -212,7 +203,7 @@ export function refundAddressCommands(db: Db, parts: Parts) {
         const past = scope && (await replays.recall(scope));
         if (past && past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
         if (past && past.kind === 'same_body') return { kind: 'replayed', refund: await rows.view(row) };
-        if (isMerchant && (await parts.stores.of(row.storeId)).isSuspended()) return { kind: 'store_suspended' };
+        if (isMerchant && (await storeRowsOf(db).of(row.storeId)).isSuspended()) return { kind: 'store_suspended' };
         const key = await destinations.read(row.network, row.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad_destination', why: key.why };
         const done = await redirect(row, key, input.by, act);
@@ -242,11 +233,12 @@ export function refundAddressCommands(db: Db, parts: Parts) {
  * Returns a function that tells whether a refund without a payout may have been paid at its present destination, by
  * what is not known here, so that it must neither be given another one, `key`, nor end, which is null.
  */
-export function createDoubt({ destinations, payouts }: Pick<Parts, 'destinations' | 'payouts'>) {
+export function createDoubt(db: SealedDb) {
+  const payouts = payoutStepsOf(db);
   return async (row: RefundRow, key: string | null): Promise<boolean> => {
     const { status, destination, network } = row;
     if (status !== 'pending' || destination === null || destination === key) return false;
-    const intent = destinations.intentOf(row);
+    const intent = refundDestinationsOf(db).intentOf(row);
     if (await payouts.doubtOf({ network })) return true;
     return (await payouts.unexplainedHold({ intent })) !== null;
   };
@@ -256,10 +248,10 @@ export function createDoubt({ destinations, payouts }: Pick<Parts, 'destinations
  * Returns the step that gives a refund another destination. `fixed`: `from` may not replace the destination, or nothing
  * can replace it any more, or it may have been paid already. `same`: it has it already.
  */
-function createRedirect(
-  { rows, destinations, stores, payouts, recordAct }: Parts,
-  mayBePaid: ReturnType<typeof createDoubt>,
-) {
+function createRedirect(db: SealedDb, mayBePaid: ReturnType<typeof createDoubt>) {
+  const rows = refundRowsOf(db);
+  const destinations = refundDestinationsOf(db);
+  const stores = storeRowsOf(db);
   /** Whether staff had seen the link through which an address is named now. */
   const isLinkSeen = (row: RefundRow, from: DestinationFrom): boolean =>
     from === 'claim_link' && row.claimSeenAtMs !== null;
@@ -290,10 +282,10 @@ function createRedirect(
     if (status === 'processing' && !isSame) {
       const intent = destinations.intentOf({ ...row, ...columns });
       const windowMs = (await stores.of(storeId)).policy.refundCancelWindowS * 1000;
-      if (!(await payouts.redirect(intent, act.atMs + windowMs, act.atMs))) return 'fixed';
+      if (!(await payoutStepsOf(db).redirect(intent, act.atMs + windowMs, act.atMs))) return 'fixed';
     }
     const approval = isSame ? {} : await approvalOf(row, key, act.atMs);
-    await recordAct(act, {
+    await recordActOf(db)(act, {
       target: id,
       before: destination === null ? null : { destination, from: destinationFrom },
       after: { destination: key, from, ...(linkSeen && { linkSeen }) },

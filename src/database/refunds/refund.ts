@@ -24,11 +24,10 @@ import { DAY_MS, dayOf } from '../../lib/clock.ts';
 import type { OperatorAct } from '../audit-log.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, findBy, given, preparedInsert } from '../engine/prepared.ts';
-import type { FormatAddress } from '../networks.ts';
+import { atFirstUse, findBy, given, perDatabase, preparedInsert } from '../engine/prepared.ts';
 import type { Replay } from '../replays.ts';
-import type { RowGuard, Tokens } from '../sealing.ts';
-import type { FindSessionRow } from '../session.ts';
+import type { SealedDb } from '../sealing.ts';
+import { findSessionOf } from '../session.ts';
 import { payouts, refunds, sessions } from '../tables.ts';
 
 /** A refund in its current state. `id` is ours; `refundId` is the merchant's. */
@@ -189,7 +188,7 @@ export function createLostRefunds(db: Db): (sessionId: string, exceptId: string)
 }
 
 /** Returns functions that are called within a transaction. */
-export function createReturned(db: Db) {
+export const returnedMoneyOf = perDatabase((db: Db) => {
   const lostOf = createLostRefunds(db);
   const { id, status, network, currency, amountMinor, tx, heldKind, createdAtMs } = refunds;
   const ofSession = db.orm.select({ id, status, network, currency, amountMinor, tx, kind: heldKind }).from(refunds);
@@ -206,10 +205,7 @@ export function createReturned(db: Db) {
   }
   /** Returns the returns of a session whose money counts for nothing. */
   return { list, of: async (sessionId: string): Promise<HeldReturn[]> => (await list(sessionId)).filter(isHeld) };
-}
-
-export type ReturnedMoney = ReturnType<typeof createReturned>;
-export type ReturnedOf = ReturnedMoney['of'];
+});
 
 // ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -254,21 +250,14 @@ export function macedDestination(macOf: IntentMac, row: RefundRow): MacedRefund 
 export const isOperators = ({ heldKind, requestedBy }: Pick<RefundRow, 'heldKind' | 'requestedBy'>): boolean =>
   heldKind !== null && requestedBy === null;
 
-type Parts = Readonly<{
-  macOf: IntentMac;
-  tokens: Tokens;
-  guard: Pick<RowGuard, 'refuse'>;
-  findSession: FindSessionRow;
-  formatAddress: FormatAddress;
-}>;
-
 /** Returns functions that are called within a transaction. */
-export function createRefundRows(db: Db, parts: Parts) {
+export const refundRowsOf = perDatabase((db: SealedDb) => {
+  const { tokens } = db;
   const insert = preparedInsert(db, refunds);
   return {
-    ...findingRefunds(db, parts.tokens),
+    ...findingRefunds(db),
     ...listingRefunds(db),
-    ...viewingRefunds(parts),
+    ...viewingRefunds(db),
     async insert(row: RefundRow): Promise<void> {
       await insert(row);
     },
@@ -278,13 +267,13 @@ export function createRefundRows(db: Db, parts: Parts) {
       return { ...row, ...values };
     },
     /** Returns the hash to store of a new claim token. */
-    claimHashOf: (id: string): string => parts.tokens.hashOf(parts.tokens.of('refund claim', id)),
+    claimHashOf: (id: string): string => tokens.hashOf(tokens.of('refund claim', id)),
   };
-}
+});
 
-export type RefundRows = ReturnType<typeof createRefundRows>;
+export type RefundRows = ReturnType<typeof refundRowsOf>;
 
-function findingRefunds(db: Db, tokens: Tokens) {
+function findingRefunds(db: SealedDb) {
   const byId = findBy(db, refunds, 'id');
   const byClaim = findBy(db, refunds, 'claimHash');
   const find = (id: string): Promise<RefundRow | undefined> => byId.get({ id });
@@ -296,7 +285,7 @@ function findingRefunds(db: Db, tokens: Tokens) {
       const isOthers = and(eq(refunds.refundId, refundId), ne(refunds.storeId, storeId));
       return (await db.orm.select({ id: refunds.id }).from(refunds).where(isOthers).limit(1).get()) !== undefined;
     },
-    claimed: (token: string): Promise<RefundRow | undefined> => byClaim.get({ claimHash: tokens.hashOf(token) }),
+    claimed: (token: string): Promise<RefundRow | undefined> => byClaim.get({ claimHash: db.tokens.hashOf(token) }),
     /** Finds by our id, the merchant's, the receipt, or one of these spellings of the transaction, in this order. */
     async named(
       at: Omit<RefundOwner, 'refundId'>,
@@ -402,7 +391,10 @@ function listed(db: Db, filter: RefundFilter): Promise<RefundRow[]> {
     .all();
 }
 
-function viewingRefunds({ macOf, tokens, guard, findSession, formatAddress }: Parts) {
+function viewingRefunds(db: SealedDb) {
+  const { macOf, tokens, guard, formatAddress } = db;
+  const findSession = findSessionOf(db);
+
   /** Returns null for a destination that was altered: the signer would not pay it. */
   function destinationOf(row: RefundRow): Refund['destination'] {
     const { id, network, destination: key, destinationFrom: from, mac } = row;

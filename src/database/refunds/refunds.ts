@@ -7,7 +7,6 @@ import { eq, sql } from 'drizzle-orm';
 import { type RefundEventType, refundEventBody } from '../../core/event.ts';
 import { invariant } from '../../core/fault.ts';
 import type { RefundGate } from '../../core/gates.ts';
-import type { IntentMac } from '../../core/intent.ts';
 import { refundEntry } from '../../core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
 import { confirmedParts } from '../../core/received.ts';
@@ -27,23 +26,21 @@ import {
 } from '../../core/refund.ts';
 import type { Mode } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
-import type { AddressRows } from '../addresses.ts';
-import type { OperatorAct, RecordAct } from '../audit-log.ts';
+import { type OperatorAct, recordActOf } from '../audit-log.ts';
 import type { RefundApproval } from '../column-values.ts';
 import { mapInOrder, writeOrTry } from '../engine/bodies.ts';
-import type { Db } from '../engine/open.ts';
-import type { Outbox } from '../events.ts';
-import type { Ledger } from '../ledger.ts';
-import type { FormatAddress } from '../networks.ts';
-import type { PayoutSteps } from '../payouts/payouts.ts';
-import type { Replay, Replays } from '../replays.ts';
-import type { RowGuard } from '../sealing.ts';
-import type { FindSessionRow } from '../session.ts';
-import type { CountingSums, HeldRecords, SessionTransitions } from '../session-transitions.ts';
-import type { StoreRows } from '../stores.ts';
+import { perDatabase } from '../engine/prepared.ts';
+import { outboxOf } from '../events.ts';
+import { ledgerOf } from '../ledger.ts';
+import { payoutStepsOf } from '../payouts/payouts.ts';
+import { type Replay, replaysOf } from '../replays.ts';
+import type { SealedDb } from '../sealing.ts';
+import { findSessionOf } from '../session.ts';
+import { transitionsOf } from '../session-transitions.ts';
+import { storeRowsOf } from '../stores.ts';
 import { stores as storeTable } from '../tables.ts';
-import type { Transfers } from '../transfers.ts';
-import { createDoubt, type RefundDestinations, refundAddressCommands } from './destinations.ts';
+import { transferRowsOf } from '../transfers.ts';
+import { createDoubt, refundAddressCommands, refundDestinationsOf } from './destinations.ts';
 import {
   type ApproveRefundOutcome,
   type Bound,
@@ -58,29 +55,9 @@ import {
   type RefundFilter,
   type RefundRoom,
   type RefundRow,
-  type RefundRows,
   refundIdOf,
+  refundRowsOf,
 } from './refund.ts';
-
-type Parts = Readonly<{
-  rows: RefundRows;
-  stores: StoreRows;
-  destinations: RefundDestinations;
-  settlement: RefundSettlement;
-  payouts: PayoutSteps;
-  ledger: Ledger;
-  macOf: IntentMac;
-  guard: RowGuard;
-  addresses: AddressRows;
-  replays: Replays;
-  findSession: FindSessionRow;
-  formatAddress: FormatAddress;
-  transfers: Transfers;
-  held: HeldRecords;
-  countingSums: CountingSums;
-  transitions: SessionTransitions;
-  recordAct: RecordAct;
-}>;
 
 type NewDestination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'linkSeen' | 'mac'>;
 
@@ -102,13 +79,14 @@ const createdState = ({ amountMinor, currency, sessionId, network, destination, 
 
 /** Returns where a new refund goes: to the address that is named, was left or, if the store wants that, has paid. */
 async function destinationOf(
-  { destinations, transfers, formatAddress }: Pick<Parts, 'destinations' | 'transfers' | 'formatAddress'>,
+  db: SealedDb,
   input: NewRefund,
   bare: Bound,
   policy: RefundPolicy,
   check: DestinationCheck,
 ): Promise<NewDestination | Extract<CreateRefundOutcome, { kind: 'bad_destination' }>> {
   const { network, sessionId, currency } = bare;
+  const destinations = refundDestinationsOf(db);
   if (input.refundAddress !== null) {
     const named = await destinations.read(network, input.mode, input.refundAddress, check);
     if (typeof named === 'object') return { kind: 'bad_destination', why: named.why };
@@ -116,18 +94,24 @@ async function destinationOf(
   }
   const left = await destinations.left(sessionId, network);
   if (left !== null) return destinations.columns(bare, left, 'payer');
-  const sender = policy.refundToSender ? await transfers.largestSender(sessionId, network, currency) : null;
+  const sender = policy.refundToSender ? await transferRowsOf(db).largestSender(sessionId, network, currency) : null;
   // A program's or a contract's address may have paid, to which nothing can be sent back: the payer is asked then.
-  const key = sender && (await destinations.read(network, input.mode, formatAddress(network, sender), check));
+  const key = sender && (await destinations.read(network, input.mode, db.formatAddress(network, sender), check));
   if (typeof key === 'string') return destinations.columns(bare, key, 'sender');
   return { destination: null, destinationFrom: null, linkSeen: false, mac: null };
 }
 
 /** Returns the repository of refunds. */
-export function refundCommands(db: Db, parts: Parts) {
-  const { rows, stores, destinations, settlement, payouts, ledger, replays, findSession, recordAct } = parts;
-  const { settle, giveBack, fail, postEvent } = settlement;
-  const mayBePaid = createDoubt(parts);
+export function refundCommands(db: SealedDb) {
+  const rows = refundRowsOf(db);
+  const stores = storeRowsOf(db);
+  const payouts = payoutStepsOf(db);
+  const ledger = ledgerOf(db);
+  const replays = replaysOf(db);
+  const findSession = findSessionOf(db);
+  const recordAct = recordActOf(db);
+  const { settle, giveBack, fail, postEvent } = refundSettlementOf(db);
+  const mayBePaid = createDoubt(db);
 
   async function create(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome> {
     const { storeId, mode, sessionId, nowMs } = input;
@@ -152,7 +136,7 @@ export function refundCommands(db: Db, parts: Parts) {
     if (!(await payouts.isAdopted(part.network))) return { kind: 'not_adopted' };
     const { currency, amountMinor } = input;
     const bare = { id, network: part.network, currency, units, sessionId, amountMinor, heldKind: null };
-    const destination = await destinationOf(parts, input, bare, policy, check);
+    const destination = await destinationOf(db, input, bare, policy, check);
     if ('why' in destination) return destination;
     const asker = { requestedBy: input.requestedBy ?? null, requestedKey: input.requestedKey ?? null };
     const recent = await rows.recent({ ...bare, ...destination, ...asker, storeId, mode }, nowMs);
@@ -184,7 +168,7 @@ export function refundCommands(db: Db, parts: Parts) {
   /** Plans the payout of a refund that starts. */
   async function plan(row: RefundRow, notBeforeMs: number, nowMs: number): Promise<void> {
     const { id, sessionId } = row;
-    const intent = destinations.intentOf(row);
+    const intent = refundDestinationsOf(db).intentOf(row);
     const planned = await payouts.plan({ intent, sessionId, servesId: null, notBeforeMs, nowMs });
     // The database was restored from a backup: this id was signed before, for the same intent or another.
     const isOther = planned.kind === 'other';
@@ -199,7 +183,7 @@ export function refundCommands(db: Db, parts: Parts) {
   }
 
   return {
-    ...refundAddressCommands(db, parts),
+    ...refundAddressCommands(db),
     /** Judges, reserves and saves a refund in one transaction: concurrent calls never exceed what was received. */
     async create(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome> {
       return writeOrTry(db, input.isDryRun === true, async (): Promise<CreateRefundOutcome> => {
@@ -363,25 +347,19 @@ export function refundCommands(db: Db, parts: Parts) {
 /** Reads whether a gate of refunds is closed. */
 export type RefundGates = Readonly<Record<RefundGate, () => Promise<boolean>>>;
 
-type SettlementParts = Readonly<{
-  rows: RefundRows;
-  stores: StoreRows;
-  outbox: Outbox;
-  ledger: Ledger;
-  findSession: FindSessionRow;
-  transitions: Pick<SessionTransitions, 'followReturn' | 'advance'>;
-}>;
-
 /** Returns functions that are called within a transaction. */
-export function createRefundSettlement(db: Db, parts: SettlementParts) {
-  const { rows, stores, outbox, ledger, findSession, transitions } = parts;
+export const refundSettlementOf = perDatabase((db: SealedDb) => {
+  const rows = refundRowsOf(db);
+  const stores = storeRowsOf(db);
+  const findSession = findSessionOf(db);
+  const transitions = transitionsOf(db);
 
   async function postEvent(row: RefundRow, type: RefundEventType, nowMs: number): Promise<void> {
     // The merchant asked for no return, and knows none by its id.
     if (row.heldKind !== null) return;
     const session = await findSession(row.sessionId);
     invariant(session, `refund ${row.id} belongs to a session`);
-    await outbox.post(session, type, nowMs, (id) =>
+    await outboxOf(db).post(session, type, nowMs, (id) =>
       refundEventBody({
         id,
         type,
@@ -402,7 +380,7 @@ export function createRefundSettlement(db: Db, parts: SettlementParts) {
   async function giveBack(row: RefundRow, values: Partial<RefundRow>, nowMs: number): Promise<RefundRow> {
     invariant(isHeld(row), `refund ${row.id} holds its amount`);
     const ended = await rows.change(row, values);
-    await ledger.post(refundEntry(ended, 'released'), nowMs);
+    await ledgerOf(db).post(refundEntry(ended, 'released'), nowMs);
     if (row.heldKind !== null) await holdAgain(row.sessionId, nowMs);
     return ended;
   }
@@ -475,6 +453,4 @@ export function createRefundSettlement(db: Db, parts: SettlementParts) {
       };
     },
   };
-}
-
-export type RefundSettlement = ReturnType<typeof createRefundSettlement>;
+});
