@@ -20,6 +20,7 @@ import {
   show,
   T0_MS,
 } from './place.ts';
+import { askForRefund, cancelRefund, type PayoutEnding, Purse, payoutEndings } from './purse.ts';
 
 /** Where there is a PostgreSQL server, each history is played on both engines. */
 const server = process.env.TEST_POSTGRES ?? null;
@@ -28,10 +29,14 @@ const HISTORIES = Number(process.env.HISTORIES ?? 100);
 const { SEED } = process.env;
 const FLOOR_DEPTH = 4;
 const ADDRESSES = 5;
+/** Longer than a merchant may cancel a refund. */
+const CANCEL_S = 61;
 
 /** What happens next; random numbers are reduced to what is possible at that moment. */
 type Act =
-  | Readonly<{ do: 'create' | 'restart' | 'cancel'; random: number }>
+  | Readonly<{ do: 'create' | 'restart' | 'cancel' | 'withdraw'; random: number }>
+  | Readonly<{ do: 'refund'; random: number; minor: number }>
+  | Readonly<{ do: 'pay'; on: 0 | 1; ending: PayoutEnding }>
   | Readonly<{ do: 'mine'; on: 0 | 1; coins: readonly Readonly<{ to: number; minor: number }>[] }>
   | Readonly<{ do: 'reorg'; on: 0 | 1; depth: number; keep: boolean }>
   | Readonly<{ do: 'back'; on: 0 | 1 }>
@@ -40,13 +45,13 @@ type Act =
 
 const on = fc.constantFrom(0 as const, 1 as const);
 const anAct: fc.Arbitrary<Act> = fc.oneof(
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('create' as const), random: fc.nat() }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('create' as const), random: fc.nat() }) },
   {
     weight: 6,
     arbitrary: fc.record({
       do: fc.constant('mine' as const),
       on,
-      coins: fc.array(fc.record({ to: fc.nat(ADDRESSES - 1), minor: fc.constantFrom(1, 400, 600, 1000) }), {
+      coins: fc.array(fc.record({ to: fc.nat(), minor: fc.constantFrom(1, 400, 600, 1000, 1000) }), {
         maxLength: 3,
       }),
     }),
@@ -71,8 +76,54 @@ const anAct: fc.Arbitrary<Act> = fc.oneof(
       read: fc.boolean(),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('restart' as const, 'cancel' as const), random: fc.nat() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constantFrom('restart' as const, 'cancel' as const, 'withdraw' as const),
+      random: fc.nat(),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('refund' as const),
+      random: fc.nat(),
+      minor: fc.constantFrom(100, 400, 1000),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({ do: fc.constant('pay' as const), on, ending: fc.constantFrom(...payoutEndings) }),
+  },
 );
+
+/** What seldom comes about by accident: the newest session is paid, money becomes final, and some of it goes back. */
+const usual = (on: 0 | 1): Readonly<Record<'sale' | 'depth' | 'refund', readonly Act[]>> => {
+  const mine: Act = { do: 'mine', on, coins: [] };
+  const [refund, pay] = [
+    { do: 'refund', random: 0, minor: 400 },
+    { do: 'pay', on, ending: 'succeeded' },
+  ] as const;
+  return {
+    sale: [{ do: 'create', random: 0 }, { ...mine, coins: [{ to: 0, minor: 1000 }] }, mine, { do: 'confirm', on }],
+    depth: [mine, mine, mine, { do: 'floor', on }],
+    refund: [refund, pay, pay],
+  };
+};
+const aHistory = fc
+  .array(
+    fc.oneof(
+      { weight: 4, arbitrary: fc.tuple(anAct) },
+      {
+        weight: 1,
+        arbitrary: fc
+          .tuple(on, fc.constantFrom('sale' as const, 'depth' as const, 'refund' as const))
+          .map(([network, name]) => usual(network)[name]),
+      },
+    ),
+    { minLength: 10, maxLength: 35, size: 'max' },
+  )
+  .map((parts) => parts.flat());
 
 type Content = readonly ChainTransfer[];
 type Piece = Readonly<{ block: BlockRef; transfers: Content }>;
@@ -112,6 +163,9 @@ class Truth {
   }
 }
 
+/** Refunds that left in all histories. */
+let paidRefunds = 0;
+
 /**
  * Plays a history on an engine.
  * @param server see `openTempDatabase`
@@ -131,9 +185,8 @@ async function play(acts: readonly Act[], server: string | null): Promise<readon
 }
 
 test(`after every step of ${HISTORIES} histories, sessions show what the chains hold, on either engine`, async () => {
-  const history = fc.array(anAct, { minLength: 10, maxLength: 45 });
   await fc.assert(
-    fc.asyncProperty(history, async (acts) => {
+    fc.asyncProperty(aHistory, async (acts) => {
       const rows = await play(acts, null);
       if (server === null) return;
       const others = await play(acts, server);
@@ -147,6 +200,7 @@ test(`after every step of ${HISTORIES} histories, sessions show what the chains 
       ...(SEED !== undefined && { seed: Number(SEED) }),
     },
   );
+  assert.ok(paidRefunds > HISTORIES / 50, `${paidRefunds} refunds were paid: the histories were idle`);
 });
 
 test.run();
@@ -163,6 +217,10 @@ async function live(
   let database = first;
   let nowMs = T0_MS;
   const sessions: { id: string; address: string; status: string }[] = [];
+  const purses: readonly [Purse, Purse] = [new Purse(feeds[0]), new Purse(feeds[1])];
+  for (const purse of purses) await purse.begin();
+  /** Ids of refunds in the order in which they were asked for; those that were canceled become null. */
+  const refunds: (string | null)[] = [];
 
   const setClock = (ms: number): void => {
     nowMs = ms;
@@ -174,11 +232,10 @@ async function live(
       case 'create': {
         // An address that was paid before is skipped, so the model reads which one the session took.
         if (sessions.length >= ADDRESSES) return;
-        const id = `s${sessions.length}`;
-        const outcome = await database.sessions.create(newSession(id, { nowMs }));
+        const outcome = await database.sessions.create(newSession(`s${sessions.length}`, { nowMs }));
         if (outcome.kind === 'no_network_followed') return;
         const session = sessionOf(outcome);
-        sessions.push({ id, address: addressOf(session), status: 'pending' });
+        sessions.push({ id: session.id, address: addressOf(session), status: 'pending' });
         return;
       }
       case 'cancel': {
@@ -191,6 +248,23 @@ async function live(
         if (database !== first) database.close();
         database = place.connect();
         for (const { feed } of truths) feed.database = database;
+        for (const purse of purses) await purse.begin();
+        return;
+      }
+      case 'refund': {
+        const session = fromEnd(sessions, step.random % Math.max(1, sessions.length));
+        const id = session && (await askForRefund(feeds[0], `r${refunds.length}`, session.id, BigInt(step.minor)));
+        if (id) refunds.push(id);
+        return;
+      }
+      case 'withdraw': {
+        const at = step.random % Math.max(1, refunds.length);
+        if (refunds[at] && (await cancelRefund(feeds[0], `r${at}`))) refunds[at] = null;
+        return;
+      }
+      case 'pay': {
+        setClock(nowMs + CANCEL_S * 1000);
+        await purses[step.on].work(step.ending);
         return;
       }
       case 'wait': {
@@ -207,10 +281,17 @@ async function live(
   for (const [at, step] of acts.entries()) {
     await act(step);
     if (!checksEachStep && at < acts.length - 1) continue;
-    for (const session of sessions) await check(database, session, truths, `step ${at}: ${JSON.stringify(step)}`);
+    const when = `step ${at}: ${JSON.stringify(step)}`;
+    for (const session of sessions) await check(database, session, truths, when);
+    for (const [n, id] of refunds.entries()) await checkRefund(database, `r${n}`, id, purses, when);
   }
+  // A payment that a reorg took away may have had a refund: nothing of that must have left.
+  for (const id of refunds) if (id) await database.refunds.reject(id, 'the end', nowMs);
   if (database !== first) database.close();
+  paidRefunds += purses.reduce((sum, { paid }) => sum + paid.size, 0);
 }
+
+const fromEnd = <One>(all: readonly One[], at: number): One | undefined => all[all.length - 1 - at];
 
 /** An event on one chain. */
 async function happen(
@@ -221,9 +302,11 @@ async function happen(
   const { feed } = truth;
   switch (step.do) {
     case 'mine': {
-      const transfers = step.coins.map(({ to, minor }) =>
-        pays(sessions[to]?.address ?? keyOf(1 + to), BigInt(minor), { network: truth.name }),
-      );
+      const transfers = step.coins.map(({ to, minor }) => {
+        // One more than there are sessions: an address that no session has.
+        const address = fromEnd(sessions, to % (sessions.length + 1))?.address ?? keyOf(ADDRESSES + 1);
+        return pays(address, BigInt(minor), { network: truth.name });
+      });
       truth.everSeen.push({ block: await feed.mine(transfers), transfers });
       return;
     }
@@ -288,8 +371,25 @@ async function check(
     status === known.status || known.status === 'pending' || (status === 'paid' && known.status !== 'paid');
   assert.ok(mayFollow, `${when}: ${known.status} became ${status}`);
   known.status = status;
-  const types = await eventTypes(database, `cs_${known.id}`);
+  const types = await eventTypes(database, known.id);
   assert.is(types.filter((type) => type === 'payment.completed').length, status === 'paid' ? 1 : 0, when);
-  const ends = types.filter((type) => /\.(failed|expired|cancelled)$/.test(type));
+  const ends = types.filter((type) => /^payment\.(failed|expired|cancelled)$/.test(type));
   assert.is(ends.length, ['failed', 'expired', 'canceled'].includes(status) ? 1 : Math.min(ends.length, 1), when);
+}
+
+/** @param id null after the merchant has canceled it */
+async function checkRefund(
+  database: Database,
+  refundId: string,
+  id: string | null,
+  purses: readonly Purse[],
+  when: string,
+): Promise<void> {
+  const found = await database.refunds.find({ storeId: 'm1', mode: 'test', refundId });
+  assert.ok(found.kind === 'found', `${when}: ${refundId} is there`);
+  const { refund } = found;
+  const paid = purses.flatMap((purse) => purse.paid.get(refund.id) ?? []);
+  assert.equal(paid, refund.status === 'completed' ? [refund.units] : [], `${when}: ${refundId} is ${refund.status}`);
+  if (id === null) assert.is(refund.status, 'canceled', when);
+  if (purses.some(({ refused }) => refused.has(refund.id))) assert.is(refund.status, 'failed', when);
 }
