@@ -10,16 +10,14 @@ import { type Config, loadConfig, type SignerConfig, withPorts } from '../config
 import { permanent } from '../core/fault.ts';
 import { takeInstanceLock } from '../database/engine/instance-lock.ts';
 import { aborted, type Clock, systemClock } from '../lib/clock.ts';
-import { every } from '../lib/every.ts';
 import { openLog } from '../lib/log.ts';
 import { databaseFile, secretKeyFile } from '../lib/secret-key.ts';
 import { collectStartGarbage } from '../lib/start-garbage.ts';
 import { removeAbandoned } from './backup/scratch.ts';
-import { COMPARISON_TIME, everyDay, runOnce } from './nightly.ts';
+import { atTimes, COMPARISON_TIME, daily, runOnce } from './nightly.ts';
 import { prepareEitherDatabase } from './prepare-database.ts';
 import { RETENTION_TIME } from './retention.ts';
 import { readCredentials } from './sandbox-credentials.ts';
-import { STANDBY_CHECK_MS } from './standby.ts';
 import { operatorBanner, safetyWarnings, sandboxBanner } from './startup-banner.ts';
 import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
 
@@ -38,6 +36,9 @@ type Ports = Pick<Config, 'port' | 'metricsPort' | 'dashboardPort'>;
 const ready = z.object({ ready: z.literal(true) });
 /** A child's message before it ends because it cannot start. */
 const cannotStart = z.object({ fault: z.object({ code: z.string(), message: z.string() }) });
+
+/** When the standby's copy is checked. */
+const HOURLY = '0 * * * *';
 
 const clock = systemClock;
 const stopping = new AbortController();
@@ -129,11 +130,11 @@ async function run(config: Config, server: ChildProcess, isNew: boolean): Promis
   if (signer && !['prompt', 'external'].includes(signer.unlock.kind)) {
     void startSigner(config.dataDir, signer, config.logLevel);
   }
-  if (!config.sandbox) background.push(runNightly(COMPARISON_TIME, '../../indexers/nightly.ts'));
-  if (config.backup.nightly !== null)
-    background.push(runNightly(config.backup.nightly, '../../scripts/nightly-backup.ts'));
-  if (config.backup.standby !== null) background.push(checkStandbyHourly());
-  background.push(runNightly(RETENTION_TIME, '../../scripts/nightly-retention.ts'));
+  const { nightly, standby } = config.backup;
+  if (!config.sandbox) runAt(daily(COMPARISON_TIME), '../../indexers/nightly.ts');
+  if (nightly !== null) runAt(daily(nightly), '../../scripts/nightly-backup.ts');
+  if (standby !== null) runAt(HOURLY, '../../scripts/standby-check.ts');
+  runAt(daily(RETENTION_TIME), '../../scripts/nightly-retention.ts');
   background.push(collectStartGarbage(clock, stopping.signal));
   await Promise.race([stopped, ...broken]);
 }
@@ -145,20 +146,11 @@ function startWebhooks(): void {
   supervised({ name: 'webhooks', module, args: [], onHalted, begin: async () => currentConfig() });
 }
 
-/** Runs a program every night: the one that compares blocks, makes backups or removes old data. */
-function runNightly(at: string, program: string): Promise<void> {
+/** Runs a program at the times of a cron expression. */
+function runAt(times: string, program: string): void {
   const { signal } = stopping;
   const module = new URL(program, import.meta.url);
-  return everyDay(at, () => runOnce(module, env, { log, signal }), { clock, signal });
-}
-
-/** Checks the standby's copy every hour, for the first time after one. */
-async function checkStandbyHourly(): Promise<void> {
-  const { signal } = stopping;
-  const module = new URL('../../scripts/standby-check.ts', import.meta.url);
-  await clock.sleep(STANDBY_CHECK_MS, signal);
-  const work = () => runOnce(module, env, { log, signal });
-  await every(STANDBY_CHECK_MS, work, { clock, log, signal, what: 'the check of the standby’s copy' });
+  background.push(atTimes(times, () => runOnce(module, env, { log, signal }), signal));
 }
 
 /** Reads the settings as they are now; undefined if they are invalid, so that the child itself says why. */

@@ -1,43 +1,36 @@
 /**
- * Runs a program once a day, at a time of day.
+ * Runs programs at their times.
  */
 import { once } from 'node:events';
-import { type Clock, DAY_MS } from '../lib/clock.ts';
+import { createTask } from 'node-cron';
+import { aborted } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { forkProgram } from './fork-program.ts';
 
 /** When final blocks are compared with the database, in UTC. Simulated chains are not compared. */
 export const COMPARISON_TIME = '02:15';
 
-/** A sleep this long at most, because the machine's clock may be set, or the machine suspended. */
-const SLEEP_MS_MAX = 60_000;
+/** Returns the cron expression of a time of day, such as `02:15`. */
+export function daily(time: string): string {
+  const [hours, minutes] = time.split(':').map(Number);
+  return `${minutes} ${hours} * * *`;
+}
 
 /**
- * Does `work` every day at `at` until the signal aborts, beginning with the next time. If it takes longer than a day,
- * the days in between are left out.
- * @param at the time of day in UTC, such as `02:15`
+ * Does `work` at the times of a cron expression in UTC until the signal aborts, and then awaits what is under way. A
+ * time that comes while the work goes on is left out.
  */
-export async function everyDay(
-  at: string,
-  work: () => Promise<void>,
-  { clock, signal }: Readonly<{ clock: Clock; signal: AbortSignal }>,
-): Promise<void> {
-  const [hours = 0, minutes = 0] = at.split(':').map(Number);
-  const timeMs = (hours * 60 + minutes) * 60_000;
-  const nextAfter = (nowMs: number): number => {
-    const today = Math.floor(nowMs / DAY_MS) * DAY_MS + timeMs;
-    return today > nowMs ? today : today + DAY_MS;
+export async function atTimes(times: string, work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  let underWay: Promise<void> = Promise.resolve();
+  const begin = (): Promise<void> => {
+    underWay = work();
+    return underWay;
   };
-  let dueMs = nextAfter(clock.nowMs());
-  while (!signal.aborted) {
-    const leftMs = dueMs - clock.nowMs();
-    if (leftMs > 0) {
-      await clock.sleep(Math.min(leftMs, SLEEP_MS_MAX), signal);
-      continue;
-    }
-    await work();
-    dueMs = nextAfter(clock.nowMs());
-  }
+  const task = createTask(times, begin, { timezone: 'UTC', noOverlap: true, suppressMissedWarning: true });
+  await task.start();
+  await aborted(signal);
+  await task.destroy();
+  await underWay;
 }
 
 /** Runs a program to its end; it is asked to stop when the signal aborts. A failure is logged. */

@@ -15,8 +15,6 @@ import { runCommand } from './backup/command.ts';
 import { openScratch } from './backup/scratch.ts';
 import { readRoom } from './watches/disk.ts';
 
-/** How often the supervisor has the copy checked. */
-export const STANDBY_CHECK_MS = 3_600_000;
 /** Entries of each network's ledger that are added up. */
 const LEDGER_ENTRIES = 10_000;
 

@@ -5,7 +5,6 @@
 
 import { readFileSync } from 'node:fs';
 import type { NetworkKey } from '../../core/transfer.ts';
-import { judgeTrouble, type Trouble, type WatchRule } from '../../core/watch.ts';
 import { type AlarmScope, alarmKey } from '../../database/alarms.ts';
 import type { Alarms } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -45,12 +44,16 @@ export type WatchdogOptions = Readonly<{
 const RENEW_MS = 60_000;
 
 type Saved = Readonly<{ code: string; message: string; atMs: number }>;
-/** `ruleSinceMs`: since when the trouble has been of this rule. */
-type Watched = Readonly<{
-  trouble: Trouble;
+/**
+ * A trouble, from when it was first seen until it is over. `ruleSinceMs`: since when it has been of this rule. `saved`:
+ * its alarm; null while it is too recent for one.
+ */
+type Trouble = Readonly<{
   rule: WatchCode;
-  ruleSinceMs: number;
   network: NetworkKey | null;
+  sinceMs: number;
+  ruleSinceMs: number;
+  seenAtMs: number;
   saved: Saved | null;
 }>;
 
@@ -59,36 +62,35 @@ export function createWatchdog(
   { what, scopes, look }: Watch,
   { alarms, settings, clock, log }: WatchdogOptions,
 ): () => Promise<void> {
-  const watched = new Map<string, Watched>();
+  const troubles = new Map<string, Trouble>();
   let isLoaded = false;
 
-  async function load(): Promise<void> {
+  async function load(nowMs: number): Promise<void> {
     const rules = Object.keys(watchRules) as WatchCode[];
     for (const { key, code, message, atMs, network } of await alarms.listOpen()) {
       const rule = rules.find((name) => key !== null && isOf(watchRules[name].scope, key));
       if (key === null || rule === undefined || !scopes.includes(watchRules[rule].scope)) continue;
-      const trouble = { sinceMs: atMs, calmSinceMs: null, isRaised: true };
-      watched.set(key, { trouble, rule, ruleSinceMs: atMs, network, saved: { code, message, atMs } });
+      const saved = { code, message, atMs };
+      troubles.set(key, { rule, network, sinceMs: atMs, ruleSinceMs: atMs, seenAtMs: nowMs, saved });
     }
     isLoaded = true;
   }
 
-  function ruleOf(name: WatchCode): WatchRule {
-    const { raise_after_s: afterS } = watchRules[name];
-    return { raiseAfterMs: afterS === null ? settings.patienceMs : afterS * 1000, calmMs: settings.calmMs };
-  }
-
   async function note(key: string, finding: Finding, nowMs: number): Promise<void> {
     const { rule, network = null } = finding;
-    const before = watched.get(key) ?? null;
-    const { trouble, step } = judgeTrouble(before?.trouble ?? null, true, nowMs, ruleOf(rule));
-    if (!trouble) return;
+    const before = troubles.get(key);
+    // A clock that was set back must not raise an alarm early.
+    const sinceMs = Math.min(before?.sinceMs ?? nowMs, nowMs);
     const ruleSinceMs = before?.rule === rule ? before.ruleSinceMs : nowMs;
-    const next = { trouble, rule, ruleSinceMs, network, saved: before?.saved ?? null };
-    // An alarm keeps its code until another cause has lasted too: on the way back, a network is behind for a moment.
-    const isOwn = step === 'raise' || nowMs - ruleSinceMs >= ruleOf(rule).raiseAfterMs;
-    const code = (isOwn ? null : next.saved?.code) ?? finding.code ?? rule;
-    watched.set(key, trouble.isRaised ? { ...next, saved: await save(key, finding, code, next.saved, nowMs) } : next);
+    let saved = before?.saved ?? null;
+    const { raise_after_s: afterS } = watchRules[rule];
+    const afterMs = afterS === null ? settings.patienceMs : afterS * 1000;
+    if (saved || nowMs - sinceMs >= afterMs) {
+      // An alarm keeps its code until another cause has lasted too: on the way back, a network is behind for a moment.
+      const kept = nowMs - ruleSinceMs >= afterMs ? undefined : saved?.code;
+      saved = await save(key, finding, kept ?? finding.code ?? rule, saved, nowMs);
+    }
+    troubles.set(key, { rule, network, sinceMs, ruleSinceMs, seenAtMs: nowMs, saved });
   }
 
   /** Brings the alarm up to date. @returns what is saved now */
@@ -104,27 +106,28 @@ export function createWatchdog(
     return { code, message, atMs: nowMs };
   }
 
-  async function calm(key: string, before: Watched, nowMs: number): Promise<void> {
-    const { rule, network, saved } = before;
-    const { trouble, step } = judgeTrouble(before.trouble, false, nowMs, ruleOf(rule));
-    if (step === 'end') {
-      await alarms.end(key, nowMs);
-      log.info({ code: saved?.code, network: network ?? undefined }, `alarm ended: ${what}`);
-    }
-    if (trouble) watched.set(key, { ...before, trouble });
-    else watched.delete(key);
+  /** Ends a trouble that has been gone for long enough. Shorter pauses count as part of it. */
+  async function calm(key: string, before: Trouble, nowMs: number): Promise<void> {
+    const { network, saved } = before;
+    const seenAtMs = Math.min(before.seenAtMs, nowMs);
+    troubles.set(key, { ...before, seenAtMs });
+    if (nowMs - seenAtMs < settings.calmMs) return;
+    troubles.delete(key);
+    if (!saved) return;
+    await alarms.end(key, nowMs);
+    log.info({ code: saved.code, network: network ?? undefined }, `alarm ended: ${what}`);
   }
 
   return async () => {
-    if (!isLoaded) await load();
     const nowMs = clock.nowMs();
+    if (!isLoaded) await load(nowMs);
     const found = new Map<string, Finding>();
     for (const finding of await look(nowMs)) {
       const key = alarmKey(watchRules[finding.rule].scope, finding.subject ?? '');
       if (!found.has(key)) found.set(key, finding);
     }
     for (const [key, finding] of found) await note(key, finding, nowMs);
-    for (const [key, one] of [...watched]) if (!found.has(key)) await calm(key, one, nowMs);
+    for (const [key, one] of [...troubles]) if (!found.has(key)) await calm(key, one, nowMs);
   };
 }
 
