@@ -1,14 +1,18 @@
 /**
  * Two machines on one PostgreSQL database: whole installations with a data folder each, over one simulated node. Run by
  * `npm test -- --postgres`; without a server, all is skipped.
+ *
+ *   SERVERS_S=300 npm test -- --postgres machines.slow      five minutes of orders, while either server is killed
  */
 import { execFileSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { codeOf, newSecretOf, stepAt } from '../../src/dashboard/second-factor.ts';
 import { openSqliteDatabase } from '../../src/database/database.ts';
+import { openPool } from '../../src/database/engine/postgres-server.ts';
 import { indexerLease, LEASE_MS } from '../../src/database/leases.ts';
 import { hashOf } from '../../src/lib/id.ts';
 import { openSecretKey } from '../../src/lib/secret-key.ts';
@@ -16,7 +20,7 @@ import { booksAgree } from '../conformance/database/place.ts';
 import { keyOf } from '../e2e/simulated-network.ts';
 import { openVisitor, PASSWORD } from '../support/dashboard.ts';
 import type { Json } from '../support/instance.ts';
-import { type Machine, openMachines, startMachine } from '../support/machines.ts';
+import { type Machine, openMachines, serverOf, startMachine } from '../support/machines.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { copyTemplate } from '../support/postgres.ts';
 import { signedClient } from '../support/signed-client.ts';
@@ -26,10 +30,20 @@ const server = process.env.TEST_POSTGRES ?? '';
 const test = suite('machines');
 const onServer = server === '' ? test.skip : test;
 
+const SECONDS = Number(process.env.SERVERS_S ?? 12);
 const BLOCK_MS = 400;
 const TAKEOVER_MS_MAX = 20_000;
 const UNITS = 10_000_000n;
 const LEASE = indexerLease('test:ethereum');
+
+/** Orders come so often, and wait for an answer; on a slow machine they come slower. A server is killed meanwhile. */
+const EACH_SECOND = 25;
+const WAITING_MAX = 100;
+const TRY_AGAIN_MS = 200;
+const KILL_MS = 5_000;
+const CUT_MS = 700;
+/** So many of the sessions are paid: every tenth. */
+const PAID_EACH = 10;
 
 /** Closers of all that the test opened, newest last. They run in reverse, even if it fails. */
 const opened: (() => unknown)[] = [];
@@ -37,40 +51,39 @@ test.after(async () => {
   for (const close of opened.reverse()) await close();
 });
 
-/** Kills a supervisor and its processes at once, as the loss of the machine does. */
-async function lose({ supervisor }: Machine): Promise<void> {
-  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
-  for (const line of lines) {
-    const [pid, parent] = line.trim().split(/\s+/).map(Number);
-    if (pid && (pid === supervisor.pid || parent === supervisor.pid)) process.kill(pid, 'SIGKILL');
-  }
-  await supervisor.ended;
-}
-
 async function openBench() {
   const merchant = await startMerchantServer((response) => response.writeHead(200).end('{}'));
   opened.push(merchant.close);
   const copied = copyTemplate(server);
-  const machines = await openMachines({ url: copied.url, blockMs: BLOCK_MS });
+  opened.push(copied.remove);
+  const settings = { limits: { pool_target: 1_000 } };
+  const machines = await openMachines({ url: copied.url, blockMs: BLOCK_MS, settings });
   opened.push(machines.close);
   const { node, folder, cli, storeId } = machines;
   await cli('webhook', 'add', `${merchant.origin}/hook`, '--store', storeId, '--mode', 'test');
   const secretKey = openSecretKey(join(folder.dataDir, 'secret.key'));
   const plain = { file: '', busyTimeoutMs: 5_000, bytesMax: null, outageWaitS: 600 };
   const database = openSqliteDatabase({ ...plain, url: copied.url, secretKey });
-  opened.push(database.close, copied.remove);
-  let orders = 0;
-  const call = async (machine: Machine, method: string, path: string, body?: object): Promise<Json> => {
-    const client = signedClient(machines.credentials(machine));
-    const { status, json, text } = await client.send(method, `/api/v1/checkout/sessions/${path}`, body);
+  const pool = openPool(copied.url, { max: 1, application_name: 'test' });
+  opened.push(database.close, () => pool.end());
+  /** A server that was started again has another port. */
+  const send = (machine: Machine, method: string, path: string, body?: object) =>
+    signedClient(machines.credentials({ ...machine, baseUrl: serverOf(machine).base_url })).send(
+      method,
+      `/api/v1/checkout/sessions/${path}`,
+      body,
+    );
+  const call = async (...asked: Parameters<typeof send>): Promise<Json> => {
+    const { status, json, text } = await send(...asked);
     assert.is(status, 200, text);
     return json;
   };
   const show = (machine: Machine, { id }: Json) => call(machine, 'GET', id);
+  const orderOf = (id: string) => ({ amount: 1000, currency: 'USD', order_id: id, expires_in: 3600 });
+  let orders = 0;
   return {
-    ...{ ...machines, database, show },
-    newSession: (machine: Machine) =>
-      call(machine, 'POST', 'create', { amount: 1000, currency: 'USD', order_id: `order-${++orders}` }),
+    ...{ ...machines, database, pool, send, show, orderOf },
+    newSession: (machine: Machine) => call(machine, 'POST', 'create', orderOf(`single-${++orders}`)),
     pay: (session: Json) => node.pay(keyOf(node, 'ethereum', session), UNITS),
     paid: (machine: Machine, session: Json) =>
       until('the session is paid', async () => (await show(machine, session)).payment_status === 'paid'),
@@ -85,8 +98,20 @@ async function openBench() {
   };
 }
 
+type Bench = Awaited<ReturnType<typeof openBench>>;
+
+/** Kills a supervisor and its processes at once, as the loss of the machine does. */
+async function lose({ supervisor }: Machine): Promise<void> {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
+  for (const line of lines) {
+    const [pid, parent] = line.trim().split(/\s+/).map(Number);
+    if (pid && (pid === supervisor.pid || parent === supervisor.pid)) process.kill(pid, 'SIGKILL');
+  }
+  await supervisor.ended;
+}
+
 /** Claims a link at one server, and signs in at the other one: each knows the sessions of both. */
-async function signInOverBoth(bench: Awaited<ReturnType<typeof openBench>>, a: Machine, b: Machine): Promise<void> {
+async function signInOverBoth(bench: Bench, a: Machine, b: Machine): Promise<void> {
   const { link } = await bench.cli('user', 'link', 'alice', '--role', 'operator');
   const token = new URL(link).pathname.split('/').at(-1) ?? '';
   const found = await bench.database.people.findLink(hashOf(token), Date.now());
@@ -105,6 +130,92 @@ async function signInOverBoth(bench: Awaited<ReturnType<typeof openBench>>, a: M
   assert.is(again.status, 403, 'a code that one server took is refused by the other one');
   const own = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
   assert.is((await openVisitor(a.dashboardUrl).get('/account', { cookie: own })).status, 200);
+}
+
+/** Tries an order at both machines until it is answered. @returns the ids that were answered, which must be one */
+async function order(
+  { send, orderOf, pay }: Bench,
+  machines: readonly Machine[],
+  number: number,
+): Promise<Set<string>> {
+  const ids = new Set<string>();
+  for (let at = number; ; at++) {
+    const machine = machines[at % machines.length] as Machine;
+    const answer = await send(machine, 'POST', 'create', orderOf(`load-${number}`)).catch((error: Error) => error);
+    if (answer instanceof Error || answer.status !== 200) {
+      if (!(answer instanceof Error)) assert.is(answer.status, 503, answer.text);
+      await wait(TRY_AGAIN_MS);
+      continue;
+    }
+    const session = answer.json as Json;
+    ids.add(session.id);
+    // An answer may be lost on its way to the client, who then calls again.
+    if (randomInt(10) === 0 && ids.size === 1) continue;
+    if (number % PAID_EACH === 0) pay(session);
+    return ids;
+  }
+}
+
+/** Ends one of the connections of the programs. @returns how many */
+async function cut({ pool }: Bench): Promise<number> {
+  const ended = await pool.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'quayside' ORDER BY random() LIMIT 1`,
+  );
+  return ended.rows.length;
+}
+
+/** Kills a server, which its supervisor starts again. @returns how many */
+function kill(machine: Machine): number {
+  try {
+    process.kill(serverOf(machine).pid, 'SIGKILL');
+    return 1;
+  } catch {
+    // It is just being started.
+    return 0;
+  }
+}
+
+/** Asserts that no order is lost or made twice, and that no answer is one that a client may not answer by a retry. */
+async function orderAtBoth(bench: Bench, machines: readonly Machine[]): Promise<void> {
+  const made: Promise<Set<string>>[] = [];
+  let [failure, waiting, kills, cuts]: [unknown, number, number, number] = [null, 0, 0, 0];
+  const beganMs = performance.now();
+  let [killedAtMs, cutAtMs] = [beganMs, beganMs];
+  for (let number = 0; performance.now() < beganMs + SECONDS * 1000 && !failure; number++) {
+    waiting++;
+    const making = order(bench, machines, number).finally(() => waiting--);
+    making.catch((error: unknown) => {
+      failure = error;
+    });
+    made.push(making);
+    while (waiting >= WAITING_MAX) await wait(TRY_AGAIN_MS);
+    await wait(Math.max(0, beganMs + (1000 * number) / EACH_SECOND - performance.now()));
+    if (performance.now() > cutAtMs + CUT_MS) {
+      cutAtMs = performance.now();
+      cuts += await cut(bench);
+    }
+    if (performance.now() > killedAtMs + KILL_MS) {
+      killedAtMs = performance.now();
+      kills += kill(machines[kills % machines.length] as Machine);
+    }
+  }
+  const answered = (await Promise.all(made)).map((ids, number) => [`load-${number}`, [...ids].join()]);
+  process.stderr.write(`${JSON.stringify({ orders: answered.length, kills, cuts })}\n`);
+  const ofLoad = "FROM sessions WHERE order_id LIKE 'load-%'";
+  const { rows } = await bench.pool.query({
+    text: `SELECT order_id, id ${ofLoad} ORDER BY order_id`,
+    rowMode: 'array',
+  });
+  assert.equal(
+    rows,
+    answered.sort(([a = ''], [b = '']) => (a < b ? -1 : 1)),
+  );
+  await until('all that were paid are', async () => {
+    const counted = await bench.pool.query(`SELECT count(*) AS paid ${ofLoad} AND status = 'paid'`);
+    return counted.rows[0].paid === Math.ceil(answered.length / PAID_EACH);
+  });
+  assert.ok(kills > 0 && cuts > 0, 'processes and connections were ended');
 }
 
 onServer('two servers are one shop; a standby follows a network when its indexer is lost or paused', async () => {
@@ -155,6 +266,7 @@ onServer('two servers are one shop; a standby follows a network when its indexer
     assert.is((await bench.show(a, session)).payments.length, 1, 'nothing is credited twice');
   }
   assert.ok((await bench.holder())?.includes(a.dataDir), 'the paused one is a standby');
+  await orderAtBoth(bench, [a, b]);
   await booksAgree(bench.database);
 });
 

@@ -17,7 +17,7 @@ export type Folder = Readonly<{ dataDir: string; variables: Readonly<Record<stri
 export type Machine = Folder & Readonly<{ supervisor: Supervisor; baseUrl: string; dashboardUrl: string }>;
 
 /** Makes a machine's data folder. @param first has the secret key that all machines share */
-export function makeFolder(settings: object, first?: Folder): Folder {
+function makeFolder(settings: object, first?: Folder): Folder {
   const dataDir = mkdtempSync(join(tmpdir(), 'quayside-machine-'));
   const file = join(dataDir, 'config.json');
   writeFileSync(file, JSON.stringify({ ...settings, data_dir: dataDir }));
@@ -73,9 +73,9 @@ export async function openMachines({ url, blockMs, settings: more = {} }: Machin
   const key = await cli('key', 'create', '--store', store.id, '--mode', 'test', ...scopes);
   return {
     ...{ node, folder, cli, storeId: store.id as string },
-    /** Adds the folder of another machine. @param own settings of this one only */
-    addFolder(own: object = {}): Folder {
-      const added = makeFolder({ ...settings, ...own }, folder);
+    /** Adds the folder of another machine. */
+    addFolder(): Folder {
+      const added = makeFolder(settings, folder);
       folders.push(added);
       return added;
     },
