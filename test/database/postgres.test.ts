@@ -1,23 +1,34 @@
 /** The engine on PostgreSQL: what only it does. Run by `npm test -- --postgres`; without a server, all is skipped. */
+import { createServer } from 'node:net';
 import { Pool } from 'pg';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
 import { openSqliteDatabase } from '../../src/database/database.ts';
 import { textsPrepared } from '../../src/database/engine/client.ts';
-import { openEngine } from '../../src/database/engine/engine.ts';
 import { fenced } from '../../src/database/engine/fenced.ts';
+import type { Db } from '../../src/database/engine/open.ts';
 import { openPostgres } from '../../src/database/engine/postgres.ts';
 import { preparePostgres, refuseUnfit } from '../../src/database/engine/postgres-server.ts';
 import { translator } from '../../src/database/engine/translate.ts';
 import { leaseCommands } from '../../src/database/leases.ts';
 import { breaks, fails } from '../conformance/database/place.ts';
 import { addressOf, copyTemplate } from '../support/postgres.ts';
+import { breaks as everyBreak, openPostgresProxy } from '../support/postgres-proxy.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 
 const folder = process.env.TEST_POSTGRES ?? '';
 const test = suite('postgres');
 const onServer = folder === '' ? test.skip : test;
+const plain = { file: '', busyTimeoutMs: 5_000, bytesMax: null, outageWaitS: 600 };
+/** Retries end after five seconds; the last of them may wait for an answer. */
+const BOUND_MS = 12_000;
+
+/** Statements on a counter. */
+const add = (db: Db) => db.client.prepare('INSERT INTO counters (owner, last) VALUES (?, ?)');
+const read = (db: Db) => db.client.prepare('SELECT last FROM counters WHERE owner = ?').pluck();
+const raise = (db: Db) =>
+  db.client.prepare('UPDATE counters SET last = last + 1 WHERE owner = ? RETURNING last').pluck();
 
 /** Runs statements on a server's database, as its administrator. */
 async function onPool<T>(url: string, work: (pool: Pool) => Promise<T>): Promise<T> {
@@ -46,14 +57,6 @@ test('each value says its type, a name is one parameter, and what is no paramete
   assert.throws(() => translator('?')([]), /is missing/);
 });
 
-test('an address that names no database of PostgreSQL is refused', () => {
-  for (const url of ['', 'mysql://h/d', 'postgres://h', 'postgres://h/'])
-    assert.throws(
-      () => openPostgres(url, {}),
-      (error: unknown) => error instanceof Fault && error.code === 'database_url_wrong',
-    );
-});
-
 onServer('the server understands every statement', async () => {
   const [place, copied] = [openTempDatabase(), copyTemplate(folder)];
   const texts = textsPrepared(() => place.connect().close());
@@ -73,30 +76,28 @@ onServer('the server understands every statement', async () => {
 onServer('a lost transaction and a broken connection are run again; a number above 2^53 is refused', async () => {
   const { url, remove } = copyTemplate(folder);
   const [one, two] = [openPostgres(url, {}), openPostgres(url, {})];
-  const add = one.client.prepare('INSERT INTO counters (owner, last) VALUES (?, ?)');
-  const read = (db: typeof one) => db.client.prepare('SELECT last FROM counters WHERE owner = ?').pluck();
-  const raise = (db: typeof one) => db.client.prepare('UPDATE counters SET last = ? WHERE owner = ?');
-  await one.write(() => add.run('a', 0));
-  const bump = (db: typeof one) =>
+  const set = (db: Db) => db.client.prepare('UPDATE counters SET last = ? WHERE owner = ?');
+  await one.write(() => add(one).run('a', 0));
+  const bump = (db: Db) =>
     db.write(async () => {
-      await raise(db).run(Number(await read(db).get('a')) + 1, 'a');
+      await set(db).run(Number(await read(db).get('a')) + 1, 'a');
     });
   await Promise.all(Array.from({ length: 20 }, (_, at) => bump(at % 2 ? one : two)));
   assert.is(await two.read(() => read(two).get('a')), 20);
   let isCut = false;
   await one.write(async () => {
-    await raise(one).run(21, 'a');
+    await set(one).run(21, 'a');
     if (isCut) return;
     isCut = true;
     const own = await one.client.prepare('SELECT pg_backend_pid()').pluck().get();
     await onPool(url, (pool) => pool.query('SELECT pg_terminate_backend($1)', [own]));
-    await raise(one).run(99, 'a');
+    await set(one).run(99, 'a');
   });
   assert.is(await two.read(() => read(two).get('a')), 21);
-  await one.write(() => raise(one).run(2n ** 60n, 'a'));
+  await one.write(() => set(one).run(2n ** 60n, 'a'));
   const above = await one.read(() => read(one).get('a')).catch((error: unknown) => String(error));
   assert.match(String(above), /above 2\^53/);
-  await breaks(one.write(() => add.run('b', null)));
+  await breaks(one.write(() => add(one).run('b', null)));
   one.close();
   two.close();
   remove();
@@ -127,7 +128,6 @@ onServer('nobody takes a lease between the comparison of its fence and the commi
   const fence = (await holder.take({ name: 'chores', holder: 'a', isBack: true })) ?? 0;
   await holder.letGo({ name: 'chores', fence });
   const slow = one.client.prepare('SELECT pg_sleep(0.5)::text');
-  const add = one.client.prepare('INSERT INTO counters (owner, last) VALUES (?, ?)');
   let begin = () => {};
   const begun = new Promise<void>((resolve) => {
     begin = resolve;
@@ -137,7 +137,7 @@ onServer('nobody takes a lease between the comparison of its fence and the commi
   const writing = fenced(one, { name: 'chores', fence }, () => {}).write(async () => {
     begin();
     await slow.get();
-    await add.run('a', 1);
+    await add(one).run('a', 1);
     // Read before the commit: of two commits that follow each other, the second may be answered first.
     wasTaken = isTaken;
   });
@@ -153,53 +153,100 @@ onServer('nobody takes a lease between the comparison of its fence and the commi
   remove();
 });
 
-onServer('a user without rights, and a second installation, are refused in a sentence', async () => {
-  const { url, remove } = copyTemplate(folder);
-  await onPool(addressOf(folder, 'postgres'), async (pool) => {
-    await pool.query('CREATE ROLE guest LOGIN');
-    await pool.query('CREATE DATABASE of_another_user');
-  });
-  const asGuest = addressOf(folder, 'of_another_user').replace('postgres@', 'guest@');
-  const refused = await preparePostgres(asGuest).catch((error: unknown) => String(error));
-  assert.match(String(refused), /its user lacks a right. Make the user the owner/);
-  const options = { file: '', url, busyTimeoutMs: 5_000, bytesMax: null, outageWaitS: 600 };
-  const [first, second] = [1, 2].map((byte) =>
-    openSqliteDatabase({ ...options, secretKey: new Uint8Array(32).fill(byte) }),
-  );
-  await first?.stores.list();
-  await fails(Promise.resolve(second?.stores.list()), 'secret_key_wrong');
-  first?.close();
-  second?.close();
-  remove();
-});
-
 onServer('what cannot be used is refused in a sentence', async () => {
   const { url, remove } = copyTemplate(folder);
   await onPool(addressOf(folder, 'postgres'), async (pool) => {
+    await pool.query('CREATE ROLE guest LOGIN');
     await pool.query(`CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`);
-    await pool.query('CREATE DATABASE foreign_tables');
-    await pool.query('CREATE DATABASE empty');
+    for (const name of ['of_another_user', 'foreign_tables', 'empty']) await pool.query(`CREATE DATABASE ${name}`);
   });
   await onPool(addressOf(folder, 'foreign_tables'), (pool) => pool.query('CREATE TABLE theirs (id BIGINT)'));
+  const asGuest = addressOf(folder, 'of_another_user').replace('postgres@', 'guest@');
+  const refused = await preparePostgres(asGuest).catch((error: unknown) => String(error));
+  assert.match(String(refused), /its user lacks a right. Make the user the owner/);
   await fails(preparePostgres(addressOf(folder, 'latin')), 'database_encoding_wrong');
   await fails(preparePostgres(addressOf(folder, 'foreign_tables')), 'database_foreign');
   await fails(preparePostgres(addressOf(folder, 'nowhere')), 'storage_unavailable');
-  const empty = openEngine(
-    { url: addressOf(folder, 'empty'), file: '', busyTimeoutMs: 5_000, bytesMax: null },
-    async () => {},
-  );
-  await fails(
-    empty.read(async () => {}),
-    'schema_not_current',
-  );
-  empty.close();
+  const open = (url: string, byte: number) =>
+    openSqliteDatabase({ ...plain, url, secretKey: new Uint8Array(32).fill(byte) });
+  const [empty, first, second] = [open(addressOf(folder, 'empty'), 1), open(url, 1), open(url, 2)];
+  await fails(empty.stores.list(), 'schema_not_current');
   const both = await Promise.all([1, 2].map(() => preparePostgres(addressOf(folder, 'empty'))));
   assert.equal(both.flat(), ['schema.pg.sql'], 'only one of two creates the tables');
+  await first.stores.list();
+  await fails(second.stores.list(), 'secret_key_wrong');
+  for (const one of [empty, first, second]) one.close();
   await onPool(url, (pool) =>
     pool.query(`UPDATE meta SET name = 'migration 0007', value = replace(value, '"version":0', '"version":7')
       WHERE name = 'migration 0000'`),
   );
   await fails(preparePostgres(url), 'database_newer');
+  remove();
+});
+
+onServer('a commit that breaks in any way takes place once, and its command has the answer of that time', async () => {
+  const { url, remove } = copyTemplate(folder);
+  const proxy = await openPostgresProxy(folder);
+  const db = openPostgres(proxy.address(new URL(url).pathname.slice(1)), {});
+  await db.write(() => add(db).run('a', 0));
+  const next = raise(db);
+  let [bodies, expected] = [0, 0];
+  for (const how of [...everyBreak, 'after', 'late', 'late', 'before'] as const) {
+    proxy.next.push(how);
+    const answer = await db.write(async () => {
+      bodies++;
+      return next.get('a');
+    });
+    assert.is(answer, ++expected, `after a commit was broken ${how}`);
+  }
+  assert.is(proxy.broken(), expected);
+  assert.ok(bodies > expected, 'what did not take place was run again');
+  proxy.next.push('late', 'late', 'after');
+  assert.is(await db.write(() => next.get('a')), expected + 1, 'broken three times');
+  db.close();
+  proxy.close();
+  remove();
+});
+
+/** Calls a server that accepts connections and says nothing. */
+async function callSilent(): Promise<void> {
+  const silent = createServer(() => {});
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const address = silent.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  const db = openPostgres(`postgres://user@127.0.0.1:${port}/none`, {});
+  const calls = [db.read(async () => {}), db.write(async () => {})];
+  await Promise.all(calls.map((call) => fails(call, 'storage_unavailable')));
+  db.close();
+  silent.close();
+}
+
+onServer('a server that does not answer, or stops to, is unavailable and never waited for without end', async () => {
+  const { url, remove } = copyTemplate(folder);
+  const db = openPostgres(url, {});
+  const pid = db.client.prepare('SELECT pg_backend_pid()').pluck();
+  const paused = Number(await db.read(() => pid.get()));
+  const [sinceMs, stopped] = [performance.now(), [paused]];
+  const calling = callSilent();
+  process.kill(paused, 'SIGSTOP');
+  try {
+    const other = Number(await db.read(() => pid.get()));
+    assert.is.not(other, paused, 'what nobody answers at its begin goes on over another connection');
+    await fails(
+      db.write(async () => {
+        stopped.push(Number(await pid.get()));
+        process.kill(stopped.at(-1) ?? 0, 'SIGSTOP');
+        await raise(db).get('a');
+      }),
+      'storage_unavailable',
+    );
+    await calling;
+    assert.ok(performance.now() - sinceMs < BOUND_MS, 'within the bound');
+  } finally {
+    for (const one of stopped) process.kill(one, 'SIGCONT');
+  }
+  await db.write(() => add(db).run('b', 1));
+  db.close();
   remove();
 });
 
