@@ -1,17 +1,16 @@
 /**
  * A program that moves the installation of `QUAYSIDE_CONFIG` to the URL in its first argument, and dies as by `kill -9`
- * at the step with the number in its second.
+ * at the table in its second.
  */
 import { moveDatabase } from '../../src/app/database-move.ts';
 import { loadConfig } from '../../src/config/config.ts';
 
-const [to = '', at = '0'] = process.argv.slice(2);
-let steps = 0;
+const [to = '', at] = process.argv.slice(2);
 
 await moveDatabase({
   config: loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: true }),
   ...{ to, isRehearsal: false },
-  onProgress() {
-    if (steps++ === Number(at)) process.kill(process.pid, 'SIGKILL');
+  onProgress({ table }) {
+    if (table === at) process.kill(process.pid, 'SIGKILL');
   },
 });

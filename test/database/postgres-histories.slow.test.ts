@@ -343,6 +343,7 @@ onServer(`${SECONDS} s of ${CLIENTS} clients, breaks, kills, a crash, a standby 
     } else if (crashes === 2 && Date.now() > resumeAtMs) {
       crashes++;
       resume();
+      resume = () => {};
     } else if (crashes === 3 && passed > 0.8) {
       crashes++;
       await primary.crash();

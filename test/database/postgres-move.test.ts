@@ -14,13 +14,12 @@ import { openDatabase } from '../../src/app/open-database.ts';
 import { rotateSecretKey } from '../../src/app/secret-key-rotation.ts';
 import type { Database } from '../../src/database/database.ts';
 import { takeInstanceLock } from '../../src/database/engine/instance-lock.ts';
-import { listTables } from '../../src/database/engine/move-ends.ts';
 import { openPostgres } from '../../src/database/engine/postgres.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { unseal } from '../../src/lib/unseal.ts';
 import { fails } from '../conformance/database/place.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';
-import { addressOf, copyTemplate } from '../support/postgres.ts';
+import { copyTemplate } from '../support/postgres.ts';
 import { environment, runQuayside } from '../support/quayside-process.ts';
 import { openToolBench } from '../support/tool-bench.ts';
 
@@ -36,46 +35,21 @@ const ODD = `it’s "odd", a \\ and {braces}, ü, 😀, NULL, ''`;
 const NETWORK = 'test:ethereum';
 const BYTES = Buffer.from(Array.from({ length: 256 }, (_, at) => at));
 
-/** Rows of the tables that no command of this test fills. */
-const rowsOf = (session: string, store: string, odd: string): string => `
+/** Rows with all that the engines may store otherwise: bytes, the largest number, text in any order, and any text. */
+const rowsOf = (odd: string): string => `
 INSERT INTO people (id, name, memberships, totp_step, failures, locked_until_ms, recovery_hashes, passkeys, created_at_ms)
   VALUES ('usr_1', 'Ada', '[]', 0, 0, 0, '[]', '[]', 1);
 INSERT INTO web_sessions (hash, person_id, started_at_ms, seen_at_ms, sudo_until_ms, form_token)
   VALUES ('h', 'usr_1', -1, 0, 9007199254740991, ${odd});
 INSERT INTO replays (scope, key, keep_until_ms) VALUES ('s', 'B', 1), ('s', 'a', 1), ('s', 'é', 1), ('s', '😀', 1);
-INSERT INTO endpoints (id, store_id, mode, url, extended_events, per_session, created_at_ms, removed, failures, gones,
-  silences, paused_until_ms) VALUES ('we_1', '${store}', 'test', 'https://shop.example/', '[]', 0, 1, 0, 0, 0, 0, 0);
-INSERT INTO door_orders VALUES ('dor_1', 'we_1', 'o', 't', NULL, '${session}', '{}', 1);
-INSERT INTO events VALUES ('evt_1', '${store}', 'test', '${session}', 'payment.completed', ${odd}, 1);
-INSERT INTO deliveries (id, event_id, endpoint_id, session_id, state, attempts, created_at_ms)
-  VALUES ('dlv_1', 'evt_1', 'we_1', '${session}', 'failed', 1, 1);
-INSERT INTO attempts VALUES (7, 'dlv_1', 1, 1, 1, NULL, ${odd}, NULL);
-INSERT INTO refund_addresses VALUES ('${session}', '${NETWORK}', 'k', NULL);
-INSERT INTO held_money VALUES ('held_1', '${session}', 'late', 'gone', '0', '0', 'USDT', 1, NULL);
-INSERT INTO refunds (id, store_id, mode, refund_id, session_id, body_hash, amount_minor, currency, network, units,
-  link_seen, status, needs_approval, approvals, created_at_ms)
-  VALUES ('rf_1', '${store}', 'test', 'r', '${session}', 'h', '1', 'USDT', '${NETWORK}', '1', 0, 'canceled', 0, '[]', 1);
-INSERT INTO lookups (session_id, network, tx, family, first_asked_at_ms, position, asked_at_ms)
-  VALUES ('${session}', '${NETWORK}', 't', 'evm', 1, 0, 1);
 -- Each serves the one after it in the order of keys.
 INSERT INTO payouts (id, kind, network, intent, state, generation, not_before_ms, created_at_ms, updated_at_ms, serves_id)
   SELECT id, 'gas', '${NETWORK}', '{"kind":"gas"}', 'waiting', 0, 0, 1, 1, serves_id
   FROM (SELECT 'po_1' AS id, 'po_2' AS serves_id UNION ALL SELECT 'po_2', 'po_3' UNION ALL SELECT 'po_3', NULL);
 INSERT INTO payout_attempts (payout_id, generation, attempt, network, payer, payer_role, terms, fee_units_max, tx, bytes,
-  allotted_at_ms, signed_at_ms) VALUES ('po_1', 0, 0, '${NETWORK}', 'p', 'gas', '{}', '1', 't', x'0041ff5c', 1, 1);
-INSERT INTO leases VALUES ('chores', 'server on this machine', 3, 1, 0);
-INSERT INTO lanes VALUES ('${NETWORK}', 'p', 3, NULL);
-INSERT INTO payout_engines (network, fence, journal_id) VALUES ('${NETWORK}', 1, 0);
-INSERT INTO own_wallets VALUES ('${NETWORK}', 1, 'gas', 'k');
-INSERT INTO outgoing_transfers
-  VALUES (9007199254740991, '${NETWORK}', 'b', 1, 't', 0, 'gas', 'f', 't', 'USDT', '1', 'open', 1);
-INSERT INTO other_transfers VALUES ('po_1', 9007199254740991);
-INSERT INTO wallet_books VALUES ('${NETWORK}', '1', NULL, '0', 0);
-INSERT INTO sweep_parts VALUES ('po_1', '${NETWORK}', 0, 'USDT', NULL, '1');
-INSERT INTO notice_targets VALUES ('nt_1', 'mail', ${odd}, 'a', 'act', 'c', 1, NULL, '{}');
-INSERT INTO alarms (id, at_ms, code, message) VALUES (1, 1, 'rates_stale', ${odd});`;
+  allotted_at_ms, signed_at_ms) VALUES ('po_1', 0, 0, '${NETWORK}', 'p', 'gas', '{}', '1', 't', x'0041ff5c', 1, 1);`;
 
-/** Makes an installation that has rows in every table and is stopped. */
+/** Makes an installation that has a paid session and is stopped. */
 async function openFilled() {
   const bench = await openToolBench();
   await bench.answer('key', 'create', '--mode', 'test');
@@ -85,16 +59,8 @@ async function openFilled() {
   bench.database.close();
   const file = databaseFile(bench.config.dataDir);
   const raw = new Sqlite(file);
-  raw.pragma('foreign_keys = OFF');
   raw.prepare('UPDATE stores SET logo = ?').run(BYTES);
-  raw.exec(rowsOf(paid.id, bench.store, `'${ODD.replaceAll("'", "''")}'`));
-  assert.equal(raw.pragma('foreign_key_check'), []);
-  const count = ({ name }: { name: string }) => raw.prepare(`SELECT count(*) FROM "${name}"`).pluck().get();
-  assert.equal(
-    listTables().filter((table) => count(table) === 0),
-    [],
-    'every table has rows',
-  );
+  raw.exec(rowsOf(`'${ODD.replaceAll("'", "''")}'`));
   raw.close();
   return { ...bench, file, open: () => new Sqlite(file) };
 }
@@ -120,6 +86,13 @@ function refusal({ code, out }: Readonly<{ code: number; out: string }>, expecte
   const { error } = JSON.parse(out);
   assert.is(error.code, expected, error.message);
   return error.message;
+}
+
+/** Moves in a process that is killed when it comes to a table. */
+function killAt({ variables }: Bench, url: string, table: string): void {
+  const words = [...loaderOptions, program, url, table];
+  const killed = spawnSync(process.execPath, words, { encoding: 'utf8', env: environment(variables) });
+  assert.is(killed.signal, 'SIGKILL', killed.stderr);
 }
 
 /** Makes a database without tables. */
@@ -185,7 +158,7 @@ onServer(
 
     const there = answered(await move(bench, url));
     assert.equal(there.tables, rehearsed.tables);
-    assert.ok(there.rows > 60 && there.tables.every(({ rows }) => rows > 0));
+    assert.ok(there.rows > 60);
     assert.match(refusal(await bench.run('status', '--json'), 'database_moved'), 'set QUAYSIDE_DATABASE_URL');
     refusal(await move(bench, url), 'database_moved');
     const [payout] = await asked(url, "SELECT serves_id FROM payouts WHERE id = 'po_1'");
@@ -218,10 +191,8 @@ onServer(
 onServer('a move that was killed at any step goes on; until its end only the source is opened', async () => {
   const bench = await openFilled();
   const { url, remove } = await emptyDatabase();
-  for (const step of [0, 3, 20, listTables().length - 1]) {
-    const words = [...loaderOptions, program, url, String(step)];
-    const killed = spawnSync(process.execPath, words, { encoding: 'utf8', env: environment(bench.variables) });
-    assert.is(killed.signal, 'SIGKILL', killed.stderr);
+  for (const table of ['meta', 'keys', 'payouts', 'audit_log']) {
+    killAt(bench, url, table);
     assert.is((await bench.run('key', 'list')).code, 0, 'the source is in use');
     assert.match(
       refusal(await onUrl(bench, url, 'key', 'list', '--json'), 'move_unfinished'),
@@ -233,7 +204,6 @@ onServer('a move that was killed at any step goes on; until its end only the sou
     elsewhere.close();
   }
   const there = answered(await move(bench, url));
-  assert.ok(there.tables.every(({ rows }) => rows > 0));
   const from = { kind: 'from', place: bench.file, isServer: false, atMs: 0 };
   await asked(url, `INSERT INTO meta VALUES ('move', '${JSON.stringify(from)}')`);
   assert.equal(answered(await move(bench, url)).tables, there.tables, 'killed between its two marks');
@@ -245,8 +215,7 @@ onServer('a move that was killed at any step goes on; until its end only the sou
 onServer('what differs, or does not add up, is said, and the source stays in use', async () => {
   const bench = await openFilled();
   const { url, remove } = await emptyDatabase();
-  const words = [...loaderOptions, program, url, String(2 * listTables().length - 2)];
-  spawnSync(process.execPath, words, { env: environment(bench.variables) });
+  killAt(bench, url, 'audit_log');
   const raw = bench.open();
   raw.prepare("UPDATE keys SET name = 'another'").run();
   raw.prepare("UPDATE ledger_postings SET units = '5' WHERE units NOT LIKE '-%'").run();
@@ -308,22 +277,6 @@ onServer('the secret key is rotated as in a file, while nobody else can use the 
   answered(await back(bench, url));
   assert.equal(countsOf(await bench.run(...words)), there);
   assert.is((await bench.run('key', 'list')).code, 0);
-  remove();
-  bench.close();
-});
-
-onServer('a target with data is refused, and nothing of it changes', async () => {
-  const bench = await openFilled();
-  const { url, remove } = copyTemplate(folder);
-  const config = { ...bench.config, databaseUrl: url };
-  const database = openDatabase(config, environment(bench.variables));
-  await database.stores.list();
-  database.close();
-  refusal(await move(bench, url), 'target_not_empty');
-  refusal(await back(bench, addressOf(folder, 'nowhere')), 'storage_unavailable');
-  assert.ok(existsSync(bench.file));
-  assert.is((await bench.run('key', 'list')).code, 0);
-  refusal(await back(bench, url), 'target_not_empty');
   remove();
   bench.close();
 });

@@ -89,9 +89,9 @@ function startOn(bin: string, folder: string, settings: Readonly<Record<string, 
       const found = execFileSync('ps', ['-o', 'pid=', '--ppid', String(server.pid)], { encoding: 'utf8' });
       const pids = [server.pid ?? 0, ...found.trim().split(/\s+/).map(Number)];
       for (const pid of pids) process.kill(pid, 'SIGSTOP');
-      return once(() => {
+      return () => {
         for (const pid of pids) process.kill(pid, 'SIGCONT');
-      });
+      };
     },
     standBy() {
       const copy = makeFolder();
@@ -104,14 +104,6 @@ function startOn(bin: string, folder: string, settings: Readonly<Record<string, 
       return standby;
     },
     promote: () => runProgram(bin, folder, ['pg_ctl', 'promote', '-D', data, '-w']),
-  };
-}
-
-function once(work: () => void): () => void {
-  let isDone = false;
-  return () => {
-    if (!isDone) work();
-    isDone = true;
   };
 }
 
