@@ -94,9 +94,6 @@ async function storeId(input: Input, { database }: Installation): Promise<string
   throw notFound(`there is no store ${id}; \`quayside status\` shows all`);
 }
 
-/** An export of fewer entries shows no progress. */
-const PROGRESS_ENTRIES_MIN = 10 * BOOK_PAGE_ENTRIES;
-
 /**
  * Yields the file page by page; memory does not grow with its length.
  * @param newest the last entry to look at, of each network
@@ -119,8 +116,7 @@ async function* exportText(
         writer.row(cellsOf(filter.kind, booked, config.networks), counted.rows++ === 0),
       );
       done += Math.min(through - after, BOOK_PAGE_ENTRIES);
-      const bar = progressBar(`exporting ${filter.kind}`, done, entries, `${counted.rows} rows`);
-      if (entries > PROGRESS_ENTRIES_MIN) progress.show(bar);
+      progress.show(progressBar(`exporting ${filter.kind}`, done, entries, `${counted.rows} rows`));
       if (rows.length > 0) yield rows.join('');
     }
   }

@@ -14,7 +14,6 @@ import { refuseExistingSigner, restoreSigner } from '../../src/signer/setup.ts';
 import { type Command, moment, notFound, type OfflineCommand } from './command.ts';
 import { mebibytes } from './output.ts';
 import { dirOption, filesOf } from './signer-policy.ts';
-import { listLines } from './table.ts';
 import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
 
 export const signerRestore: OfflineCommand = {
@@ -56,20 +55,14 @@ function refuseMissing(file: string): void {
   }
 }
 
-/** One address as the seed and the database have it, in the family's text form; null if the database has none. */
-type Compared = Readonly<{ index: number; seed: string; database: string | null }>;
-type Pool = Readonly<{
-  family: string;
-  mode: string;
-  source: 'same' | 'other' | 'none';
-  addresses: readonly Compared[];
-}>;
+/** Whether the addresses of a pool are made from the seed; `none`: there are none yet. */
+type Pool = Readonly<{ family: string; mode: string; source: 'same' | 'other' | 'none' }>;
 
 /** Run on a clean machine, with a copy of the configuration and the database, before a restore is needed. */
 export const signerDrill: Command = {
   name: 'drill',
   args: [],
-  summary: 'Check that your written-down seed phrase restores the addresses in the database.',
+  summary: 'Check that the deposit addresses are made from your written-down seed phrase.',
   options: {},
   run: (input, { config, database }) =>
     withTerminal((terminal) =>
@@ -80,7 +73,7 @@ export const signerDrill: Command = {
           pools.push(await comparePool(database, network, seed));
         const keystore = config.signer && signerFiles(config.signer.dir).keystore;
         const kept = keystore && existsSync(keystore) ? readKeystore(keystore).fingerprint : null;
-        const wrong = pools.filter(({ source, addresses }) => source === 'other' || addresses.some(differs));
+        const wrong = pools.filter(({ source }) => source === 'other');
         const ok = wrong.length === 0 && (kept === null || kept === fingerprint);
         await database.audit.record(input.act, { target: 'seed', before: null, after: { fingerprint, restores: ok } });
         if (ok) return { json: { fingerprint, keystore: kept, pools }, lines: drillLines(fingerprint, kept, pools) };
@@ -93,43 +86,25 @@ export const signerDrill: Command = {
     ),
 };
 
-const differs = ({ seed, database }: Compared): boolean => database !== null && database !== seed;
-
+/** Compares the source of addresses that the seed gives with the configured one, and with that of the database. */
 async function comparePool(database: Database, network: NetworkConfig, seed: Uint8Array): Promise<Pool> {
-  const { family, mode, xpub } = network;
-  const chain = chains[family];
-  const keys = await chain.spending?.();
-  const offline = await chain.offlineKeys?.();
-  const deriving = await chain.xpubKeys?.();
-  const configured =
-    xpub === null ? (network.addressSigner ?? (await database.addresses.source({ family, mode }))) : xpub;
-  const own = xpub === null ? offline?.sign(seed, new Uint8Array()).signer : keys?.xpub(seed);
-  if (!own || configured === null) return { family, mode, source: 'none', addresses: [] };
-  const source = xpub === null ? own : xpubFingerprint(own);
-  const { nextIndex } = await database.addresses.level({ family, mode }, source);
-  const indices = [...new Set([0, Math.max(0, nextIndex - 1)])];
-  const addresses = await Promise.all(
-    indices.map(async (index): Promise<Compared> => {
-      const [key = ''] = offline ? offline.derive(seed, index, 1) : [deriving?.derive(own, index)];
-      const known = await database.addresses.poolAddress({ family, mode }, source, index);
-      return { index, seed: chain.address.format(key), database: known === null ? null : chain.address.format(known) };
-    }),
-  );
-  return { family, mode, source: configured === own ? 'same' : 'other', addresses };
+  const { family, mode, xpub, addressSigner } = network;
+  const { spending, offlineKeys } = chains[family];
+  const own =
+    xpub === null ? (await offlineKeys?.())?.sign(seed, new Uint8Array()).signer : (await spending?.())?.xpub(seed);
+  const fromSeed = own && xpub !== null ? xpubFingerprint(own) : own;
+  const configured = xpub === null ? addressSigner : xpubFingerprint(xpub);
+  const known = [configured, await database.addresses.source({ family, mode })].filter(Boolean);
+  const isSame = known.every((source) => source === fromSeed);
+  return { family, mode, source: !fromSeed || known.length === 0 ? 'none' : isSame ? 'same' : 'other' };
 }
 
 const drillLines = (fingerprint: string, kept: string | null, pools: readonly Pool[]): string[] => [
   `these words give the seed ${fingerprint}${kept === null ? '; there is no keystore here to compare it with' : ', the same as the keystore'}`,
   '',
-  ...listLines(
-    pools.flatMap(({ mode, family, addresses }) =>
-      addresses.map(({ index, seed, database }) => ({
-        pool: `${mode} ${family}`,
-        index,
-        from_these_words: seed,
-        database,
-      })),
-    ),
+  ...pools.map(
+    ({ mode, family, source }) =>
+      `${mode} ${family}: ${source === 'same' ? 'its addresses are made from these words' : 'it has no addresses yet'}`,
   ),
   '',
   'These words restore this installation. Put them back where only you can find them.',

@@ -387,15 +387,6 @@ export function poolCommands(db: SealedDb) {
       const isCurrent = and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.current, sql`1`));
       return (await db.read(() => db.orm.select().from(pools).where(isCurrent).get()))?.source ?? null;
     },
-    /** Returns the key of address number `index` of a source; null when it is not in the database. */
-    async poolAddress({ family, mode }: PoolKey, source: string, index: number): Promise<string | null> {
-      return db.read(async () => {
-        const pool = await findPool({ family, mode }, source);
-        if (!pool) return null;
-        const isIt = and(eq(addresses.poolId, pool.id), eq(addresses.derivationIndex, index));
-        return (await db.orm.select({ key: addresses.key }).from(addresses).where(isIt).get())?.key ?? null;
-      });
-    },
     /** Returns addresses with a `seq` above `after`, by it: taken, free and retired ones, because all are watched. */
     async watchList(
       { family, mode }: PoolKey,

@@ -42,14 +42,6 @@ test('levels and the watch list: every address, by id, in pages', async ({ datab
   assert.equal(await database.addresses.watchList({ ...pool, mode: 'live' }, 0, 10), []);
 });
 
-test('an address is found by its source and its number', async ({ database }) => {
-  assert.is(await database.addresses.poolAddress(pool, source, 0), keyOf(1));
-  assert.is(await database.addresses.poolAddress(pool, source, 39), keyOf(40));
-  assert.is(await database.addresses.poolAddress(pool, source, 40), null);
-  assert.is(await database.addresses.poolAddress(pool, 'xpub two', 0), null);
-  assert.is(await database.addresses.poolAddress({ ...pool, mode: 'live' }, source, 0), null);
-});
-
 test('adding addresses again leaves them unchanged, and later ones get higher ids', async ({ database }) => {
   const before = await database.addresses.watchList(pool, 0, 1000);
   await database.addresses.add({ ...pool, source, firstIndex: 38, keys: [39, 40, 41, 42].map(keyOf) });
