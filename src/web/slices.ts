@@ -8,16 +8,6 @@ const PAUSE_FACTOR = 2;
 /** Shorter pauses would not let others begin. */
 const PAUSE_MS_MIN = 4;
 
-/** The end of the slice that was asked for last, in the whole installation. */
-let turn: Promise<unknown> = Promise.resolve();
-
-/** Does work once all that was asked for before is done. */
-function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  const done = turn.then(work);
-  turn = done.catch(() => undefined);
-  return done;
-}
-
 /** Yields a file slice by slice; memory does not grow with its length. @param read returns the rows after a place */
 export async function* writeSlices(
   clock: Pick<Clock, 'sleep'>,
@@ -27,13 +17,9 @@ export async function* writeSlices(
   const writer = rowWriter('csv', columns);
   yield writer.begin;
   for (let after: string | null = null; ; ) {
-    const place: string | null = after;
-    const { rows, goOn }: Rows<Cells> = await inTurn(async () => {
-      const startedAtMs = performance.now();
-      const slice = await read(place);
-      await clock.sleep(Math.max(PAUSE_MS_MIN, PAUSE_FACTOR * (performance.now() - startedAtMs)));
-      return slice;
-    });
+    const startedAtMs = performance.now();
+    const { rows, goOn }: Rows<Cells> = await read(after);
+    await clock.sleep(Math.max(PAUSE_MS_MIN, PAUSE_FACTOR * (performance.now() - startedAtMs)));
     if (rows.length > 0) yield rows.map((cells) => writer.row(cells, false)).join('');
     if (goOn === null) return;
     after = goOn;

@@ -78,38 +78,6 @@ test('recovery codes are copied, and print without what is for the screen', asyn
   await page.screenshot({ path: `${PICTURES}/recovery-codes-print.png`, fullPage: true });
 });
 
-test('a refund is reviewed with its whole address and made, with the second factor', async ({ browser, dashboard }) => {
-  const { api } = dashboard;
-  const sale = await openSale(api);
-  await sale.send('10.50');
-  await confirmTip(api);
-  const { page, complaints, token } = await signedIn(browser, dashboard, {});
-  await page.goto(`${dashboard.url}/s/${api.merchantId}/test/payments/${sale.id}`);
-  await page.getByRole('link', { name: 'Refund', exact: true }).click();
-  await page.getByLabel('Amount').fill('4.50');
-  await page.getByLabel('Address').fill(PAYEE);
-  await page.getByRole('button', { name: 'Go on' }).click();
-  await shows(page.locator('h1'), 'Refund 4.50 USDT?');
-  await look(page, 'refund review');
-  const shown = ((await page.locator('.grouped').textContent()) ?? '').replaceAll(/\s/g, '');
-  assert.is(shown, PAYEE, 'whole, in groups');
-  // Ten minutes of reading later the second factor is asked for.
-  api.clock.advance(600_000);
-  await page.getByRole('button', { name: 'Refund 4.50 USDT' }).click();
-  await shows(page.locator('label'), 'Code from your app');
-  await look(page, 'refund code');
-  await page.getByLabel('Code from your app').fill(dashboard.code(token));
-  await page.getByRole('button', { name: 'Refund 4.50 USDT' }).click();
-  await shows(page.locator('h1'), 'Refund of 4.50 USDT');
-  await page.getByRole('status').waitFor();
-  assert.is((await api.database().refunds.list({ sessionId: sale.id, limit: 9 })).length, 1);
-  assert.equal(
-    complaints.filter((one) => !one.includes('403')),
-    [],
-  );
-  await page.context().close();
-});
-
 test('a hash and a link are copied by a button that says so in its place', async ({ browser, dashboard }) => {
   const { api } = dashboard;
   const sale = await openSale(api);

@@ -21,6 +21,11 @@ for (const [password, why] of [
   });
 }
 
+test('what is short, what repeats, what a keyboard has in a row, and names are refused', () => {
+  const weak = ['short', 'aaaaaaaaaaaaaaaa', '1234567890123', 'qwertyuiopasdf', 'adalovelace12', 'quaysidequayside'];
+  for (const password of weak) assert.ok(whyWeak(password, 'Adalovelace'), password);
+});
+
 for (const password of ['correct horse battery staple', 'zugvogel am kanal', '7k!wPz0q_3Lm', 'dragon kettle velvet']) {
   test(`taken: ${password}`, () => {
     assert.is(whyWeak(password, 'Ada'), null);

@@ -230,23 +230,4 @@ test('a file reads no further than it is read', async () => {
   assert.is(whole, 'number\r\n0\r\n1\r\n2\r\n3\r\n');
 });
 
-test('files are written in turns: no slice is read while another one is', async () => {
-  let running = 0;
-  const read = async (after: string | null) => {
-    assert.is(++running, 1);
-    await new Promise((done) => setTimeout(done, 2));
-    running--;
-    const at = Number(after ?? 0);
-    return { rows: [[at]], goOn: at === 5 ? null : String(at + 1) };
-  };
-  const whole = async () => {
-    let text = '';
-    for await (const part of writeSlices(systemClock, ['number'], read)) text += part;
-    return text;
-  };
-  const files = await Promise.all([whole(), whole(), whole()]);
-  assert.equal(new Set(files).size, 1);
-  assert.match(files[0] ?? '', '5\r\n');
-});
-
 test.run();

@@ -113,24 +113,14 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>, { held, refunds
 async function failingHooks({ database }: DashboardDeps, visit: Visit<StoreAt>) {
   const { at, words } = visit;
   if (!may(visit, 'webhooks:read')) return [];
-  const all = await database.endpoints.ofStore(at);
-  return all.flatMap(({ id, url, disabledAtMs, disabledReason, failingSinceMs }) => {
-    const endpoint = html`<a href="${pathIn(at, `webhooks/${id}`)}">${data(url)}</a>`;
-    if (disabledAtMs !== null) {
-      const since = { endpoint, time: time(disabledAtMs) };
-      return disabledReason === null
-        ? [words.html('{endpoint} since {time}. Its events wait.', since)]
-        : [words.html('{endpoint} since {time}: {reason}. Its events wait.', { ...since, reason: disabledReason })];
-    }
-    return failingSinceMs === null
-      ? []
-      : [
-          words.html(
-            '{endpoint} has accepted nothing since {time}: your shop does not hear of its payments. Its events wait and are tried again.',
-            { endpoint, time: time(failingSinceMs) },
-          ),
-        ];
-  });
+  const failing = (await database.endpoints.ofStore(at)).filter((one) => one.disabledAtMs ?? one.failingSinceMs);
+  return failing.map(({ id, url, disabledAtMs, failingSinceMs, disabledReason }) =>
+    words.html('{endpoint} since {time}: {reason}. Its events wait.', {
+      endpoint: html`<a href="${pathIn(at, `webhooks/${id}`)}">${data(url)}</a>`,
+      time: time(disabledAtMs ?? failingSinceMs ?? 0),
+      reason: disabledReason ?? words.say(disabledAtMs === null ? 'failing' : 'disabled'),
+    }),
+  );
 }
 
 /** Says which networks of the mode show no payments now, and since when; operators get a link to what to do. */
