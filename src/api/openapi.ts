@@ -8,6 +8,7 @@ import { readShipped } from '../lib/installation.ts';
 import { type Endpoint, tags } from './endpoint.ts';
 import { type ErrorCode, errorBody, errorTable, errorTypes, refuse } from './errors.ts';
 import { examples } from './examples.ts';
+import type all from './openapi-parts.json';
 import { eventDocs } from './webhook-events.ts';
 
 const packageInfo = readShipped<{ version: string; license: string }>('package.json');
@@ -94,21 +95,7 @@ const postErrors: readonly ErrorCode[] = [
 type Headers = Readonly<Record<string, Header>>;
 
 /** Parts that all endpoints share. */
-export const parts: Readonly<
-  Record<
-    | 'pathParameters'
-    | 'sharedHeaders'
-    | 'idempotencyHeader'
-    | 'answerHeaders'
-    | 'waitHeaders'
-    | 'replayHeaders'
-    | 'webhookHeaders',
-    Headers
-  > & {
-    securitySchemes: Readonly<Record<string, Readonly<{ type: string; name?: string; description: string }>>>;
-    webhookResponses: Operation['responses'];
-  }
-> = JSON.parse(readFileSync(new URL('./openapi-parts.json', import.meta.url), 'utf8'));
+export const parts: typeof all = JSON.parse(readFileSync(new URL('./openapi-parts.json', import.meta.url), 'utf8'));
 
 /**
  * Returns the OpenAPI document.
@@ -149,7 +136,7 @@ function operation(
   baseUrl: string,
 ): Operation {
   const params = Object.fromEntries(
-    [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, parts.pathParameters[name] as Header]),
+    [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, (parts.pathParameters as Headers)[name] as Header]),
   );
   const isPost = method === 'post';
   const isOnce = isPost && !isReadOnly;
@@ -262,18 +249,15 @@ export type JsonSchema = {
 
 type Override = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>['override']>;
 
-export interface SchemaWriter {
-  /** The schemas that have an `id`, by that id: every schema written so far, and all that they refer to. */
-  readonly named: Readonly<Record<string, JsonSchema>>;
-  /** Returns the schema, or a reference to it if it has an `id`. */
-  write(schema: z.ZodType): JsonSchema;
-}
+type SchemaWriter = ReturnType<typeof createSchemaWriter>;
 
-export function createSchemaWriter(): SchemaWriter {
+function createSchemaWriter() {
+  /** The schemas that have an `id`, by that id: every schema written so far, and all that they refer to. */
   const named: Record<string, JsonSchema> = {};
   return {
     named,
-    write(schema) {
+    /** Returns the schema, or a reference to it if it has an `id`. */
+    write(schema: z.ZodType): JsonSchema {
       // Inside an array, a schema with an id becomes a reference too.
       const written = z.toJSONSchema(z.array(schema), { io: 'input', override: shorten });
       const { items, $defs = {} } = JSON.parse(

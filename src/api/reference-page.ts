@@ -143,6 +143,8 @@ ${own.map(([name, schema]) => html`<section id="${name}"><h3>${name}</h3><p>${pr
   return framed(info.title, contents, main);
 }
 
+type Scheme = Readonly<{ name?: string; description: string }>;
+
 const signing = ({
   servers,
   components,
@@ -151,11 +153,11 @@ const signing = ({
 ${code(signingSample(servers[0]?.url ?? ''))}
 <p>Sign exactly the bytes that you send: do not serialize the body twice. Every attempt needs a new nonce and a new signature, also when you repeat a call.</p>
 <p>The program must run on your server. A key in an app or a page of your shop can be read by anybody.</p>
-${meanings(Object.values(components.securitySchemes).map(({ name = 'Authorization', description }) => [name, description]))}</section>`;
+${meanings(Object.values<Scheme>(components.securitySchemes).map(({ name = 'Authorization', description }) => [name, description]))}</section>`;
 
 function headers(): Html {
   const { sharedHeaders, idempotencyHeader, answerHeaders, waitHeaders, replayHeaders } = parts;
-  const all = (named: typeof sharedHeaders): Html =>
+  const all = (named: Readonly<Record<string, Readonly<{ description: string }>>>): Html =>
     meanings(Object.entries(named).map(([name, { description }]) => [name, description]));
   return html`<section id="headers"><h2>Headers</h2>
 <p>A request needs those of <a href="#signing">its signature</a> and, with a body, <code>Content-Type: application/json</code>. These are optional:</p>

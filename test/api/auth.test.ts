@@ -1,8 +1,9 @@
+import { createHmac } from 'node:crypto';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { apiEndpoints } from '../../src/api/app.ts';
 import { type Scope, scopes } from '../../src/database/column-values.ts';
-import { startApi, type TestKey } from '../support/api-server.ts';
+import { type ApiServer, startApi, type TestKey, withApi } from '../support/api-server.ts';
 import { type Bend, type HttpAnswer, signature } from '../support/signed-client.ts';
 import { expectError } from './expect-error.ts';
 
@@ -249,6 +250,111 @@ test('a store without approval gets store_not_approved', async () => {
   await api.database().stores.decide(key.storeId, 'approve', operator);
   assert.is((await create({}, key)).status, 200);
 });
+
+// ── Keys that expire, and keys that may be used from some addresses only ─────────────────────────────────────────────
+
+const get = (api: ApiServer, key: TestKey, bend: Bend = {}) => api.client(key).send('GET', UNKNOWN, '', bend);
+const through = (address: string): Bend => ({ headers: { 'X-Forwarded-For': address } });
+const reading = ['sessions:read'] as const;
+
+test('an expired key is answered like an unknown one, from its last moment on', async () =>
+  withApi({}, async (api) => {
+    const expiresAtMs = api.clock.nowMs() + 60_000;
+    const key = await api.addKey(api.merchantId, 'test', reading, { expiresAtMs });
+    assert.is((await get(api, key)).status, 404, 'the key works, and there is no such session');
+    api.clock.advance(59_999);
+    assert.is((await get(api, key)).status, 404);
+    api.clock.advance(1);
+    const expired = await get(api, key);
+    expectError(expired, { status: 401, code: 'invalid_api_key', param: null });
+    const unknown = await get(api, { ...key, apiKey: `sk_test_${'0'.repeat(32)}` });
+    const words = (answer: typeof expired) => (answer.json as { error: { message: string } }).error.message;
+    assert.is(words(expired), words(unknown), 'a stranger cannot tell them apart');
+    assert.match(
+      api.logged(),
+      new RegExp(`"keyId":"${key.id}","route":.*"keyRefused":"expired"|"keyRefused":"expired"`),
+    );
+  }));
+
+test('a key with ranges works from these addresses only, as the trusted proxy names them', async () =>
+  withApi({ trustedProxies: ['127.0.0.0/8'] }, async (api) => {
+    const sources = ['203.0.113.0/24', '2001:db8::/32'];
+    const key = await api.addKey(api.merchantId, 'test', reading, { sources });
+    for (const address of ['203.0.113.0', '203.0.113.255', '2001:db8:1::9', '::ffff:203.0.113.9']) {
+      assert.is((await get(api, key, through(address))).status, 404, address);
+    }
+    const refused = ['203.0.112.255', '203.0.114.0', '2001:db9::1', '::203.0.113.9', '203.0.113.7, 198.51.100.1', 'x'];
+    for (const address of refused) {
+      expectError(await get(api, key, through(address)), { status: 401, code: 'invalid_api_key' }, address);
+    }
+    expectError(await get(api, key), { status: 401, code: 'invalid_api_key' }, 'loopback itself');
+    assert.match(api.logged(), /"keyRefused":"source_not_allowed"/);
+  }));
+
+test('a client cannot name its own address where no proxy is trusted', async () =>
+  withApi({ trustedProxies: ['10.0.0.0/8'] }, async (api) => {
+    const remote = await api.addKey(api.merchantId, 'test', reading, { sources: ['203.0.113.0/24'] });
+    expectError(await get(api, remote, through('203.0.113.5')), { status: 401, code: 'invalid_api_key' });
+    const local = await api.addKey(api.merchantId, 'test', reading, { sources: ['127.0.0.1/32'] });
+    assert.is((await get(api, local, through('203.0.113.5'))).status, 404);
+  }));
+
+// ── The second signature, which covers method, path and query: checked if sent, and required if set ──────────────────
+
+const HEADER = 'X-Service-Request-Signature';
+const body = JSON.stringify({ amount: 100, currency: 'USD', order_id: 'a' });
+
+/** Written from the reference: each part is followed by a line feed, then comes the body. */
+const signed = (secret: string, parts: readonly string[], text: string): string =>
+  createHmac('sha256', secret)
+    .update(parts.map((part) => `${part}\n`).join('') + text)
+    .digest('hex');
+
+let sent = 0;
+/** What a client sends for this method, path and body. */
+function bendFor(api: ApiServer, method: string, target: string, text = ''): Bend {
+  const [timestamp, nonce] = [String(Math.floor(api.clock.nowMs() / 1000)), `nonce-number-${sent++}`];
+  const value = signed(api.testKey.apiSecret, [timestamp, nonce, method, target], text);
+  return { timestamp, nonce, headers: { [HEADER]: value } };
+}
+const wrong = { status: 401, code: 'invalid_signature', param: HEADER } as const;
+
+test('a request may carry it, and then it must fit method, path, query and body', () =>
+  withApi({}, async (api) => {
+    assert.is((await api.send('POST', CREATE, body, bendFor(api, 'POST', CREATE, body))).status, 200);
+    assert.is((await api.send('POST', CREATE, body)).status, 200, 'clients of the document send none');
+    const id = (await api.send('POST', CREATE, body)).text.match(/cs_[0-9a-z]+/)?.[0];
+    const read = `/api/v1/checkout/sessions/${id}`;
+    assert.is((await api.send('GET', `${read}?a=1`, '', bendFor(api, 'GET', `${read}?a=1`))).status, 200);
+    for (const [method, target] of [
+      ['POST', read],
+      ['GET', `${read}?a=2`],
+      ['GET', read],
+      ['GET', CREATE],
+    ] as const) {
+      expectError(await api.send('GET', `${read}?a=1`, '', bendFor(api, method, target)), wrong, `${method} ${target}`);
+    }
+    expectError(await api.send('POST', CREATE, body, bendFor(api, 'POST', CREATE, `${body} `)), wrong);
+    expectError(await api.send('POST', CREATE, body, { headers: { [HEADER]: '' } }), wrong);
+  }));
+
+test('a signed read cannot be sent again as a cancel of the session', () =>
+  withApi({ requestSignature: 'required' }, async (api) => {
+    const create = await api.send('POST', CREATE, body, bendFor(api, 'POST', CREATE, body));
+    const read = `/api/v1/checkout/sessions/${create.text.match(/cs_[0-9a-z]+/)?.[0]}`;
+    const overheard = bendFor(api, 'GET', read);
+    expectError(await api.send('POST', `${read}/cancel`, '', overheard), wrong);
+    const bare = { ...overheard, headers: { [HEADER]: null } };
+    expectError(await api.send('POST', `${read}/cancel`, '', bare), {
+      status: 401,
+      code: 'missing_header',
+      param: HEADER,
+    });
+    // The attempts used up no nonce.
+    const answer = await api.send('GET', read, '', overheard);
+    assert.is(answer.status, 200);
+    assert.match(answer.text, '"pending"');
+  }));
 
 test.after(() => api.close());
 test.run();

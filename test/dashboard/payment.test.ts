@@ -8,7 +8,7 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
-import { fieldsOf, textOf } from '../support/read-page.ts';
+import { alertOf, fieldsOf, textOf } from '../support/read-page.ts';
 
 test('a payment is made once by its form, in the mode of the page, with a link to send', () =>
   withDashboard(async (dashboard) => {
@@ -21,10 +21,9 @@ test('a payment is made once by its form, in the mode of the page, with a link t
     const [path = '', same] = [done, again].map(({ headers }) => headers.get('location')?.split('?')[0]);
     assert.equal([done.status, same], [303, path]);
     const made = await api.database().sessions.find(path.slice(path.lastIndexOf('/') + 1));
-    assert.equal(
-      [made?.request.orderId, made?.request.amountMinor, made?.request.currency, made?.mode],
-      ['by-mail-7', 1234n, 'EUR', 'test'],
-    );
+    const { orderId, amountMinor, currency } = made?.request ?? {};
+    const asked = { orderId: 'by-mail-7', amountMinor: 1234n, currency: 'EUR', mode: 'test' };
+    assert.equal({ orderId, amountMinor, currency, mode: made?.mode }, asked);
     const page = (await ada.get(path)).text;
     assert.match(page, `value="${api.baseUrl}/pay/${made?.id}"`);
     assert.not.match(page, api.database().sessions.payerToken(made?.id ?? ''));
@@ -36,10 +35,9 @@ test('a payment is made once by its form, in the mode of the page, with a link t
       [{ currency: 'XXX' }, 'currency'],
     ] as const) {
       const refused = await ada.submit(list, list, { ...order, order: 'other', ...wrong });
-      assert.equal(
-        [refused.status, refused.text.includes(said), refused.text.includes('value="other"')],
-        [400, true, true],
-      );
+      assert.is(refused.status, 400);
+      assert.match(alertOf(refused.text), said);
+      assert.is(fieldsOf(refused.text, list).order, 'other');
     }
     const amy = await dashboard.person('Amy', { role: 'accountant', storeId: api.merchantId });
     assert.not.match((await amy.get(list)).text, 'New payment');
@@ -116,7 +114,8 @@ test('the owner of a suspended store sends no held money out, neither ordered be
       });
     await suspend('suspend');
     const refused = await orderReturn(ada, path, page);
-    assert.equal([refused.status, /The store is suspended/.test(refused.text)], [400, true]);
+    assert.is(refused.status, 400);
+    assert.match(alertOf(refused.text), 'The store is suspended');
     assert.equal(await database.refunds.list({ sessionId, limit: 9 }), []);
 
     await suspend('resume');
@@ -139,10 +138,8 @@ test('what a store’s owner returns counts in the store’s daily limit, and in
     const database = api.database();
     await database.stores.update(api.merchantId, { refundDailyMinor: 1049 });
     const refused = await orderReturn(ada, path, page);
-    assert.equal(
-      [refused.status, /what the store may still refund today: <bdi>10\.49/.test(refused.text)],
-      [400, true],
-    );
+    assert.is(refused.status, 400);
+    assert.match(alertOf(refused.text), 'what the store may still refund today: 10.49');
     await database.stores.update(api.merchantId, { refundDailyMinor: 2000, refundAutoMinor: 1500 });
     assert.is((await orderReturn(ada, path, page)).status, 303);
     assert.is((await database.refunds.room(sessionId, api.clock.nowMs()))?.dayLeftMinor, 950n);
@@ -156,11 +153,8 @@ test('what a store’s owner returns counts in the store’s daily limit, and in
     const ben = await person('Ben', { role: 'owner', storeId: api.merchantId });
     const own = `/s/${api.merchantId}/test/payments/${other.id}`;
     const again = await orderReturn(ben, `${own}/held/${held?.id}`, own);
-    assert.equal(
-      [again.status, /quayside held return/.test(again.text)],
-      [400, true],
-      'another owner to the same address',
-    );
+    assert.is(again.status, 400, 'another owner to the same address');
+    assert.match(alertOf(again.text), 'quayside held return');
   }));
 
 test('the payment says what is held of it, why and since when', () =>

@@ -7,7 +7,7 @@ import { writeSlices } from '../../src/web/slices.ts';
 import { type Dashboard, withDashboard } from '../support/dashboard.ts';
 import { PAYEE } from '../support/dashboard-pages.ts';
 import { txOf } from '../support/ingested-chain.ts';
-import { rowsOf, textOf } from '../support/read-page.ts';
+import { factsOf, rowsOf, textOf } from '../support/read-page.ts';
 
 /** `tx`: of what was paid, if anything was. */
 type Made = Readonly<{ id: string; orderId: string; tx: string }>;
@@ -48,8 +48,7 @@ async function refund({ api }: Dashboard, made: Made, amount: string): Promise<(
   };
 }
 
-const ordersOf = (text: string): string[] =>
-  [...text.matchAll(/payments\/cs_\w+"><bdi>([^<]+)</g)].map(([, order = '']) => order);
+const ordersOf = (text: string) => rowsOf(text, 'Test payments').map(({ Order }) => Order);
 
 /** Reads CSV whose cells have no line breaks. */
 const cellsOf = (line: string): string[] =>
@@ -60,27 +59,30 @@ test('what came stands over what was asked, with coins, networks and refunds', (
     const { api } = dashboard;
     const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
     const base = `/s/${api.merchantId}/test/payments`;
-    const text = async (path: string) => textOf((await owner.get(path)).text);
-    const made = await create(
-      dashboard,
-      'eur',
-      { amount: 2599, currency: 'EUR', description: 'A year of hosting' },
-      { on: 'ethereum', units: 35_087_500n },
-    );
-    const session = await api.database().sessions.find(made.id);
-    const rate = session?.conversion?.rate;
-    assert.match(await text(base), `eur A year of hosting 35.0875 USDT 25.99 EUR at ${rate} Ethereum (ERC20) paid`);
-    const page = await text(`${base}/${made.id}`);
-    assert.match(page, /35\.0875 USDT paid too much 25\.99 EUR asked, at [\d.]+ since \d{4}-/);
-    assert.match(page, 'Description A year of hosting');
+    const row = async () => {
+      const [{ 'Created at': _, ...cells } = {}] = rowsOf((await owner.get(base)).text, 'Test payments');
+      return cells;
+    };
+    const order = { amount: 2599, currency: 'EUR', description: 'A year of hosting' };
+    const made = await create(dashboard, 'eur', order, { on: 'ethereum', units: 35_087_500n });
+    const rate = (await api.database().sessions.find(made.id))?.conversion?.rate;
+    const paid = {
+      ...{ Order: 'eur A year of hosting', 'Received, asked': `35.0875 USDT 25.99 EUR at ${rate}` },
+      ...{ Network: 'Ethereum (ERC20)', Status: 'paid too much' },
+    };
+    assert.equal(await row(), { ...paid, Refunded: '–' });
+    const page = (await owner.get(`${base}/${made.id}`)).text;
+    assert.match(textOf(page), /35\.0875 USDT paid too much 25\.99 EUR asked, at [\d.]+ since \d{4}-/);
+    assert.is(factsOf(page).Description, 'A year of hosting');
 
     const complete = await refund(dashboard, made, '4.50');
-    assert.not.match(await text(base), '4.50 USDT', 'it is not paid back yet');
+    assert.is((await row()).Refunded, '–', 'it is not paid back yet');
     complete();
-    assert.match(await text(base), 'Ethereum (ERC20) paid too much 4.50 USDT');
+    assert.equal(await row(), { ...paid, Refunded: '4.50 USDT' });
 
     await create(dashboard, 'none', {});
-    assert.match(await text(base), 'none – 10.50 USD – pending –');
+    const unpaid = { Order: 'none', 'Received, asked': '– 10.50 USD', Network: '–', Status: 'pending', Refunded: '–' };
+    assert.equal(await row(), unpaid);
   }));
 
 test('filters live in the address, hold on every page, and go into the export', () =>

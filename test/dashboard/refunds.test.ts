@@ -18,7 +18,7 @@ import {
   withDashboard,
 } from '../support/dashboard.ts';
 import { confirmTip, openSale, paidSale, type Sale } from '../support/payment-scenes.ts';
-import { factsOf, fieldsOf, nextOf, rowsOf, textOf } from '../support/read-page.ts';
+import { alertOf, factsOf, fieldsOf, nextOf, rowsOf, textOf } from '../support/read-page.ts';
 
 const address = (digit: string) => chains.evm.address.format(`c0ffee${digit.repeat(34)}`);
 
@@ -96,11 +96,11 @@ test('a refund is refused where the API would refuse it, before anybody confirms
     ] as const) {
       const answer = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT', ...fields });
       assert.is(answer.status, 400, fault);
-      assert.match(answer.text.replaceAll(/<\/?bdi>/g, ''), fault);
+      assert.match(alertOf(answer.text), fault);
     }
     await api.database().stores.update(api.merchantId, { refundDailyMinor: 449 });
     const { text } = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT' });
-    assert.match(text.replaceAll(/<\/?bdi>/g, ''), 'above what the store may still refund today: 4.49.');
+    assert.match(alertOf(text), 'above what the store may still refund today: 4.49.');
     assert.equal(await refundsOf(shop), []);
   }));
 
@@ -133,7 +133,7 @@ test('the form says what is left, on which network and until when; the review sa
     assert.is(await fact('Left to refund'), '6.00 USDT');
     assert.match(await fact('The store may refund'), '9,995.50 USDT of it left today');
     const { text } = await ada.submit(refundForm, refundForm, { amount: '6.01', currency: 'USDT' });
-    assert.match(text.replaceAll(/<\/?bdi>/g, ''), 'after its earlier refunds: 6.00 USDT.');
+    assert.match(alertOf(text), 'after its earlier refunds: 6.00 USDT.');
     assert.is(amountOf(text), '6.01', 'what was typed stays');
     await api.database().stores.update(api.merchantId, { refundCancelWindowS: 0 });
     const next = await ada.submit(refundForm, refundForm, { amount: '1', currency: 'USDT', address: address('7') });
@@ -380,7 +380,8 @@ test('staff cannot take an approved refund by its claim link', () =>
     const hidden = { form_token: /name="form_token" value="([^"]+)"/.exec(page.text)?.[1] ?? '', confirmed: 'yes' };
     assert.is(forced.status, 400);
     const approved = await ada.post(`${path}/approve`, { ...hidden, seen: '' });
-    assert.equal([approved.status, /without an address/.test(approved.text)], [400, true]);
+    assert.is(approved.status, 400);
+    assert.match(alertOf(approved.text), 'without an address');
 
     const review = await sam.submit(path, `${path}/link`);
     const shown = await confirm(sam, `${path}/link`, review);

@@ -14,6 +14,12 @@ export const textOf = (page: string): string =>
     .replaceAll(/\s+/g, ' ')
     .trim();
 
+/** Returns what a page says is wrong; empty if nothing is. */
+export function alertOf(page: string): string {
+  const [, said = ''] = /role="alert">([\s\S]*?)<\/p>/.exec(page) ?? [];
+  return textOf(said.replaceAll(/<\/?bdi>/g, ''));
+}
+
 /** Returns the rows of the list with this caption: the text of each cell by the heading of its column. */
 export function rowsOf(page: string, caption: string): readonly Texts[] {
   const table = page.split('<table>').find((one) => one.includes(`<caption class="unseen">${caption}</caption>`)) ?? '';

@@ -1,4 +1,4 @@
-/** Bodies that are too long or not wanted, over real sockets: answered at once and not read. */
+/** Malformed HTTP, and bodies that are too long or not wanted, over real sockets: answered at once and not read. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startApi } from '../support/api-server.ts';
@@ -67,6 +67,41 @@ test('a small unwanted body leaves the connection open', async () => {
     `${first}GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
   );
   assert.match(text, /^HTTP\/1\.1 404 [\s\S]*HTTP\/1\.1 200 /);
+});
+
+// ── Malformed HTTP ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+const get = (...headers: string[]) => `${['GET /livez HTTP/1.1', ...headers].join('\r\n')}\r\n\r\n`;
+const posted = (...headers: string[]) => get(...headers).replace('GET /livez', `POST ${CREATE}`);
+
+test('several Hosts get the documented error, and the connection is closed', async () => {
+  const answer = parseRaw((await rawExchange(api.baseUrl, get('Host: a', 'host: a'))).text);
+  expectError(answer, { status: 400, code: 'malformed_request', param: null });
+  assert.is(answer.headers.connection, 'close');
+});
+
+/** Refused by Node itself, without a body. */
+const rows: readonly (readonly [string, string, number])[] = [
+  ['no HTTP at all', 'hello there\r\n\r\n', 400],
+  ['no Host', get(), 400],
+  ['two lengths', posted('Host: a', 'Content-Length: 1', 'Content-Length: 2'), 400],
+  ['length and chunks', posted('Host: a', 'Content-Length: 1', 'Transfer-Encoding: chunked'), 400],
+  ['a bad chunk', `${posted('Host: a', 'Transfer-Encoding: chunked')}zz\r\n`, 400],
+  ['a space before the colon', get('Host: a', 'X-A : b'), 400],
+  ['large headers', get('Host: a', `X-A: ${'x'.repeat(17_000)}`), 431],
+];
+
+test('what is no request is refused, and the connection is closed', async () => {
+  for (const [what, bytes, status] of rows) {
+    const { text } = await rawExchange(api.baseUrl, bytes);
+    assert.match(text, new RegExp(`^HTTP/1.1 ${status} [\\s\\S]*Connection: close`, 'i'), what);
+  }
+});
+
+test('garbage during an answer does not corrupt that answer', async () => {
+  const bytes = `${get('Host: a')}garbage\r\n\r\n`;
+  const { text } = await rawExchange(api.baseUrl, bytes);
+  assert.match(text, /^HTTP\/1\.1 200 OK[\s\S]*"status":"ok"\}$/);
 });
 
 test.after(() => api.close());
