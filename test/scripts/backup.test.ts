@@ -1,5 +1,5 @@
 /**
- * `quayside backup` and `restore` on an installation in use: what is restored is whole, gives no
+ * `quayside backup`, `restore` and `secret-key rotate` on an installation in use: what is restored is whole, gives no
  * address twice and pays nothing by itself, and a backup that was touched is refused.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -172,6 +172,35 @@ test('addresses given after the backup are not given twice, stay watched, and pa
 test('a person sees the commands of each network', async () => {
   const { out } = await run('restore', made.file, join(folder, 'told'), ...secret);
   assert.match(out, 'quayside payout reconcile test:ethereum --reason …\n');
+});
+
+test('the secret key is rotated after a backup, and no key is printed; a rotation that was interrupted is ended', async () => {
+  await answer('webhook', 'add', 'https://93.184.215.14/hook', '--mode', 'test');
+  database.close();
+  const keyFile = join(config.dataDir, 'secret.key');
+  const before = readFileSync(keyFile, 'utf8').trim();
+  const backups = join(folder, 'before-rotation');
+  const rotate = ['secret-key', 'rotate', '--to', backups, ...secret];
+  const { code, out, err } = await run(...rotate);
+  assert.is(code, 0, err);
+  const after = readFileSync(keyFile, 'utf8').trim();
+  assert.is(statSync(keyFile).mode & 0o777, 0o600);
+  assert.match(out, new RegExp(`^${keyFile} has the new key, and [1-9]\\d* rows are sealed with it\\.\n.*\n$`));
+  for (const key of [before, after]) assert.not.ok(`${out}${err}`.includes(key));
+  assert.is.not(after, before);
+  const [kept = '', ...others] = readdirSync(backups);
+  assert.equal(others, []);
+  assert.is((await answer('restore', join(backups, kept), '--dry-run', ...secret)).sound, true);
+
+  writeFileSync(`${keyFile}.next`, `${after}\n`, { mode: 0o600 });
+  writeFileSync(keyFile, `${'ab'.repeat(32)}\n`);
+  const refused = await run('webhook', 'list');
+  assert.is(refused.code, 1);
+  assert.match(refused.err, 'If `quayside secret-key rotate` was interrupted, run it again');
+  assert.is((await run(...rotate)).out.trim(), `The interrupted rotation has ended: ${keyFile} has the new key.`);
+  assert.is(readFileSync(keyFile, 'utf8').trim(), after);
+  const [endpoint] = await answer('webhook', 'list');
+  assert.match((await answer('webhook', 'secret', endpoint.id)).webhook_secret, /^whsec_/);
 });
 
 test.run();
