@@ -5,12 +5,12 @@
 import '../src/lib/runtime.ts';
 import { openDatabase } from '../src/app/open-database.ts';
 import { IN_BACKGROUND, runProgram } from '../src/app/program.ts';
+import { chains } from '../src/chains/index.ts';
 import { COMPARISON } from '../src/database/leases.ts';
 import { underLease } from '../src/database/under-lease.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { holderOf } from '../src/lib/holder.ts';
-import { compareNetwork } from './comparison/network.ts';
-import { openComparison } from './comparison/open.ts';
+import { compareNetwork } from './comparison.ts';
 import { makeRoomForAnswers } from './v8-flags.ts';
 
 makeRoomForAnswers();
@@ -24,10 +24,8 @@ await runProgram(
       await underLease({ ...lease, database, clock, log }, signal, async (fencedDatabase, ending) => {
         for (const network of config.networks) {
           if (ending.aborted) return;
-          const open = await openComparison({ network, database: fencedDatabase, clock, log });
-          // At a stop, requests in flight end at once, as a fault of the closed node.
-          ending.addEventListener('abort', () => void open.close(), { once: true });
-          await compareNetwork(open, ending).finally(open.close);
+          const chain = chains[network.family];
+          await compareNetwork({ network, chain, database: fencedDatabase, clock, log }, ending);
         }
       });
     } finally {

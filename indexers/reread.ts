@@ -21,7 +21,6 @@ import { createMatcher } from './follower/matcher.ts';
 import { followerNodeOptions } from './follower/node-options.ts';
 import { patiently, type RangePart, readChainRange } from './follower/range-reader.ts';
 
-/** How long a part that fails is tried again. */
 const PATIENCE_MS = 30_000;
 /** Differences that are reported one by one; the others are only counted. */
 const REPORTED_MAX = 1_000;
@@ -37,8 +36,16 @@ type RereadOptions = Readonly<{
   isCheck: boolean;
   act: OperatorAct;
   clock: Clock;
-  onProgress: (done: number) => void;
+  /** Called after each part; the next one waits for it. */
+  onPart: (part: RereadPart) => void | Promise<void>;
+  /** How long a part that fails is tried again; half a minute if absent. */
+  patienceMs?: number;
+  /** Ends the reading after the part that is under way. */
+  signal?: AbortSignal;
 }>;
+
+/** Everything up to `throughNumber` was read. */
+type RereadPart = RangePart & Readonly<{ differences: readonly RereadDifference[] }>;
 
 type RereadReport = Readonly<{
   /** The first `REPORTED_MAX`. */
@@ -59,33 +66,36 @@ export function atUrl(network: NetworkConfig, url: string): NetworkConfig {
  * @throws Fault permanent if the node is another one than configured; transient if it fails for good
  */
 export async function rereadBlocks(options: RereadOptions): Promise<RereadReport> {
-  const { network, database, chain, from, to, clock } = options;
+  const { network, database, chain, from, to, clock, patienceMs = PATIENCE_MS, signal } = options;
   const table = createAddressTable(chain.address.keyBytes);
   const own = new Set<string>();
   const watch = createWatch(database, network, table, { network: network.key, own });
   const matcher = await createMatcher({ chain, tokens: network.tokens, table, own });
   const { openNode } = await chain.node();
   const node = openNode(followerNodeOptions(network));
-  const patience = { clock, patienceMs: PATIENCE_MS };
+  const patience = { clock, patienceMs };
+  const close = () => Promise.all([node.close(), matcher.close()]);
+  // At a stop, requests in flight end at once, as a fault of the closed node.
+  signal?.addEventListener('abort', close, { once: true });
   const counts = { missing: 0, outgoing: 0, unknown: 0, other_block: 0 };
   const differences: RereadDifference[] = [];
   const doubtful = new Set<number>();
   try {
-    await patiently(patience, undefined, () => createIdentityProof(network, node, clock).renew(0));
+    await patiently(patience, signal, () => createIdentityProof(network, node, clock).renew(0));
     await watch.load(true);
     const searchedFor = watch.ownWallet();
-    await patiently(patience, undefined, () => checkBeginning(options, node));
+    await patiently(patience, signal, () => checkBeginning(options, node));
     let at = from;
-    for await (const part of readChainRange({ node, matcher, ...patience }, from, to)) {
+    for await (const part of readChainRange({ node, matcher, ...patience }, from, to, signal)) {
       const save = () => saveChecked(options, node, watch.through(), at, part);
-      const found = await patiently(patience, undefined, save);
+      const found = await patiently(patience, signal, save);
       for (const { kind, number } of found) {
         counts[kind]++;
         if (kind === 'unknown' || kind === 'other_block') doubtful.add(number);
       }
       differences.push(...found.slice(0, REPORTED_MAX - differences.length));
       at = part.throughNumber + 1;
-      options.onProgress(at - from);
+      await options.onPart({ ...part, differences: found });
     }
     await refuseNewWallet(watch, searchedFor, network.key);
     const closed = options.isCheck
@@ -93,7 +103,7 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
       : await database.networks.closeGaps(network.key, { from, to, doubtful: [...doubtful] }, options.act);
     return { differences, counts, closed };
   } finally {
-    await Promise.all([node.close(), matcher.close()]);
+    await close();
   }
 }
 

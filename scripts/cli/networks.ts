@@ -153,9 +153,9 @@ async function reread(
   const { key, family } = network;
   const isCheck = input.options.dryRun === true;
   const { act, progress } = input;
-  const onProgress = (done: number, note?: string) =>
-    progress.show(progressBar(`reading ${key}`, done, to - from + 1, note));
-  const options = { network, database, chain: chains[family], from, to, isCheck, act, clock, onProgress };
+  const onPart = ({ throughNumber }: { throughNumber: number }) =>
+    progress.show(progressBar(`reading ${key}`, throughNumber + 1 - from, to - from + 1));
+  const options = { network, database, chain: chains[family], from, to, isCheck, act, clock, onPart };
   const { differences, counts, closed } = await rereadBlocks(options);
   const listed = differences.map(({ kind, number, block, transfer }) => ({
     ...{ difference: kind, number, block },

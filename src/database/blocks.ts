@@ -4,7 +4,7 @@
 
 import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
 import type { Tail } from '../core/block.ts';
-import type { ChainTransfer, NetworkKey } from '../core/transfer.ts';
+import type { NetworkKey } from '../core/transfer.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert } from './engine/prepared.ts';
@@ -116,24 +116,6 @@ export type Unconfirmed = Readonly<{ hash: string; number: number; txs: readonly
 // ── Comparison with the chain ────────────────────────────────────────────────────────────────────────────────────────
 // The nightly comparison reads final blocks again.
 
-/**
- * A transfer in a canonical block. `bookedUnits` is what the ledger holds of it, 0 if its entries cancel out; `from`
- * and `to` are address keys. `unconfirmed`: not credited yet.
- */
-export type RecordedTransfer = Omit<ChainTransfer, 'isOutgoing'> &
-  Readonly<{
-    block: string;
-    number: number;
-    state: 'confirmed' | 'unconfirmed' | 'dust';
-    bookedUnits: bigint;
-  }>;
-
-/** Canonical blocks and their transfers, lowest first. Final blocks without transfers are not kept for long. */
-export type RecordedRange = Readonly<{
-  blocks: readonly Readonly<{ number: number; hash: string }>[];
-  transfers: readonly RecordedTransfer[];
-}>;
-
 export type NumberRange = Readonly<{ from: number; to: number }>;
 
 /**
@@ -153,45 +135,9 @@ export type BlockComparison = Readonly<{
   message: string | null;
 }>;
 
-type TransferRow = Omit<RecordedTransfer, 'units' | 'bookedUnits'> &
-  Readonly<{ units: string; bookedUnits: string | null }>;
-
-/** How often an entry of a kind was written for a transfer. */
-const entriesOf = (kind: string): string =>
-  `(SELECT count(*) FROM ledger_entries WHERE cause = CAST(t.id AS TEXT) AND kind = '${kind}')`;
-
-const transfersOf = `
-  SELECT b.hash AS block, b.number, t.tx, t.position AS "index", t.currency, t.from_key AS "from", a.key AS "to",
-    t.units, CASE WHEN t.dust = 1 THEN 'dust' WHEN t.confirmed = 1 THEN 'confirmed' ELSE 'unconfirmed' END AS state,
-    CASE WHEN ${entriesOf('payment')} > ${entriesOf('payment_reversed')} THEN
-      (SELECT p.units FROM ledger_entries AS e JOIN ledger_postings AS p ON p.network = e.network AND p.seq = e.seq
-       WHERE e.cause = CAST(t.id AS TEXT) AND e.kind = 'payment' AND p.account = 'collected'
-       ORDER BY e.occurrence DESC LIMIT 1) ELSE '0' END AS "bookedUnits"
-  FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id JOIN addresses AS a ON a.id = t.address_id
-  WHERE b.network = ? AND b.canonical = 1 AND b.number BETWEEN ? AND ?
-  ORDER BY b.number, t.position, t.tx`;
-
 export function comparisonQueries(db: Db) {
-  const { client } = db;
   const meta = createMeta(db);
-  const blocks = client.prepare(
-    'SELECT number, hash FROM blocks WHERE network = ? AND canonical = 1 AND number BETWEEN ? AND ? ORDER BY number',
-  );
-  const transfers = client.prepare(transfersOf);
-
   return {
-    async range(network: NetworkKey, { from, to }: NumberRange): Promise<RecordedRange> {
-      return db.read(async () => ({
-        blocks: (await blocks.all(network, from, to)) as { number: number; hash: string }[],
-        transfers: ((await transfers.all(network, from, to)) as TransferRow[]).map(
-          ({ units, bookedUnits, ...row }) => ({
-            ...row,
-            units: BigInt(units),
-            bookedUnits: BigInt(bookedUnits ?? 0),
-          }),
-        ),
-      }));
-    },
     /** Returns how far each network was compared; nothing for those that never were. */
     async listComparisons(): Promise<readonly BlockComparison[]> {
       return db.read(() => meta.listData<BlockComparison>('compared'));

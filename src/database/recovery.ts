@@ -389,11 +389,15 @@ function createComparison(db: SealedDb, queries: ReturnType<typeof createQueries
     const ours = await blockFactsOf(db).recognise(context, content);
     const keyOf = (tx: string, index: number) => `${tx} ${index}`;
     const wasRead = new Set(before.map(({ tx, position }) => keyOf(tx, position)));
-    const isRead = new Set(ours.map(({ transfer }) => keyOf(transfer.tx, transfer.index)));
+    const read = new Map(ours.map(({ transfer }) => [keyOf(transfer.tx, transfer.index), transfer]));
+    const isShown = ({ tx, position, units, currency }: TransferRow) => {
+      const transfer = read.get(keyOf(tx, position));
+      return transfer?.units === units && transfer.currency === currency;
+    };
     const unsaved = ours.filter(({ transfer }) => !wasRead.has(keyOf(transfer.tx, transfer.index)));
     const missing = held ? unsaved : ours;
     const leaving = await outgoingRowsOf(db).unsaved(network, block, content);
-    const unknown = before.filter(({ tx, position }) => !isRead.has(keyOf(tx, position)));
+    const unknown = before.filter((row) => !isShown(row));
     return {
       differences: [
         ...missing.map(({ transfer }): RereadDifference => ({ kind: 'missing', number, block: hash, transfer })),

@@ -2,9 +2,9 @@
  * A shop on a simulated node, whose final blocks are compared with its database by the real parts.
  */
 import Sqlite from 'better-sqlite3';
-import { compareNetwork } from '../../../indexers/comparison/network.ts';
-import { openComparison } from '../../../indexers/comparison/open.ts';
-import type { Family, Node } from '../../../src/chains/chain.ts';
+import { compareNetwork } from '../../../indexers/comparison.ts';
+import type { Chain, Family, Node } from '../../../src/chains/chain.ts';
+import { chains } from '../../../src/chains/index.ts';
 import type { BlockComparison } from '../../../src/database/blocks.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
@@ -54,12 +54,13 @@ export async function openComparisonBench(family: Family) {
       stopping = new AbortController(),
     ): Promise<BlockComparison | null> {
       const log = openLog('comparison', 'silent');
-      const open = await openComparison({ network, database: shop.database, clock: systemClock, log });
-      try {
-        await compareNetwork({ ...open, node: through(open.node), patienceMs: PATIENCE_MS }, stopping.signal);
-      } finally {
-        await open.close();
-      }
+      const own = chains[family];
+      const node: Chain['node'] = async () => {
+        const { openNode } = await own.node();
+        return { openNode: (options) => through(openNode(options)) };
+      };
+      const parts = { network, chain: { ...own, node }, database: shop.database, clock: systemClock, log };
+      await compareNetwork({ ...parts, patienceMs: PATIENCE_MS }, stopping.signal);
       return (await shop.database.blocks.listComparisons())[0] ?? null;
     },
     async close(): Promise<void> {

@@ -1,13 +1,11 @@
 /** What is compared at night, and what is reported, with real nodes' wire formats of each family. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { compareBlocks } from '../../../indexers/comparison/blocks.ts';
 import { rereadBlocks } from '../../../indexers/reread.ts';
 import type { Family, Node } from '../../../src/chains/chain.ts';
 import { chains } from '../../../src/chains/index.ts';
 import { transient } from '../../../src/core/fault.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
 import { type ComparisonBench, openComparisonBench } from './comparison-bench.ts';
 
@@ -43,7 +41,7 @@ async function rereadAll({ shop, network, floor }: ComparisonBench): Promise<voi
   const { database } = shop;
   const act = { atMs: systemClock.nowMs(), operator: 'test', command: 'network reread', reason: 'a test' };
   const options = { network, database, chain: chains[network.family], from: 1, to: await floor(), isCheck: false, act };
-  await rereadBlocks({ ...options, clock: systemClock, onProgress: () => {} });
+  await rereadBlocks({ ...options, clock: systemClock, onPart: () => {} });
 }
 
 const benchTest = (title: string, ...args: Parameters<typeof onBench>) => test(title, onBench(...args));
@@ -91,18 +89,16 @@ benchTest('a transfer that the database lacks is an alarm until the blocks were 
 });
 
 const wrongs: readonly (readonly [string, string, RegExp])[] = [
-  ['another amount', "UPDATE transfers SET units = '5'", /the database has .* USDT to .*, the node 10 USDT to/],
-  ['another payer', "UPDATE transfers SET from_key = 'ff'", /the database has 10 USDT to .*, the node 10 USDT to/],
+  ['another amount', "UPDATE transfers SET units = '5'", /the node does not have 0\.0*5 USDT to/],
   [
     'a transfer that is not on the chain',
     "UPDATE transfers SET tx = '0xabc'",
     /2 difference.* the database does not have 10 USDT/,
   ],
-  ['a payment without its entry', "UPDATE ledger_entries SET kind = 'payment_reversed'", /the ledger has 0 base units/],
   [
     'another block',
     "UPDATE blocks SET hash = '0xabc' WHERE id = (SELECT block_id FROM transfers)",
-    /holds block \d+ as 0xabc/,
+    /the database holds another block \d+/,
   ],
 ];
 for (const [what, statement, words] of wrongs) {
@@ -119,23 +115,6 @@ for (const [what, statement, words] of wrongs) {
     assert.match(alarm?.message ?? '', words);
   });
 }
-
-test('a transfer must be credited once it cannot be replaced any more', () => {
-  const network = testNetwork({ name: 'evm', family: 'evm' });
-  const block = { number: 7, hash: '0x7', parent: '0x6', timeS: 1 };
-  const transfer = { tx: '0xa', index: 0, currency: 'USDT', from: 'f0', to: 'a0'.repeat(20), units: 5n } as const;
-  const own = {
-    ...transfer,
-    block: '0x7',
-    number: 7,
-    state: 'unconfirmed',
-    bookedUnits: 0n,
-  } as const;
-  const recorded = { blocks: [{ number: 7, hash: '0x7' }], transfers: [own] };
-  const found = (through: number) => compareBlocks(network, [{ block, transfers: [transfer] }], recorded, through);
-  assert.equal(found(6), []);
-  assert.match(found(7)[0]?.message ?? '', /not credited, although it is final: 0\.0*5 USDT/);
-});
 
 benchTest('what the node no longer has stays a difference, and later blocks are compared', async (bench) => {
   await payOne(bench);

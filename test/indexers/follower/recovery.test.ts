@@ -48,7 +48,7 @@ const reread = ({ database, network }: IndexedShop, from: number, to: number, is
     isCheck,
     act: act('network reread'),
     clock: systemClock,
-    onProgress: () => {},
+    onPart: () => {},
   });
 
 /** A node that does not serve some blocks: neither their headers nor their content, or only not their content. */
