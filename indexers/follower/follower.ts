@@ -228,8 +228,6 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   const halting = {
-    network,
-    alarms: database.alarms,
     reporter,
     clock,
     wakeup,

@@ -3,10 +3,7 @@
  * node was not the configured one, it is asked who it is from time to time, because a gateway may have sent one
  * connection elsewhere; when it has proven for a while that it is the right one, the network continues.
  */
-import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault } from '../../src/core/fault.ts';
-import { alarmKey } from '../../src/database/alarms.ts';
-import type { Alarms } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Wakeup } from '../wakeup.ts';
 import type { Reporter } from './reporter.ts';
@@ -21,8 +18,6 @@ const PROOF_MS = 15_000;
 const PROOFS = 4;
 
 type HaltOptions = Readonly<{
-  network: Pick<NetworkConfig, 'key'>;
-  alarms: Alarms;
   reporter: Pick<Reporter, 'update'>;
   clock: Pick<Clock, 'nowMs'>;
   wakeup: Pick<Wakeup, 'wait'>;
@@ -32,25 +27,17 @@ type HaltOptions = Readonly<{
   isMoved: () => Promise<boolean>;
 }>;
 
-/**
- * Reports a permanent fault, once, and waits until it is over or the signal aborts.
- */
+/** Reports a permanent fault, which the server makes an alarm, and waits until it is over or the signal aborts. */
 export async function haltNetwork(
   { code, message }: Fault,
-  { network, alarms, reporter, clock, wakeup, prove, isMoved }: HaltOptions,
+  { reporter, clock, wakeup, prove, isMoved }: HaltOptions,
   signal: AbortSignal,
 ): Promise<void> {
   reporter.update({ state: 'halted', reason: { code, message } });
-  const { key } = network;
-  // The server's watch of the network continues and ends it.
-  const alarm = { key: alarmKey('network', key), atMs: clock.nowMs(), code, message, network: key, sessionId: null };
   const isProvable = provable.includes(code);
-  let isRaised = false;
   let askedAtMs = clock.nowMs();
   for (let proofs = 0; ; ) {
     try {
-      if (!isRaised) await alarms.keep(alarm);
-      isRaised = true;
       if (await isMoved()) break;
       if (isProvable && clock.nowMs() - askedAtMs >= PROOF_MS) {
         askedAtMs = clock.nowMs();

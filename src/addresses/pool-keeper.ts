@@ -4,7 +4,6 @@
  */
 import { createHash } from 'node:crypto';
 import type { Config } from '../config/config.ts';
-import type { NetworkKey } from '../core/transfer.ts';
 import type { PoolLevel } from '../database/addresses.ts';
 import type { Database } from '../database/database.ts';
 import { aborted, type Clock } from '../lib/clock.ts';
@@ -30,9 +29,6 @@ const THREAD_IDLE_MS_MAX = 3_000;
 
 /** The effect of an empty pool, for messages. */
 export const WHILE_EMPTY = 'new sessions do not offer its networks, and are refused where no other is left';
-
-/** A pool to fill. All networks of its family and mode have this xpub, which the configuration checks. */
-type Source = Xpub & Readonly<{ network: NetworkKey }>;
 
 export type PoolOptions = Readonly<{
   database: Database;
@@ -64,19 +60,9 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
     idleMsMax: THREAD_IDLE_MS_MAX,
   });
 
-  /** Raises an alarm that sessions took addresses faster than they were made. */
-  async function alarmEmpty({ network, family, mode }: Source): Promise<void> {
-    const code = 'address_pool_empty';
-    const message =
-      `The ${mode} ${family} address pool ran empty: until it is filled, ${WHILE_EMPTY}. ` +
-      `If this happens again, raise limits.pool_target above ${config.limits.poolTarget}.`;
-    log.warn({ code, family, mode }, message);
-    await database.alarms.raise({ atMs: clock.nowMs(), code, message, network, sessionId: null });
-  }
-
   /** Adds one slice if the pool needs one. @returns whether it did */
   async function topUp(
-    source: Source,
+    source: Xpub,
     { free, nextIndex, retiredThrough }: PoolLevel,
     { target, isFilling }: Readonly<{ target: number; isFilling: boolean }>,
   ): Promise<boolean> {
@@ -93,22 +79,15 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
     return true;
   }
 
-  async function keep(source: Source): Promise<void> {
+  async function keep(source: Xpub): Promise<void> {
     const { family, mode, fingerprint } = source;
     let isFilling = true;
-    /** Whether it was full since it was last reported empty. Before the first time, being empty is expected. */
-    let wasFull = false;
     const targetAfter = createTarget(config.limits.poolTarget);
     const fill = async (): Promise<Round> => {
       const wasFilling = isFilling;
       const level = await database.addresses.level({ family, mode }, fingerprint);
-      if (level.free === 0 && wasFull) {
-        await alarmEmpty(source);
-        wasFull = false;
-      }
       const target = targetAfter(level.taken, clock.nowMs());
       isFilling = await topUp(source, level, { target, isFilling });
-      wasFull ||= !isFilling;
       if (wasFilling && !isFilling) log.info({ family, mode, source: fingerprint }, 'the address pool is full');
       return isFilling ? 'again' : undefined;
     };
@@ -116,7 +95,7 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
   }
 
   // Without pools to fill, the keeper still runs until it is stopped.
-  const checks = (source: Source) =>
+  const checks = (source: Xpub) =>
     keepChecking({ addresses: database.addresses, source, derive: thread.run, clock, log, signal });
   const sources = sourcesOf(config.networks);
   const work = Promise.all([aborted(signal), ...sources.map(keep), ...sources.map(checks)]);
@@ -151,11 +130,12 @@ export function createTarget(configured: number): (taken: number, nowMs: number)
   };
 }
 
-function sourcesOf(networks: Config['networks']): Source[] {
-  const sources = new Map<string, Source>();
-  for (const { key: network, family, mode, xpub } of networks) {
+/** Returns the pools to fill. All networks of a family and mode have one xpub, which the configuration checks. */
+function sourcesOf(networks: Config['networks']): Xpub[] {
+  const sources = new Map<string, Xpub>();
+  for (const { family, mode, xpub } of networks) {
     if (xpub === null) continue;
-    sources.set(`${family}/${mode}`, { network, family, mode, xpub, fingerprint: xpubFingerprint(xpub) });
+    sources.set(`${family}/${mode}`, { family, mode, xpub, fingerprint: xpubFingerprint(xpub) });
   }
   return [...sources.values()];
 }

@@ -91,38 +91,6 @@ test('a pool holds what sessions took in the last minutes, and its target again 
   assert.is(flooded(1_000_000, 1_000), 5_000);
 });
 
-test('a pool that is emptied faster than it is filled raises one alarm each time', async () => {
-  const { database, close } = openTempDatabase();
-  const keeper = keep(database, 5);
-  const network = testNetwork({ name: 'ethereum' });
-  await ingestedChain(() => database, systemClock, network).mine();
-  const shop = merchantStore();
-  await database.stores.create(shop);
-  let orders = 0;
-  const takeAll = async () => {
-    for (;;) {
-      orders++;
-      const wish = { storeId: shop.id, name: `order${orders}`, networks: [network], amountMinor: 100, nowMs: orders };
-      if ((await database.sessions.create(newSession(wish))).kind === 'address_pool_empty') return;
-    }
-  };
-  for (const times of [1, 2]) {
-    await until('an alarm is raised', async () => {
-      const isTold = (await database.alarms.list(10)).length === times;
-      // If it was emptied just before the keeper found it full, the next time raises the alarm.
-      if (!isTold && (await freeIn(database)) >= 5) await takeAll();
-      return isTold;
-    });
-    await until('the pool is full', async () => (await freeIn(database)) >= 5);
-    const alarms = await database.alarms.list(10);
-    assert.is(alarms.length, times);
-    assert.is(alarms[0]?.code, 'address_pool_empty');
-    assert.match(alarms[0]?.message ?? '', /test evm .* do not offer its networks.*raise limits\.pool_target above 5/);
-  }
-  await keeper.stop();
-  close();
-});
-
 test('retired addresses, for which followers wait, are derived first and in large slices', async () => {
   const { database, close } = openTempDatabase();
   await database.addresses.add({ ...pool, source, firstIndex: 0, keys: ['00'.repeat(20)] });

@@ -3,14 +3,10 @@
  */
 import type { NetworkConfig } from '../../config/network.ts';
 import { usualDepthMax } from '../../core/credit-policy.ts';
-import type { NetworkKey } from '../../core/transfer.ts';
 import type { Database } from '../../database/database.ts';
 import { isSilent, type NetworkStatus, whyUnfollowed } from '../../database/networks.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
-/** A head that has not risen for this many block times, and this long, has stalled. */
-const STILL_BLOCKS = 25;
-const STILL_MS_MIN = 60_000;
 /** A payment that is this many times as deep as usual, and is not credited, is slow. */
 const SLOW_FACTOR = 5;
 
@@ -18,22 +14,12 @@ const SLOW_FACTOR = 5;
 const whyWaiting = ['finality_stalled', 'second_node_disagrees', 'second_node_unavailable'] as const;
 
 type Watched = Pick<NetworkConfig, 'key' | 'blockTimeMs' | 'confirmations' | 'reorgDepthMax'>;
-type Head = Readonly<{ number: number; sinceMs: number }>;
 
 /**
  * Watches whether each network is followed to its head, and whether payments there make progress.
  * @param patienceMs by how much a network may lag that is otherwise followed
  */
 export function watchNetworks(database: Database, networks: readonly Watched[], patienceMs: number): Watch {
-  const heads = new Map<NetworkKey, Head>();
-
-  function isStill({ key, blockTimeMs }: Watched, { headNumber }: NetworkStatus, nowMs: number): boolean {
-    if (headNumber === null) return false;
-    const known = heads.get(key);
-    if (known?.number !== headNumber) heads.set(key, { number: headNumber, sinceMs: nowMs });
-    return known?.number === headNumber && nowMs - known.sinceMs > Math.max(STILL_MS_MIN, STILL_BLOCKS * blockTimeMs);
-  }
-
   function unfollowed(network: Watched, report: NetworkStatus | null, nowMs: number): Finding | null {
     const { key } = network;
     const why = whyUnfollowed(report, nowMs);
@@ -42,7 +28,6 @@ export function watchNetworks(database: Database, networks: readonly Watched[], 
       return { ...of, rule: 'indexer_silent', message: `${key}: ${why?.message}` };
     }
     const { state, reason, headNumber, cursor } = report;
-    const isHeadStill = isStill(network, report, nowMs);
     const lag = headNumber !== null && cursor ? Math.max(0, headNumber - cursor.number) : 0;
     const said = why ? `${why.message} (${why.code})` : '';
     const lagging = `${lag} blocks below the node’s head ${headNumber}`;
@@ -60,7 +45,6 @@ export function watchNetworks(database: Database, networks: readonly Watched[], 
         return { ...of, rule: 'network_behind', message: `${key} is still starting: ${said}` };
       case 'behind':
       case 'following':
-        if (isHeadStill) return { ...of, rule: 'head_stalled', message: `the head of ${key} stays at ${headNumber}` };
         if (state === 'following' && lag * network.blockTimeMs <= patienceMs) return null;
         return { ...of, rule: 'network_behind', message: `${key} is ${lagging}${said && `: ${said}`}` };
     }

@@ -3,7 +3,6 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { watchNetworks } from '../../../src/app/watches/networks.ts';
 import type { Node } from '../../../src/chains/chain.ts';
-import type { NetworkConfig } from '../../../src/config/network.ts';
 import { transient } from '../../../src/core/fault.ts';
 import type { NetworkReport } from '../../../src/database/networks.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
@@ -23,10 +22,10 @@ type Scene = Readonly<{
   reports(change: Partial<NetworkReport>, ms?: number): Promise<string[]>;
 }>;
 
-async function scene(play: (scene: Scene) => Promise<void>, change: Partial<NetworkConfig> = {}): Promise<void> {
+async function scene(play: (scene: Scene) => Promise<void>): Promise<void> {
   const { database, close } = openTempDatabase();
   const clock = handClock();
-  const bench = watched(watchNetworks(database, [{ ...network, ...change }], PATIENCE_MS), database, clock);
+  const bench = watched(watchNetworks(database, [network], PATIENCE_MS), database, clock);
   let headNumber = 100;
   const plain = { network: network.key, reason: null, nodeConnected: true, readThroughS: 0, pid: 1 };
   try {
@@ -89,22 +88,6 @@ test('an indexer that hangs, or has never run, is an alarm after a minute', () =
     assert.equal(await reports({}, 2 * CALM_MS), []);
     assert.equal(await bench.after(2 * MINUTE_MS, SECOND_MS), ['indexer_silent']);
     assert.match((await bench.open())[0]?.message ?? '', /has reported nothing for \d+ s/);
-  }));
-
-test('a head that does not rise is an alarm, whether or not the network counts as followed', async () => {
-  for (const state of ['following', 'behind'] as const) {
-    await scene(async ({ bench, reports }) => {
-      assert.equal(await reports({ state, headNumber: 7 }, PATIENCE_MS), []);
-      assert.equal(await reports({ state, headNumber: 7 }, 2 * MINUTE_MS), ['head_stalled'], state);
-      assert.match((await bench.open())[0]?.message ?? '', /the head of test:one stays at 7/);
-      assert.equal(await reports({}, 2 * CALM_MS), []);
-    });
-  }
-});
-
-test('a slow chain is given 25 block times before its head counts as still', () =>
-  scene(async ({ reports }) => assert.equal(await reports({ headNumber: 7 }, 25 * MINUTE_MS), []), {
-    blockTimeMs: MINUTE_MS,
   }));
 
 test('finality that does not move is an alarm after a minute', () =>
