@@ -36,6 +36,7 @@ import { every, type Round } from './lib/every.ts';
 import { createUrlGuard } from './lib/guard.ts';
 import { holderOf } from './lib/holder.ts';
 import { forOwnNames } from './lib/own-name.ts';
+import { createSender } from './lib/sender.ts';
 import { runNotices } from './notifications/courier.ts';
 import { createSend } from './notifications/post.ts';
 import { createTargetMaker } from './notifications/targets.ts';
@@ -45,7 +46,7 @@ import { openSources } from './rates/sources.ts';
 import { keepSandboxAddresses } from './sandbox/operator/addresses.ts';
 import { fundSandboxWallets } from './sandbox/operator/funding.ts';
 import { createSimulator } from './sandbox/operator/simulator.ts';
-import { attemptLimits, createSender } from './webhooks/sender.ts';
+import { attemptLimits } from './webhooks/format.ts';
 import { sendTestEvent } from './webhooks/test-event.ts';
 
 const SETTLE_MS = 1000;
@@ -125,7 +126,7 @@ async function doChores(parts: Parts, baseUrl: Promise<string>): Promise<void> {
   const pool = startPool({ database, config, clock, log });
   const boundUrl = await Promise.race([baseUrl, aborted(signal), pool.ended]);
   if (!boundUrl) return pool.stop();
-  const ways = { send: createSend(createUrlGuard(config.webhooks.allowCidrs)), mail: config.mail };
+  const ways = { send: createSend(createUrlGuard(config.webhooks.allowCidrs), clock), mail: config.mail };
   const sender = new URL(boundUrl).host;
   const others = [
     settleDue(parts),
@@ -199,7 +200,7 @@ async function listenForPeople({ config, database, rates, log }: Parts): Promise
       createPayment: (...order) =>
         createPayment({ database, config, rates, clock, log, checkWebhookUrl: guard.check }, ...order),
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
-      newNotices: createTargetMaker({ ways: { send: createSend(guard), mail: config.mail }, clock }),
+      newNotices: createTargetMaker({ ways: { send: createSend(guard, clock), mail: config.mail }, clock }),
       readPools: () =>
         Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database.addresses, network))),
       readBackups: () => backupsOf(readBackupReport(config.dataDir)),

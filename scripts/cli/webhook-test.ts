@@ -1,7 +1,8 @@
 /** Sends one signed test event to an endpoint now, without a payment. */
 import { permanent } from '../../src/core/fault.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
-import { attemptLimits, createSender } from '../../src/webhooks/sender.ts';
+import { createSender } from '../../src/lib/sender.ts';
+import { attemptLimits } from '../../src/webhooks/format.ts';
 import { sendTestEvent, TEST_EVENT_TYPE } from '../../src/webhooks/test-event.ts';
 import { type Command, notFound } from './command.ts';
 import { wrongWith } from './show-webhook.ts';

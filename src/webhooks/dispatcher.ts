@@ -13,9 +13,9 @@ import type { Clock } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import { createUrlGuard, type UrlGuard } from '../lib/guard.ts';
 import type { Log } from '../lib/log.ts';
+import { createSender, type Sent } from '../lib/sender.ts';
 import { type DoorFormats, webhookFormat } from './format.ts';
 import { createRecorder } from './recorder.ts';
-import { createSender, type Sent } from './sender.ts';
 
 /** Deliveries under way at once, at most. Bounds sockets and memory. */
 const IN_FLIGHT_MAX = 512;

@@ -6,7 +6,10 @@ import { judge, type Outcome, type Verdict, webhookHeaders } from '../core/deliv
 import type { DoorDialect } from '../core/door.ts';
 import type { ClaimedDelivery } from '../database/sending.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
-import type { Post } from './sender.ts';
+import type { Post } from '../lib/sender.ts';
+
+/** The limits of each attempt, in every installation. */
+export const attemptLimits = { timeoutMs: 30_000, responseBytesMax: 65_536 } as const;
 
 export type Format = Readonly<{
   request(delivery: ClaimedDelivery, clock: Clock): Post;

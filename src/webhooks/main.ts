@@ -11,7 +11,7 @@ import { systemClock } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import { holderOf } from '../lib/holder.ts';
 import { startDispatcher } from './dispatcher.ts';
-import { attemptLimits } from './sender.ts';
+import { attemptLimits } from './format.ts';
 
 const REPORT_MS = 5_000;
 const PER_ENDPOINT_MAX = 4;

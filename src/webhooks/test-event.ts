@@ -7,7 +7,7 @@ import { testEventBody } from '../core/event.ts';
 import type { Database } from '../database/database.ts';
 import type { Endpoint } from '../database/endpoints.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
-import type { Sender } from './sender.ts';
+import type { Sender } from '../lib/sender.ts';
 
 export const TEST_EVENT_TYPE = 'webhook.test';
 /** How much of an answer is shown. */

@@ -15,7 +15,7 @@ const database: Database = {
   ...connected,
   alarms: { ...connected.alarms, settleNotice: async () => void process.kill(process.pid, 'SIGKILL') },
 };
-const send = createSend(createUrlGuard(['127.0.0.0/8']));
+const send = createSend(createUrlGuard(['127.0.0.0/8']), systemClock);
 const { signal } = new AbortController();
 await createCourier({
   database,

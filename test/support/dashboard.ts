@@ -19,10 +19,10 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { hashOf, newToken, sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
+import { createSender } from '../../src/lib/sender.ts';
 import { createSend } from '../../src/notifications/post.ts';
 import { createTargetMaker } from '../../src/notifications/targets.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
-import { createSender } from '../../src/webhooks/sender.ts';
 import { sendTestEvent } from '../../src/webhooks/test-event.ts';
 import { type ApiServer, type ApiServerOptions, network, noRetention, startApi, token } from './api-server.ts';
 import { linkSecretIn } from './link-secret.ts';
@@ -103,7 +103,7 @@ export async function startDashboard({
         checkWebhookUrl: guard.check,
         createPayment: (...order: Parameters<DashboardDeps['createPayment']>) => createPayment(api.creating, ...order),
         sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
-        newNotices: createTargetMaker({ ways: { send: createSend(guard), mail: options.mail ?? null }, clock }),
+        newNotices: createTargetMaker({ ways: { send: createSend(guard, clock), mail: options.mail ?? null }, clock }),
         readBackups: () => backupsOf(readBackupReport(dirname(api.file))),
         readPools: () => Promise.all(networkOfEachPool(networks).map((one) => readPool(database.addresses, one))),
       };

@@ -3,6 +3,7 @@
  */
 import * as assert from 'uvu/assert';
 import type { NewNoticeTarget } from '../../src/database/alarms.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { createCourier } from '../../src/notifications/courier.ts';
@@ -14,7 +15,7 @@ import { openTempDatabase } from './temp-database.ts';
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const act = (atMs: number) => ({ atMs, operator: 'ann', command: 'notify add', reason: null });
-export const realSend = createSend(createUrlGuard(['127.0.0.0/8']));
+export const realSend = createSend(createUrlGuard(['127.0.0.0/8']), systemClock);
 export const never = new AbortController().signal;
 export const log = openLog('test', 'silent');
 

@@ -1,11 +1,11 @@
 /**
- * Connections to merchants' hosts, which are kept for the next POST: a handshake costs more than the rest of it. Each
+ * Connections to hosts, which are kept for the next POST: a handshake costs more than the rest of it. Each
  * is used for one exchange at a time.
  */
 
 import { Client } from 'undici';
-import type { Clock } from '../lib/clock.ts';
-import type { UrlGuard } from '../lib/guard.ts';
+import type { Clock } from './clock.ts';
+import type { UrlGuard } from './guard.ts';
 
 const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
 /** An idle connection is closed after this time, or sooner if the host says so: most servers close theirs after 5 s. */

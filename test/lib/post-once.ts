@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
-import { createSender } from '../../src/webhooks/sender.ts';
+import { createSender } from '../../src/lib/sender.ts';
 
 const guard = createUrlGuard(['127.0.0.0/8']);
 const sender = createSender(guard, { timeoutMs: 10_000, responseBytesMax: 1_000 }, systemClock);

@@ -8,7 +8,7 @@ import { suite, test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
-import { createSender, type Post, retryAfterMs, type Sender, type Sent } from '../../src/webhooks/sender.ts';
+import { createSender, type Post, retryAfterMs, type Sender, type Sent } from '../../src/lib/sender.ts';
 import { type KeyPair, makeCertificates } from '../support/certificates.ts';
 import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';

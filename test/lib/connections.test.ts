@@ -5,7 +5,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
-import { createSender, type Sender, type Sent } from '../../src/webhooks/sender.ts';
+import { createSender, type Sender, type Sent } from '../../src/lib/sender.ts';
 import { until } from '../support/until.ts';
 
 type Host = { open: Set<Socket>; made: number; nonces: string[]; nowMs: number };

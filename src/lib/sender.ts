@@ -1,15 +1,15 @@
 /**
- * Sends one signed request to a merchant's server, which may be slow, broken or hostile. Whatever it does stays within
- * the limits and never ends this program.
+ * Sends one request to a server that somebody named, and which may be slow, broken or hostile. Whatever it does stays
+ * within the limits and never ends this program.
  */
 
 import { errors } from 'undici';
 import type { Outcome, SendError } from '../core/delivery.ts';
 import { Fault, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
-import { after, type Clock } from '../lib/clock.ts';
-import { parseTarget, type UrlGuard } from '../lib/guard.ts';
+import { after, type Clock } from './clock.ts';
 import { type Connection, createConnections } from './connections.ts';
+import { parseTarget, type UrlGuard } from './guard.ts';
 
 /** How much of a response is kept for the operator to read. */
 const EXCERPT_BYTES_MAX = 2 * 1024;
@@ -20,9 +20,6 @@ type SendLimits = Readonly<{
   /** A response is read up to here, then cut off. */
   responseBytesMax: number;
 }>;
-
-/** The limits of each attempt, in every installation. */
-export const attemptLimits: SendLimits = { timeoutMs: 30_000, responseBytesMax: 65_536 };
 
 /**
  * A POST, or a GET if `body` is null. `headers` makes those of one request: their nonce is used once. `timeoutMs` may
