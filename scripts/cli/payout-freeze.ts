@@ -9,7 +9,7 @@ import { freezeLines, withSigner } from './signer-freeze.ts';
 const freezing = commandOf(freezeMoneyOut, {
   notes: [
     'Transactions that nodes have already are watched to their end; those that are signed and not sent wait.',
-    'Without a network, the signer is frozen too, and an approver has to end that (`quayside-signer thaw`).',
+    'Without a network, the signer is frozen too, across restarts, and an approver has to end that (`quayside-signer thaw`).',
     'With a network, it goes on serving every process that has its socket and the secret key.',
   ],
 });
@@ -28,7 +28,7 @@ export const payoutsFreeze: Command = {
       (state) => ({ isFrozen: true, lines: freezeLines(state) }),
       ({ message }: Error) => ({
         isFrozen: false,
-        lines: [`the signer was NOT frozen: ${message}`, 'Run `quayside-signer freeze` where it runs, or stop it.'],
+        lines: [`the signer was NOT frozen: ${message}`, 'Stop it where it runs.'],
       }),
     );
     const json = Object.assign({}, answer.json, { signer_frozen: isFrozen });

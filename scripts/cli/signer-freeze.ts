@@ -1,4 +1,7 @@
-/** Freezes the signer, and ends that with an approver's signature, which is made on the approver's own machine. */
+/**
+ * Ends a freeze of the signer (`quayside payout freeze`) with an approver's signature, which is made on the approver's
+ * own machine.
+ */
 import { resolve } from 'node:path';
 import { permanent } from '../../src/core/fault.ts';
 import { systemClock, toSeconds } from '../../src/lib/clock.ts';
@@ -12,31 +15,11 @@ import {
 import { openConfiguredSigner, type Signer } from '../../src/signer/client.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import type { FreezeState } from '../../src/signer/protocol.ts';
-import { moment, type OfflineCommand, requiredReason, textOption, usage } from './command.ts';
+import { moment, type OfflineCommand, textOption } from './command.ts';
 import { dirOption, filesOf } from './signer-policy.ts';
 import { withSecret, withTerminal } from './terminal.ts';
 
 const APPROVAL_S = 24 * 3600;
-
-export const signerFreeze: OfflineCommand = {
-  name: 'freeze',
-  args: [],
-  summary: 'Freeze the signer: it signs nothing more, on any network, until an approver’s signature ends that.',
-  options: {
-    dir: dirOption,
-    reason: { ...requiredReason, help: 'why; the signer’s journal keeps it, and approvers see it' },
-  },
-  notes: ['It holds across restarts. The signer needs no approver to be frozen, but one to be thawed.'],
-  async runOffline(input) {
-    const { operator, reason } = input.act;
-    if (reason === null) throw usage('--reason is missing: say why, for the approver who is to end it');
-    const { before, state } = await withSigner(filesOf(input).dir, async (signer) => {
-      const before = await signer.freezeState();
-      return { before, state: await signer.freeze(reason, operator) };
-    });
-    return { json: { ...state, changed: before.freeze === null }, lines: freezeLines(state) };
-  },
-};
 
 export const signerThaw: OfflineCommand = {
   name: 'thaw',

@@ -6,7 +6,6 @@ import { resolve } from 'node:path';
 import { configInvalid, type Problem } from '../../src/config/check.ts';
 import { readLayers } from '../../src/config/layers.ts';
 import { readPaidNetwork } from '../../src/config/network.ts';
-import type { Fault } from '../../src/core/fault.ts';
 import { isFields } from '../../src/core/fields.ts';
 import { type SignerFiles, signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
@@ -40,7 +39,7 @@ export const signerPolicy: OfflineCommand = {
   },
   async runOffline(input) {
     const { policy: file } = filesOf(input);
-    const [network] = readPaidNetworks(input, [String(input.args[0])], notFound);
+    const [network] = readPaidNetworks(input, [String(input.args[0])]);
     if (!network) throw notFound(`there is no network ${input.args[0]}`);
     const { key } = network;
     if (loadPolicy(file).networks.some((one) => one.key === key)) {
@@ -64,13 +63,11 @@ export const signerPolicy: OfflineCommand = {
 /**
  * Reads configured networks or presets. Settings that are not needed here (a node, an xpub) may be missing.
  * @param names undefined for all configured networks
- * @param refuse returns the error for a name that is neither
- * @throws Fault permanent `config_invalid`, and what `refuse` makes
+ * @throws Fault permanent `config_invalid`, and `not_found` for a name that is neither
  */
 export function readPaidNetworks(
   { env, cwd }: Pick<Input, 'env' | 'cwd'>,
   names: readonly string[] | undefined,
-  refuse: (message: string) => Fault,
 ): readonly NamedNetwork[] {
   const { tree, origins, presets, preset, problems: unread } = readLayers(env, cwd);
   const configured = isFields(tree.networks) ? tree.networks : {};
@@ -78,7 +75,7 @@ export function readPaidNetworks(
   const networks = (names ?? Object.keys(configured)).map((name) => {
     const own = configured[name];
     if (!isFields(own) && !presets.includes(name)) {
-      throw refuse(`"${name}" is neither a configured network nor a preset (${presets.join(', ')})`);
+      throw notFound(`"${name}" is neither a configured network nor a preset (${presets.join(', ')})`);
     }
     return readPaidNetwork(problems, name, isFields(own) ? own : preset(name));
   });

@@ -76,7 +76,6 @@ const createSigner = (input: Input, findSeed: (terminal: Terminal) => Promise<Ui
     const networks = readPaidNetworks(
       input,
       names?.map((name) => name.trim()),
-      usage,
     );
     if (networks.length === 0) throw usage('no network is configured; name presets with --network');
     const policy = draftPolicy(networks, textOption(input, 'treasury') ?? '');

@@ -47,7 +47,7 @@ test('every command is known here, as one that an act makes or one that records 
     ...['pay', 'held list', 'webhook list', 'webhook test', 'refund list', 'payout list', 'export'],
     ...['audit list', 'drill', 'restore', 'address-pool derive', 'doctor', 'network check', 'network sync', 'tron-ws'],
     'database move',
-    ...['approve', 'init', 'freeze', 'thaw', 'policy'],
+    ...['approve', 'init', 'thaw', 'policy'],
   ];
   const acts = [
     ...['store set', 'store decide', 'key create', 'key revoke', 'user link', 'user remove', 'alarm acknowledge'],

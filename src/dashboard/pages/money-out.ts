@@ -206,7 +206,7 @@ async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Promise<H
   const freeze = freezing.show(visit, {
     ...{ button: 'Freeze…', opens: 'Freeze money out', reason },
     offers: { network: Object.fromEntries([[EVERYWHERE, say('every network')], ...networkNames]) },
-    below: html`<p class="hint">The signer goes on for every process that has its socket. <code data-copy>quayside-signer freeze --reason REASON</code> stops that too.</p>`,
+    below: html`<p class="hint">The signer goes on for every process that has its socket. <code data-copy>quayside payout freeze --reason REASON</code> stops that too.</p>`,
   });
   const state = freezes.length > 0 || signer ? null : html`<p>${badge('not frozen', 'good')}</p>`;
   return section('freeze', 'Freeze', html`${signer}${state}${waiting}${reconciling}${thaws}${freeze}`);
