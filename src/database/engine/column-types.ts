@@ -9,31 +9,33 @@ import { type Intent, withoutMac } from '../../core/intent.ts';
 import type { ReceiptSum, Terms } from '../../core/session.ts';
 import type { Conversion, PaymentOption, SessionRequest } from '../column-values.ts';
 
+/** Returns the type of a column whose values are TEXT in the file. */
+const asText = <T>(write: (value: T) => string, read: (text: string) => T) =>
+  customType<{ data: T; driverData: string | null }>({
+    dataType: () => 'text',
+    // A value that is passed when a statement runs may be null.
+    toDriver: (value) => (value === null ? null : write(value)),
+    fromDriver: (text) => read(text as string),
+  });
+
 /**
  * Integers of any size, such as money: decimal TEXT in the file, bigint in code. An INTEGER column would overflow at
  * 9.2 tokens with 18 decimals, and SQL arithmetic on text uses floating point: add and compare only in code.
  */
-export const units = customType<{ data: bigint; driverData: string }>({
-  dataType: () => 'text',
-  toDriver: (value) => value.toString(),
-  fromDriver: (text) => BigInt(text),
-});
+export const units = asText<bigint>(
+  (value) => value.toString(),
+  (text) => BigInt(text),
+);
 
 /** Plain data as JSON text. */
 export const json = <T>() =>
-  customType<{ data: T; driverData: string }>({
-    dataType: () => 'text',
-    toDriver: (value) => JSON.stringify(value),
-    fromDriver: (text) => JSON.parse(text) as T,
-  })();
+  asText<T>(
+    (value) => JSON.stringify(value),
+    (text) => JSON.parse(text) as T,
+  )();
 
 /** A merchant's own data, as JSON text with its numbers as they were. */
-export const exactJson = <T>() =>
-  customType<{ data: T; driverData: string }>({
-    dataType: () => 'text',
-    toDriver: (value) => writeExactly(value),
-    fromDriver: (text) => parseExactly(text) as T,
-  })();
+export const exactJson = <T>() => asText<T>(writeExactly, (text) => parseExactly(text) as T)();
 
 /** The terms that a session is created with and keeps. A value that is queried, or changes, has a column of its own. */
 export type SessionTerms = Omit<Terms, keyof Beginning> &
@@ -86,16 +88,12 @@ export function readSessionTerms(text: string): SessionTerms {
 }
 
 /** A session's terms as JSON text, with amounts as decimal strings and each option as a list of its values. */
-export const sessionTerms = customType<{ data: SessionTerms; driverData: string }>({
-  dataType: () => 'text',
-  toDriver({ options, ...terms }) {
-    const rows = options.map((option) => optionFields.map((name) => option[name]));
-    return JSON.stringify({ ...terms, options: rows }, (_, value) => {
-      return typeof value === 'bigint' ? value.toString() : value;
-    });
-  },
-  fromDriver: readSessionTerms,
-});
+export const sessionTerms = asText<SessionTerms>(({ options, ...terms }) => {
+  const rows = options.map((option) => optionFields.map((name) => option[name]));
+  return JSON.stringify({ ...terms, options: rows }, (_, value) => {
+    return typeof value === 'bigint' ? value.toString() : value;
+  });
+}, readSessionTerms);
 
 type SumText = Omit<ReceiptSum, 'seen' | 'confirmed' | 'final'> & Record<'seen' | 'confirmed' | 'final', string>;
 
@@ -109,11 +107,10 @@ export const readReceiptSums = (text: string): ReceiptSum[] =>
   }));
 
 /** A session's sums as JSON text, with units as decimal strings. */
-export const receiptSums = customType<{ data: readonly ReceiptSum[]; driverData: string }>({
-  dataType: () => 'text',
-  toDriver: (sums) => JSON.stringify(sums, (_, value) => (typeof value === 'bigint' ? value.toString() : value)),
-  fromDriver: readReceiptSums,
-});
+export const receiptSums = asText<readonly ReceiptSum[]>(
+  (sums) => JSON.stringify(sums, (_, value) => (typeof value === 'bigint' ? value.toString() : value)),
+  readReceiptSums,
+);
 
 /** Writes equal intents as the same text, whatever the order of their fields. */
 export const writeIntent = (intent: Intent): string => JSON.stringify(intent, plain);
@@ -132,8 +129,4 @@ function plain(_key: string, value: unknown): unknown {
 }
 
 /** An intent as JSON text, with units as decimal strings. */
-export const intent = customType<{ data: Intent; driverData: string }>({
-  dataType: () => 'text',
-  toDriver: writeIntent,
-  fromDriver: readIntent,
-});
+export const intent = asText<Intent>(writeIntent, readIntent);
