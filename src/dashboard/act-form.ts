@@ -81,8 +81,6 @@ type How = Readonly<{
   back?: string;
   /** Where the browser goes afterwards, with `:name` for what the outcome says in its JSON. */
   to?: string;
-  /** Stands above the facts on the page that confirms. */
-  above?(deps: DashboardDeps, visit: AnyVisit): Promise<Html | null> | Html | null;
   /** Stands below the facts on the page that shows what was made. */
   hint?: TextKey;
 }>;
@@ -238,7 +236,6 @@ async function doAct<I, P extends object>(
   const asked = await confirmed(deps, visit, {
     asks: typeof act.asks === 'function' ? act.asks(plan) : act.asks,
     review: act.review(plan),
-    above: (await how.above?.(deps, visit)) ?? null,
     back: filled(how.back ?? page.path, visit.params),
   });
   if ('reply' in asked) return asked;

@@ -24,8 +24,6 @@ import { SUDO_MS } from './web-session.ts';
 /** An act's review, and the proof that it asks for. */
 type Asked = Readonly<{
   review: Omit<Review, 'target'>;
-  /** Stands above its facts. */
-  above: Html | null;
   /** Where Cancel leads. */
   back: string;
   /** The second factor is asked for again where money or power goes out. */
@@ -101,7 +99,7 @@ const ownFields = ['form_token', 'confirmed', 'typed', ...PROOF_FIELDS];
 async function reviewPage(
   deps: DashboardDeps,
   visit: AnyVisit,
-  { review, above, back }: Asked,
+  { review, back }: Asked,
   {
     fault,
     carried,
@@ -114,7 +112,7 @@ async function reviewPage(
 <form method="post" action="${path}" class="card confirm">
 ${formTokenField(visitor.formToken)}${form.once === undefined ? onceField(nowMs) : null}${hidden('confirmed', 'yes')}
 ${carried.map(([name, value]) => hidden(name, value))}
-${above}${actFacts(visit, shown)}${notes.map((note) => html`<p>${sentence(words, note)}</p>`)}
+${actFacts(visit, shown)}${notes.map((note) => html`<p>${sentence(words, note)}</p>`)}
 ${
   typed === undefined
     ? null

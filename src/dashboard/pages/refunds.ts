@@ -139,15 +139,8 @@ const showLink = browserAct({
   },
 });
 
-/** Facts for who decides: who asked, who named the address, what the payment received. */
-async function above(deps: DashboardDeps, visit: Visit<StoreAt | null>): Promise<Html | null> {
-  const refund = await findRefund(deps, visit);
-  const background = refund && (await refundBackground(deps, visit, refund));
-  return background && html`${facts(background.facts)}${background.named && html`<p>${background.named}</p>`}`;
-}
-
-const approving = formOf(approveRefund, { path: `${REFUND_PATH}/approve`, inputs: ['seen'], above });
-const refusing = formOf(rejectRefund, { path: `${REFUND_PATH}/refuse`, above });
+const approving = formOf(approveRefund, { path: `${REFUND_PATH}/approve`, inputs: ['seen'] });
+const refusing = formOf(rejectRefund, { path: `${REFUND_PATH}/refuse` });
 const canceling = formOf(cancelRefund, { path: `${REFUND_PATH}/cancel` });
 const redirecting = formOf(redirectRefund, { path: `${REFUND_PATH}/destination`, inputs: ['address'] });
 const linking = formOf(showLink, { path: `${REFUND_PATH}/link` });
@@ -176,8 +169,6 @@ async function described(deps: DashboardDeps, visit: Visit<StoreAt>, refund: Ref
   const { at, words } = visit;
   const { config } = deps;
   const { network, destination, reason, description, failureReason, tx, receiptNumber } = refund;
-  const background = await refundBackground(deps, visit, refund);
-  const payee = destination && ({ network, kind: 'address', text: destination.address } as const);
   const timeOf = (title: string, ms: number | null) => (ms === null ? null : ([title, time(ms)] as const));
   return facts([
     [words.say('Refund id'), html`<code>${refund.refundId}</code>`],
@@ -185,14 +176,14 @@ async function described(deps: DashboardDeps, visit: Visit<StoreAt>, refund: Ref
     [words.say('Network'), data(titleOf(config.networks, network))],
     [
       words.say('To'),
-      payee
+      destination
         ? words.html('{address} ({source})', {
-            address: html`${grouped(payee.text)}${explorerOf({ config, words }, payee)}`,
-            source: background.named ?? '',
+            address: html`${grouped(destination.address)}${explorerOf({ config, words }, { network, kind: 'address', text: destination.address })}`,
+            source: words.say(`refunds.source_${destination.isLinkSeen ? 'seen_link' : destination.from}`),
           })
         : words.say('no address yet'),
     ],
-    ...background.facts,
+    ...(await backgroundOf(deps, visit, refund)),
     reason === null ? null : [words.say('Reason'), words.say(`refunds.reason_${reason}`)],
     description === null ? null : [words.say('Note'), data(description)],
     failureReason === null ? null : [words.say('Why it failed'), data(failureReason)],
@@ -281,31 +272,24 @@ export function refundState(words: Words, refund: Refund): Html {
 export const refundBadge = (words: Words, { status }: Pick<Refund, 'status'>): Html =>
   badge(words.say(`refunds.status_${status}`), tones[status]);
 
-/** Facts for an approver. `named`: by whom the address was named. */
-type Background = Readonly<{ named: Html | null; facts: readonly (readonly [string, Html] | null)[] }>;
-
-/** Returns who asked, how the address was named, what the payment received, and what is left of it. */
-async function refundBackground(
-  { database }: Pick<DashboardDeps, 'database'>,
-  { words, nowMs }: Readonly<{ words: Words; nowMs: number }>,
+/** Returns who asked, what the payment received, and what is left of it: facts for an approver. */
+async function backgroundOf(
+  { database }: DashboardDeps,
+  { words, nowMs }: Visit<StoreAt>,
   refund: Refund,
-): Promise<Background> {
-  const { requestedBy, heldKind, createdAtMs, approvedAtMs, destination } = refund;
+): Promise<Parameters<typeof facts>[0]> {
+  const { requestedBy, heldKind, createdAtMs, approvedAtMs } = refund;
   const person = (await database.people.list()).find(({ id }) => id === requestedBy);
   const asked = person?.name ?? words.say(heldKind === null ? 'your shop, through the API' : 'the operator');
   const session = await database.sessions.find(refund.sessionId);
   const received = session && confirmedText(session);
   const room = heldKind === null ? await database.refunds.room(refund.sessionId, nowMs) : null;
-  return {
-    named:
-      destination && html`${words.say(`refunds.source_${destination.isLinkSeen ? 'seen_link' : destination.from}`)}`,
-    facts: [
-      [words.say('Asked for by'), words.html('{person}, {time}', { person: asked, time: time(createdAtMs) })],
-      approvedAtMs === null ? null : [words.say('Approved at'), time(approvedAtMs)],
-      received ? [words.say('The payment received'), data(received)] : null,
-      room && [words.say('Left after all its refunds'), data(leftText(room) || '–')],
-    ],
-  };
+  return [
+    [words.say('Asked for by'), words.html('{person}, {time}', { person: asked, time: time(createdAtMs) })],
+    approvedAtMs === null ? null : [words.say('Approved at'), time(approvedAtMs)],
+    received ? [words.say('The payment received'), data(received)] : null,
+    room && [words.say('Left after all its refunds'), data(leftText(room) || '–')],
+  ];
 }
 
 // ── A new refund ──────────────────────────────────────────────────────────────────────────────────────────
