@@ -179,7 +179,7 @@ const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
 });
 
 /** Links by which a payer names where a refund goes are for those who may name it themselves. */
-export const mayRedirect = (scopes: Caller['scopes']): boolean => scopes.includes('refunds:write');
+const mayRedirect = (scopes: Caller['scopes']): boolean => scopes.includes('refunds:write');
 
 /** A refund, and whether an earlier identical request had the same result. */
 type Kept = Readonly<{ refund: Refund; replayed: boolean }>;

@@ -68,7 +68,7 @@ const refundEventSchema = envelope('RefundEvent', [...documentedRefundEvents, ..
 export const eventSchema = z.union([paymentEventSchema, refundEventSchema]);
 
 /** The id of a payment’s event in examples. */
-export const exampleEventId = 'evt_1795000042000000001';
+const exampleEventId = 'evt_1795000042000000001';
 
 type EventDoc = Readonly<{ meaning: string; status: SessionStatus }>;
 

@@ -341,7 +341,7 @@ function time(seconds: number): Html {
 
 // ── The sandbox ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export function sandboxPanel(model: PageModel): Html | null {
+function sandboxPanel(model: PageModel): Html | null {
   const { session, state, words } = model;
   const { say } = words;
   const option = selectedOption(model) ?? session.options[0];
@@ -369,7 +369,7 @@ export function sandboxPanel(model: PageModel): Html | null {
 /** Renders an amount so that it reads correctly in a right-to-left line. */
 const price = (minor: bigint, currency: string): Html => html`<bdi dir="ltr">${priceText(minor, currency)}</bdi>`;
 
-export function orderSummary({ session, words }: PageModel): Html {
+function orderSummary({ session, words }: PageModel): Html {
   const { request, conversion } = session;
   const { currency, lineItems, taxMinor, shippingMinor, amountMinor, description, orderId } = request;
   const { say } = words;

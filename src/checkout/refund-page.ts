@@ -115,7 +115,7 @@ const icons: Readonly<Record<Refund['status'], IconName>> = {
 };
 
 /** Shows where a refund goes, and what proves that it was paid. */
-export function refundFacts({ say }: Words, { destination, tx, receiptNumber }: Refund): Html {
+function refundFacts({ say }: Words, { destination, tx, receiptNumber }: Refund): Html {
   return html`<dl class="facts">${destination && html`<div><dt>${say('address')}</dt><dd>${addressGroups(destination.address)}</dd></div>`}
 ${tx === null ? null : html`<div><dt>${say('transaction')}</dt><dd><code class="value" dir="ltr">${tx}</code></dd></div>`}
 ${receiptNumber === null ? null : html`<div><dt>${say('refund_receipt')}</dt><dd><span dir="ltr">${receiptNumber}</span></dd></div>`}</dl>`;

@@ -267,7 +267,7 @@ type LookupDeps = Readonly<{
   clock: Clock;
 }>;
 
-export function serveLookups(router: Router, { database, config, clock }: LookupDeps, refuse: Refuse): void {
+function serveLookups(router: Router, { database, config, clock }: LookupDeps, refuse: Refuse): void {
   const perSession = createLimiter({ ...ofSession, clock });
   const countCaller = limitCallers(ofCaller, clock);
 

@@ -148,7 +148,7 @@ const scriptTexts = [
   'unsure',
 ] as const;
 
-export function walletPanel(model: PageModel, option: PaymentOption): Html {
+function walletPanel(model: PageModel, option: PaymentOption): Html {
   const { session, state, words, pageUrl, isHandheld } = model;
   const { say } = words;
   const network = networkTitle(model, option);

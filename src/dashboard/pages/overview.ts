@@ -109,16 +109,19 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>, { held, refunds
   return section('needs', words.say('What needs you'), content);
 }
 
+const FAILING =
+  '{endpoint} has accepted nothing since {time}: your shop does not hear of its payments. Its events wait and are tried again.';
+
 /** Says which endpoints of the store are off or accept nothing now, to who may look at them. */
 async function failingHooks({ database }: DashboardDeps, visit: Visit<StoreAt>) {
   const { at, words } = visit;
   if (!may(visit, 'webhooks:read')) return [];
   const failing = (await database.endpoints.ofStore(at)).filter((one) => one.disabledAtMs ?? one.failingSinceMs);
   return failing.map(({ id, url, disabledAtMs, failingSinceMs, disabledReason }) =>
-    words.html('{endpoint} since {time}: {reason}. Its events wait.', {
+    words.html(disabledAtMs === null ? FAILING : '{endpoint} since {time}: {reason}. Its events wait.', {
       endpoint: html`<a href="${pathIn(at, `webhooks/${id}`)}">${data(url)}</a>`,
       time: time(disabledAtMs ?? failingSinceMs ?? 0),
-      reason: disabledReason ?? words.say(disabledAtMs === null ? 'failing' : 'disabled'),
+      reason: disabledReason ?? words.say('disabled'),
     }),
   );
 }
