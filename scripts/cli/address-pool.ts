@@ -19,6 +19,7 @@ import { chains } from '../../src/chains/index.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
 import { type Command, type Input, notFound, type OfflineCommand, textOption, usage, wholeOption } from './command.ts';
+import { attempt } from './output.ts';
 import { askMnemonic, withSecret, withTerminal } from './terminal.ts';
 
 const INDEX_MAX = 2 ** 31 - 2;
@@ -100,13 +101,4 @@ function readText(name: string, cwd: string): string {
   const file = resolve(cwd, name);
   if (!existsSync(file)) throw notFound(`there is no file ${name}`);
   return attempt(`${name} cannot be read`, () => readFileSync(file, 'utf8'));
-}
-
-/** @throws Fault permanent `file_unusable` */
-function attempt<T>(what: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw permanent('file_unusable', `${what}: ${error instanceof Error ? error.message : error}`, error);
-  }
 }

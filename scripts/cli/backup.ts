@@ -21,7 +21,7 @@ import {
   usage,
 } from './command.ts';
 import { mebibytes } from './output.ts';
-import { askNewPassphrase, withTerminal } from './terminal.ts';
+import { askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
 
 export const passphraseOption: Option = {
   value: 'FILE',
@@ -157,15 +157,9 @@ export async function withPassphrase<T>(
 ): Promise<T> {
   const named = textOption(input, 'passphraseFile');
   const what = 'Passphrase of the backup';
-  const passphrase =
-    named !== undefined
-      ? readPassphrase(resolve(input.cwd, named))
-      : await withTerminal((terminal) =>
-          isNew ? askNewPassphrase(terminal, what) : terminal.askHidden(`${what} (not shown): `),
-        );
-  try {
-    return await work(passphrase);
-  } finally {
-    passphrase.fill(0);
-  }
+  const ask = () =>
+    withTerminal((terminal) =>
+      isNew ? askNewPassphrase(terminal, what) : terminal.askHidden(`${what} (not shown): `),
+    );
+  return withSecret(named === undefined ? ask() : readPassphrase(resolve(input.cwd, named)), work);
 }

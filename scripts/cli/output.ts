@@ -71,6 +71,15 @@ export async function toNewFile(parts: AsyncIterable<string | Uint8Array>, path:
   }
 }
 
+/** Uses a file that a person named. @throws Fault permanent `file_unusable` */
+export function attempt<T>(what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw permanent('file_unusable', `${what}: ${error instanceof Error ? error.message : error}`, error);
+  }
+}
+
 /** Returns a number of bytes as people read it. */
 export const mebibytes = (bytes: number): string => `${(bytes / MIB).toFixed(1)} MiB`;
 

@@ -11,8 +11,8 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { fingerprintOf, readKeystore } from '../../src/signer/keystore.ts';
 import { refuseExistingSigner, restoreSigner } from '../../src/signer/setup.ts';
-import { type Command, moment, notFound, type OfflineCommand } from './command.ts';
-import { mebibytes } from './output.ts';
+import { type Command, moment, type OfflineCommand } from './command.ts';
+import { attempt, mebibytes } from './output.ts';
 import { dirOption, filesOf } from './signer-policy.ts';
 import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
 
@@ -26,7 +26,8 @@ export const signerRestore: OfflineCommand = {
       const { dir } = filesOf(input);
       refuseExistingSigner(dir);
       const file = resolve(input.cwd, input.args[0] ?? '');
-      refuseMissing(file);
+      // Before anybody types a seed phrase.
+      attempt(`${file} cannot be read`, () => accessSync(file, constants.R_OK));
       return withSecret(askMnemonic(terminal), async (seed) => {
         const typed = askNewPassphrase(terminal, 'Passphrase for the keystore');
         const onBytes = (done: number, total: number) =>
@@ -45,15 +46,6 @@ export const signerRestore: OfflineCommand = {
       });
     }),
 };
-
-/** Before anybody types a seed phrase. @throws Fault permanent `not_found` */
-function refuseMissing(file: string): void {
-  try {
-    accessSync(file, constants.R_OK);
-  } catch (error) {
-    throw notFound(`${file} cannot be read (${error instanceof Error ? error.message : error}); name a backup’s file`);
-  }
-}
 
 /** Whether the addresses of a pool are made from the seed; `none`: there are none yet. */
 type Pool = Readonly<{ family: string; mode: string; source: 'same' | 'other' | 'none' }>;

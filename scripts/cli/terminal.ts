@@ -41,7 +41,7 @@ export async function agree(
 
 /** Gives `work` a secret that a person types, and wipes it. */
 export async function withSecret<T, S extends Uint8Array>(
-  secret: Promise<S>,
+  secret: S | Promise<S>,
   work: (secret: S) => T | Promise<T>,
 ): Promise<T> {
   const typed = await secret;
