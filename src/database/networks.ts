@@ -65,8 +65,6 @@ export function createNetworkLock({ client }: Pick<Db, 'client'>) {
   };
 }
 
-export type NetworkLock = ReturnType<typeof createNetworkLock>;
-
 /** Returns functions that are called within a transaction. */
 export const networkRowsOf = perDatabase((db: Db) => {
   const insert = preparedInsert(db, networks);
@@ -83,7 +81,7 @@ export const networkRowsOf = perDatabase((db: Db) => {
     async begin(key: NetworkKey, nowMs: number): Promise<NetworkRow> {
       const row: NetworkRow = {
         ...{ key, number: await nextNumber('networks'), lastId: 0 },
-        ...{ state: 'starting', reasonCode: null, reasonMessage: null, updatedAtMs: nowMs, pid: 0 },
+        ...{ state: 'starting', reason: null, updatedAtMs: nowMs, pid: 0 },
         ...{ tipHash: null, tipNumber: null, tipTimeS: null, floor: 0, readThroughS: 0, prunedThrough: -1, gaps: [] },
         ...{ headNumber: null, nodeConnected: false, nodeHeardAtMs: 0, recoveries: 0, rewoundAtMs: 0 },
       };
@@ -128,8 +126,7 @@ export function networkCommands(db: Db) {
       await db.write(async () => {
         const row = (await steps.find(network)) ?? (await steps.begin(network, nowMs));
         const isOutdated = row.recoveries !== (recoveries ?? row.recoveries);
-        const why = { reasonCode: reason?.code ?? null, reasonMessage: reason?.message ?? null };
-        const position = isOutdated ? {} : { state, readThroughS, ...why };
+        const position = isOutdated ? {} : { state, readThroughS, reason };
         await db.orm
           .update(networks)
           .set({ ...heard, ...position, updatedAtMs: nowMs })
@@ -148,12 +145,11 @@ export const numbersText = (from: number, to: number): string =>
   from === to ? `block ${from}` : `blocks ${from} to ${to}`;
 
 function toStatus(row: NetworkRow): NetworkStatus {
-  const { key, reasonCode, reasonMessage, tipHash, tipNumber, tipTimeS } = row;
-  const { state, headNumber, nodeConnected, nodeHeardAtMs, floor, readThroughS, updatedAtMs, pid } = row;
+  const { key, tipHash, tipNumber, tipTimeS } = row;
+  const { state, reason, headNumber, nodeConnected, nodeHeardAtMs, floor, readThroughS, updatedAtMs, pid } = row;
   return {
-    ...{ state, headNumber, nodeConnected, nodeHeardAtMs, floor, readThroughS, updatedAtMs, pid },
+    ...{ state, reason, headNumber, nodeConnected, nodeHeardAtMs, floor, readThroughS, updatedAtMs, pid },
     network: key,
-    reason: reasonCode === null || reasonMessage === null ? null : { code: reasonCode, message: reasonMessage },
     cursor:
       tipHash === null || tipNumber === null || tipTimeS === null
         ? null

@@ -207,7 +207,7 @@ async function rewind(db: SealedDb, { network, to, act }: Rewind): Promise<Rewin
   const sessions = await blockFactsOf(db).settle(network, ids, after?.floor ?? 0, act.atMs);
   await recordActOf(db)(act, {
     target: network,
-    before: { tip: row.tipNumber, floor: row.floor, state: row.state, reason: row.reasonCode },
+    before: { tip: row.tipNumber, floor: row.floor, state: row.state, reason: row.reason?.code ?? null },
     after: {
       tip,
       floor: after?.floor ?? 0,
@@ -271,8 +271,10 @@ async function moveTo(db: SealedDb, row: NetworkRow, to: number, act: OperatorAc
   }
   await networkRowsOf(db).recover(row.key, {
     state: 'behind',
-    reasonCode: 'rewound',
-    reasonMessage: `${act.operator} took the blocks above ${to} out: ${act.reason}. They are read again`,
+    reason: {
+      code: 'rewound',
+      message: `${act.operator} took the blocks above ${to} out: ${act.reason}. They are read again`,
+    },
     ...tipColumns(tip),
     floor: Math.min(row.floor, to),
     readThroughS: Math.min(row.readThroughS, tip?.timeS ?? 0),

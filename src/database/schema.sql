@@ -210,8 +210,7 @@ CREATE TABLE networks (
   number INTEGER NOT NULL UNIQUE CHECK (number BETWEEN 1 AND 999),
   last_id INTEGER NOT NULL DEFAULT 0, -- of its blocks and transfers: they rise with time, and end in the network's number
   state TEXT NOT NULL CHECK (state IN ('starting', 'following', 'behind', 'fault', 'halted')),
-  reason_code TEXT,
-  reason_message TEXT,
+  reason TEXT CHECK (json_valid(reason)), --> Reason
   tip_hash TEXT, -- of the newest canonical block
   tip_number INTEGER,
   tip_time_s INTEGER,
@@ -579,13 +578,13 @@ CREATE TABLE lanes (
   CHECK (counted_nonce > next_nonce)
 ) STRICT, WITHOUT ROWID;
 
--- The payout engine of a network. While it settles in, nothing is signed, and nothing ends as never paid.
+-- The payout engine of a network. `reason` keeps it from working. While it settles in, nothing is signed, and nothing ends as
+-- never paid.
 CREATE TABLE payout_engines (
   network TEXT PRIMARY KEY,
   fence INTEGER NOT NULL CHECK (fence >= 0), -- one more at each start: the signer serves the highest that it has seen
   journal_id INTEGER NOT NULL CHECK (journal_id >= 0), -- through this entry, the signer's journal is in our attempts
-  reason_code TEXT, -- what keeps it from working
-  reason_message TEXT,
+  reason TEXT CHECK (json_valid(reason)), --> Reason
   signer_freeze TEXT CHECK (json_valid(signer_freeze)), --> SeenSignerFreeze
   beat_at_ms INTEGER, -- its last heartbeat; without one of the last two minutes, it settles in
   settling_until_ms INTEGER -- until when it settles in, by the chain's time. 0: not known yet

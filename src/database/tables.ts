@@ -8,6 +8,7 @@ import type { Account, Asset, EntryKind } from '../core/ledger.ts';
 import type { LookupResult } from '../core/lookup.ts';
 import type { Severity } from '../core/notice.ts';
 import type { Attempt } from '../core/payout.ts';
+import type { Reason } from '../core/reasons.ts';
 import type { RefundPolicy, RefundReason } from '../core/refund.ts';
 import type { Terms } from '../core/session.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
@@ -180,8 +181,7 @@ export const networks = sqliteTable('networks', {
   number: integer().notNull(),
   lastId: integer().notNull().default(0),
   state: text().$type<'starting' | 'following' | 'behind' | 'fault' | 'halted'>().notNull(),
-  reasonCode: text(),
-  reasonMessage: text(),
+  reason: json<Reason>(),
   tipHash: text(),
   tipNumber: integer(),
   tipTimeS: integer(),
@@ -443,8 +443,7 @@ export const payoutEngines = sqliteTable('payout_engines', {
   network: text().$type<NetworkKey>().primaryKey(),
   fence: integer().notNull(),
   journalId: integer().notNull(),
-  reasonCode: text(),
-  reasonMessage: text(),
+  reason: json<Reason>(),
   signerFreeze: json<SeenSignerFreeze>(),
   beatAtMs: integer(),
   settlingUntilMs: integer(),

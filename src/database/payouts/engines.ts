@@ -10,7 +10,7 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import type { SeenSignerFreeze } from '../column-values.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, changeBy, findBy, preparedInsert } from '../engine/prepared.ts';
+import { atFirstUse, findBy, perDatabase, preparedInsert } from '../engine/prepared.ts';
 import { MADE_AT_MS } from '../engine/scripts.ts';
 import { ledgerOf } from '../ledger.ts';
 import { createMeta } from '../meta.ts';
@@ -19,62 +19,56 @@ import type { SealedDb } from '../sealing.ts';
 import { payoutAttempts, payoutEngines } from '../tables.ts';
 import { type JournaledSignature, noncesOf } from './attempts.ts';
 import { followLost } from './outcomes.ts';
-import { noWait, type PayoutRow, payoutStepsOf, toReason } from './payouts.ts';
+import { noWait, type PayoutRow, payoutStepsOf } from './payouts.ts';
 
-/** The payout engine of a network. */
-export type PayoutEngine = Readonly<{
-  network: NetworkKey;
-  fence: number;
-  journalId: number;
-  reason: Reason | null;
-  /** As the engine has last seen it; null if there is none, or it could not be asked yet. */
-  signerFreeze: SeenSignerFreeze | null;
-  /** When it left its last heartbeat; null: never. */
-  beatAtMs: number | null;
-  /** Until when it settles in, by the chain's time. 0: not known yet; null: it has. */
-  settlingUntilMs: number | null;
-}>;
+/**
+ * The payout engine of a network. `signerFreeze`: as the engine has last seen it; null if there is none, or it could
+ * not be asked yet. `settlingUntilMs`: null once it has settled in.
+ */
+export type PayoutEngine = typeof payoutEngines.$inferSelect;
 
 /** A restart takes less. A longer gap may be anything: a stop, or a machine that was put back to a snapshot. */
 const GAP_MS_MAX = 120_000;
 
+const newEngine = { fence: 0, journalId: 0, reason: null, signerFreeze: null, beatAtMs: null, settlingUntilMs: null };
+
+/** Returns functions that are called within a transaction. */
+const engineRowsOf = perDatabase((db: Db) => {
+  const find = findBy(db, payoutEngines, 'network');
+  const insert = preparedInsert(db, payoutEngines);
+  return {
+    find: (network: NetworkKey): Promise<PayoutEngine | undefined> => find.get({ network }),
+    /** Changes the row of an engine; a new one has no row yet. */
+    async save(network: NetworkKey, set: Partial<PayoutEngine>): Promise<void> {
+      const { changes } = await db.orm.update(payoutEngines).set(set).where(eq(payoutEngines.network, network)).run();
+      if (changes === 0) await insert({ network, ...newEngine, ...set });
+    },
+  };
+});
+
 /** State that a network's engine saves about itself. */
 export function engineCommands(db: Db) {
   const { orm, read, write } = db;
-  // Prepared, because the engine runs them often.
-  const findEngine = findBy(db, payoutEngines, 'network');
-  const allEngines = atFirstUse(orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)));
-  const insertEngine = preparedInsert(db, payoutEngines);
-  const saveSettling = changeBy(db, payoutEngines, ['settlingUntilMs'], 'network');
+  const rows = engineRowsOf(db);
   const meta = createMeta(db);
   const lock = createNetworkLock(db);
-  const saveBeat = changeBy(db, payoutEngines, ['beatAtMs'], 'network');
+  const all = atFirstUse(orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)));
 
-  const save = async (network: NetworkKey, set: Partial<typeof payoutEngines.$inferInsert>): Promise<void> => {
-    await lock.take(network);
-    const { changes } = await orm.update(payoutEngines).set(set).where(eq(payoutEngines.network, network)).run();
-    if (changes === 0)
-      await orm
-        .insert(payoutEngines)
-        .values({ network, fence: 0, journalId: 0, ...set })
-        .run();
-  };
+  const save = (network: NetworkKey, set: Partial<PayoutEngine>): Promise<void> =>
+    write(async () => {
+      await lock.take(network);
+      await rows.save(network, set);
+    });
 
   /** Begins the settling-in of a network unless its engine has left a heartbeat in the last two minutes. */
   async function beginSettling(network: NetworkKey, nowMs: number): Promise<void> {
     await lock.take(network);
-    const isRecent = (ms: number | null) => ms !== null && ms >= nowMs - GAP_MS_MAX && ms <= nowMs;
-    const engine = await findEngine.get({ network });
-    if (engine) {
-      if (!isRecent(engine.beatAtMs)) await saveSettling({ network, settlingUntilMs: 0 });
-      return;
-    }
+    const engine = await rows.find(network);
     // A database that was created now has lost nothing: its engines begin as if they had a heartbeat.
-    const madeAtMs = await meta.read(MADE_AT_MS);
-    const isNew = isRecent(madeAtMs === null ? null : Number(madeAtMs));
-    const state = isNew ? { beatAtMs: nowMs, settlingUntilMs: null } : { beatAtMs: null, settlingUntilMs: 0 };
-    const works = { reasonCode: null, reasonMessage: null, signerFreeze: null };
-    await insertEngine({ network, fence: 0, journalId: 0, ...works, ...state });
+    const lastMs = engine ? engine.beatAtMs : await meta.read(MADE_AT_MS);
+    const isRecent = lastMs !== null && Number(lastMs) >= nowMs - GAP_MS_MAX && Number(lastMs) <= nowMs;
+    if (!isRecent) await rows.save(network, { settlingUntilMs: 0 });
+    else if (!engine) await rows.save(network, { beatAtMs: nowMs });
   }
 
   return {
@@ -93,19 +87,15 @@ export function engineCommands(db: Db) {
     async nextFence(network: NetworkKey, servedFence: number): Promise<number | null> {
       return write(async () => {
         await lock.take(network);
-        const engine = await findEngine.get({ network });
-        if (servedFence > (engine?.fence ?? 0)) return null;
-        const fence = (engine?.fence ?? 0) + 1;
+        const known = (await rows.find(network))?.fence ?? 0;
+        if (servedFence > known) return null;
         // The engine's report stays until its next one, which may be the same.
-        await save(network, { fence });
-        return fence;
+        await rows.save(network, { fence: known + 1 });
+        return known + 1;
       });
     },
     /** Saves why a network's engine does nothing; null: it works. */
-    async report(network: NetworkKey, reason: Reason | null): Promise<void> {
-      const set = { reasonCode: reason?.code ?? null, reasonMessage: reason?.message ?? null };
-      await write(() => save(network, set));
-    },
+    report: (network: NetworkKey, reason: Reason | null): Promise<void> => save(network, { reason }),
     /**
      * Saves the heartbeat of a network's engine. If the last one is older than two minutes, the network settles in from
      * now on: nothing is signed, canceled, rejected or ended as never paid.
@@ -114,24 +104,16 @@ export function engineCommands(db: Db) {
     async beat(network: NetworkKey, nowMs: number): Promise<number | null> {
       return write(async () => {
         await beginSettling(network, nowMs);
-        await saveBeat({ network, beatAtMs: nowMs });
-        return (await findEngine.get({ network }))?.settlingUntilMs ?? null;
+        await rows.save(network, { beatAtMs: nowMs });
+        return (await rows.find(network))?.settlingUntilMs ?? null;
       });
     },
     /** Saves until when a network settles in, by the chain's time; null: it has. */
-    async settle(network: NetworkKey, settlingUntilMs: number | null): Promise<void> {
-      await write(() => save(network, { settlingUntilMs }));
-    },
+    settle: (network: NetworkKey, settlingUntilMs: number | null): Promise<void> => save(network, { settlingUntilMs }),
     /** Records whether a network's engine sees the signer frozen. */
-    async reportSignerFreeze(network: NetworkKey, signerFreeze: SeenSignerFreeze | null): Promise<void> {
-      await write(() => save(network, { signerFreeze }));
-    },
-    async list(): Promise<readonly PayoutEngine[]> {
-      return (await read(() => allEngines.all())).map(({ reasonCode, reasonMessage, ...engine }) => ({
-        ...engine,
-        reason: toReason(reasonCode, reasonMessage),
-      }));
-    },
+    reportSignerFreeze: (network: NetworkKey, signerFreeze: SeenSignerFreeze | null): Promise<void> =>
+      save(network, { signerFreeze }),
+    list: (): Promise<readonly PayoutEngine[]> => read(() => all.all()),
   };
 }
 
@@ -253,11 +235,9 @@ export function adoptionCommands(db: SealedDb) {
 
   /** Lets the network's engine sign again. */
   async function endAdoption(network: NetworkKey, journalId: number, servedFence: number): Promise<void> {
-    const engine = await orm.select().from(payoutEngines).where(eq(payoutEngines.network, network)).get();
-    const fence = Math.max(engine?.fence ?? 0, servedFence);
-    const row = { network, fence, journalId, reasonCode: null, reasonMessage: null };
-    if (engine) await orm.update(payoutEngines).set(row).where(eq(payoutEngines.network, network)).run();
-    else await orm.insert(payoutEngines).values(row).run();
+    const rows = engineRowsOf(db);
+    const fence = Math.max((await rows.find(network))?.fence ?? 0, servedFence);
+    await rows.save(network, { fence, journalId, reason: null });
   }
 
   return {

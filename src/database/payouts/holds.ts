@@ -262,8 +262,8 @@ export function createDoubts(
    * is excluded. The freezes with which the program stopped the network count, those of operators do not.
    */
   async function doubtOf({ network }: Pick<PayoutRow, 'network'>): Promise<Reason | null> {
-    const { reasonCode = null, reasonMessage, settlingUntilMs = null } = (await engine.get({ network })) ?? {};
-    if (reasonCode === NOT_ADOPTED) return { code: reasonCode, message: reasonMessage ?? '' };
+    const { reason: stop, settlingUntilMs = null } = (await engine.get({ network })) ?? {};
+    if (stop?.code === NOT_ADOPTED) return stop;
     if (settlingUntilMs !== null)
       return reason('payouts_settling', { network, until: 'its engine has read the chain' });
     const freeze = (await freezerOf(db).of(network)).find(isAutomatic);
@@ -279,7 +279,7 @@ export function createDoubts(
     equalTo,
     /** Returns false while a network's engine knows that this database is older than the signer's journal. */
     isAdopted: async (network: NetworkKey): Promise<boolean> =>
-      (await engine.get({ network }))?.reasonCode !== NOT_ADOPTED,
+      (await engine.get({ network }))?.reason?.code !== NOT_ADOPTED,
     /** Returns whether a network settles in after a gap. */
     isSettling: async (network: NetworkKey): Promise<boolean> =>
       ((await engine.get({ network }))?.settlingUntilMs ?? null) !== null,

@@ -437,7 +437,7 @@ export function toPayout(stored: PayoutRow): Payout {
   return { ...payout, wait: toReason(waitCode, waitMessage), fault: toReason(faultCode, faultMessage) };
 }
 
-export const toReason = (code: string | null, message: string | null): Reason | null =>
+const toReason = (code: string | null, message: string | null): Reason | null =>
   code === null || message === null ? null : { code, message };
 
 export function toAttempt({ payoutId: _, network: __, bytes, ...row }: AttemptRow): Attempt {

@@ -271,8 +271,6 @@ export const refundRowsOf = perDatabase((db: SealedDb) => {
   };
 });
 
-export type RefundRows = ReturnType<typeof refundRowsOf>;
-
 function findingRefunds(db: SealedDb) {
   const byId = findBy(db, refunds, 'id');
   const byClaim = findBy(db, refunds, 'claimHash');
