@@ -28,15 +28,8 @@ export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIn
 /** An address of a session that waits for its payment, and where it was derived. */
 export type OpenAddress = Readonly<{ id: number; key: string; index: number }>;
 
-export type Address = Readonly<{
-  id: number;
-  seq: number;
-  derivationIndex: number;
-  sessionId: string | null;
-  state: 'free' | 'taken' | 'spoiled';
-}>;
-
 type AddressRow = typeof addresses.$inferSelect;
+export type Address = Pick<AddressRow, 'id' | 'seq' | 'derivationIndex' | 'sessionId' | 'state'>;
 type PoolRow = typeof pools.$inferSelect;
 
 type Place = Pick<AddressRow, 'family' | 'mode' | 'key' | 'poolId' | 'derivationIndex' | 'sessionId'>;

@@ -11,12 +11,11 @@ import { type OperatorAct, recordActOf } from './audit-log.ts';
 import type { DoorSettings } from './column-values.ts';
 import { isPresent, webhookSecretsOf } from './endpoints.ts';
 import { mapInOrder } from './engine/bodies.ts';
-import { readSessionTerms } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
 import { findBy, preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
 import type { VaultDb } from './sealing.ts';
-import type { SessionRow } from './session.ts';
+import { findSessionOf, type SessionRow } from './session.ts';
 import { doorOrders, endpoints } from './tables.ts';
 
 /** Doors of one dialect in an installation: the key of a request without a pid is found by trying each. */
@@ -255,32 +254,25 @@ export function prepareDoorOf({
   };
 }
 
-/** Prepares finding the payment of a session. To be called within a transaction. */
-function preparePayment(db: Db): (sessionId: string) => Promise<DoorPayment | null> {
-  const termsOf = db.client.prepare('SELECT terms FROM sessions WHERE id = :sessionId').pluck();
+/** Prepares adding to an order how it was paid. To be called within a transaction. */
+function prepareShowing(db: Db): (order: OrderRow) => Promise<ShownOrder> {
+  const findSession = findSessionOf(db);
   const newest = db.client.prepare(
     `SELECT t.network, t.currency, t.tx, a.family, a.key AS address, t.units, t.decimals
      FROM addresses AS a JOIN transfers AS t ON t.address_id = a.id
      WHERE a.session_id = :sessionId AND t.dust = 0 AND t.first_confirmed_at_ms IS NOT NULL
      ORDER BY t.first_confirmed_at_ms DESC, t.id DESC LIMIT 1`,
   );
-  return async (sessionId) => {
-    const paid = (await newest.get({ sessionId })) as (Omit<DoorPayment, 'units'> & { units: string }) | undefined;
-    if (!paid) return null;
-    const { options } = readSessionTerms((await termsOf.get({ sessionId })) as string);
-    const due = options.find(({ networkKey, currency }) => networkKey === paid.network && currency === paid.currency);
-    return { ...paid, units: due?.units ?? BigInt(paid.units) };
-  };
-}
-
-/** Prepares adding to an order how it was paid. To be called within a transaction. */
-function prepareShowing(db: Db): (order: OrderRow) => Promise<ShownOrder> {
-  const paidAtOf = db.client.prepare('SELECT paid_at_s FROM sessions WHERE id = :id').pluck();
-  const paymentOf = preparePayment(db);
   return async (order) => {
-    const { paidSessionId: id } = order;
-    if (id === null) return { ...order, paid: null };
-    return { ...order, paid: { atS: (await paidAtOf.get({ id })) as number, payment: await paymentOf(id) } };
+    const { paidSessionId } = order;
+    const session = paidSessionId === null ? undefined : await findSession(paidSessionId);
+    if (!session) return { ...order, paid: null };
+    const { id: sessionId, paidAtS, terms } = session;
+    invariant(paidAtS !== null, `session ${sessionId}, which paid an order, is paid`);
+    const last = (await newest.get({ sessionId })) as (Omit<DoorPayment, 'units'> & { units: string }) | undefined;
+    const due = terms.options.find((one) => one.networkKey === last?.network && one.currency === last.currency);
+    const payment = last ? { ...last, units: due?.units ?? BigInt(last.units) } : null;
+    return { ...order, paid: { atS: paidAtS, payment } };
   };
 }
 

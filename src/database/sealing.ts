@@ -12,13 +12,12 @@ import {
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto';
-import { eq } from 'drizzle-orm';
 import { Fault, permanent } from '../core/fault.ts';
 import type { IntentMac } from '../core/intent.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Db } from './engine/open.ts';
+import { createMeta } from './meta.ts';
 import type { TextFormats } from './networks.ts';
-import { meta } from './tables.ts';
 
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
@@ -70,42 +69,35 @@ const wrongKey = (name: string, why: string, cause?: unknown): Fault =>
   );
 
 const PROBE = 'the secret key of this database';
+/** The name in `meta` of its sealed text. */
+const SEALED_PROBE = 'sealed_probe';
+
 /**
  * Compares the key with the one that the database was first opened with; the first call stores a sealed text for this.
  * @throws Fault permanent `secret_key_wrong`
  */
 export async function checkKey(db: Db, vault: Vault): Promise<void> {
-  const kept = async () => (await db.orm.select().from(meta).where(eq(meta.name, 'sealed_probe')).get())?.value;
-  const add = db.client.prepare(
-    "INSERT INTO meta (name, value) VALUES ('sealed_probe', ?) ON CONFLICT (name) DO NOTHING",
-  );
-  const known =
-    (await db.read(kept)) ??
-    (await db.write(async () => {
-      await add.run(vault.seal(PROBE, PROBE));
-      return kept();
-    }));
-  vault.open(known ?? '', PROBE);
+  const kept = () => createMeta(db).read(SEALED_PROBE);
+  const known = (await db.read(kept)) ?? (await db.write(async () => (await kept()) ?? (await sealProbe(db, vault))));
+  vault.open(known, PROBE);
 }
 
 /** Returns whether a vault has the key that the file is sealed with; true for a file that no key was used with. */
 export async function opensProbe(db: Db, vault: Vault): Promise<boolean> {
-  const kept = await db.orm.select().from(meta).where(eq(meta.name, 'sealed_probe')).get();
+  const kept = await createMeta(db).read(SEALED_PROBE);
   try {
-    return kept === undefined || vault.open(kept.value, PROBE) === PROBE;
+    return kept === null || vault.open(kept, PROBE) === PROBE;
   } catch (error) {
     if (error instanceof Fault && error.code === 'secret_key_wrong') return false;
     throw error;
   }
 }
 
-/** Makes the vault's key the one of the file, within a transaction. */
-export async function sealProbe(db: Db, vault: Vault): Promise<void> {
-  await db.orm
-    .update(meta)
-    .set({ value: vault.seal(PROBE, PROBE) })
-    .where(eq(meta.name, 'sealed_probe'))
-    .run();
+/** Makes the vault's key the one of the file, within a transaction. @returns the sealed text */
+export async function sealProbe(db: Db, vault: Vault): Promise<string> {
+  const sealed = vault.seal(PROBE, PROBE);
+  await createMeta(db).write(SEALED_PROBE, sealed);
+  return sealed;
 }
 
 // ── MACs of rows ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -24,6 +24,7 @@ import type { Db } from './engine/open.ts';
 import { ATTEMPTS_PER_MS, type Attempt, firstEventId } from './events.ts';
 import { createMeta } from './meta.ts';
 import { checkKey, createVault, type VaultDb } from './sealing.ts';
+import { findSessionOf } from './session.ts';
 
 /** A delivery that is leased until `leaseUntilMs`, with all that is needed to send it. `attempt`: 1 for the first. */
 export type ClaimedDelivery = SecretPair &
@@ -147,13 +148,12 @@ function prepareChoosing({ client }: Db) {
 function prepareOpening(db: VaultDb) {
   const secrets = webhookSecretsOf(db);
   const paidOrderOf = preparePaidOrder(db);
-  const termsOf = db.client.prepare('SELECT terms FROM sessions WHERE id = :sessionId').pluck();
+  const findSession = findSessionOf(db);
 
   /** Returns the URL that a session named, or the endpoint's own. */
   async function urlOf({ endpoint, sessionId }: Found): Promise<string> {
     if (endpoint.perSession === 0) return endpoint.url;
-    const { webhookUrl } = JSON.parse((await termsOf.get({ sessionId })) as string) as { webhookUrl: string };
-    return webhookUrl;
+    return (await findSession(sessionId))?.terms.webhookUrl ?? endpoint.url;
   }
 
   /** Returns the part of a delivery that is special to a door; nothing for webhooks. */

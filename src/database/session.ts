@@ -4,8 +4,8 @@
 
 import { and, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
-import { deadline, type Life, type ReceiptState, type ReceiptSum, type Standing, type Terms } from '../core/session.ts';
-import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import { deadline, type Life, type ReceiptSum, type Standing, type Terms } from '../core/session.ts';
+import type { Mode } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { firstSessionId } from '../lib/id.ts';
 import type { Conversion, OrderDetails, PaymentOption, SessionRequest } from './column-values.ts';
@@ -13,25 +13,10 @@ import { pageOf } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { findBy, perDatabase } from './engine/prepared.ts';
 import { addresses, sessions, transfers } from './tables.ts';
+import type { transferRowsOf } from './transfers.ts';
 
 /** A transfer to the session's address in its current state. */
-export type Payment = Readonly<{
-  networkKey: NetworkKey;
-  network: string;
-  currency: Currency;
-  units: bigint;
-  decimals: number;
-  tx: string;
-  index: number;
-  block: string;
-  from: string;
-  confirmations: number;
-  state: ReceiptState;
-  blockTimeS: number;
-  /** When it was first read in this block, and first confirmed; null if not, or not by this version. */
-  seenAtMs: number | null;
-  confirmedAtMs: number | null;
-}>;
+export type Payment = Awaited<ReturnType<ReturnType<typeof transferRowsOf>['ofSession']>>[number];
 
 /** Payments that a session shows: anyone can send any number of transfers to an address. */
 export const PAYMENTS_MAX = 100;

@@ -8,7 +8,6 @@ import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert } from './engine/prepared.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
-import type { Payment } from './session.ts';
 import { addresses, blocks, networks, outgoingTransfers, pools, sessions, stores, transfers } from './tables.ts';
 
 export type TransferRow = typeof transfers.$inferSelect;
@@ -118,7 +117,7 @@ function factSteps(db: SealedDb) {
   };
 }
 
-/** A payment that a session shows, and what its state follows from. */
+/** A payment that a session shows. `seenAtMs`: when it was first read in this block. */
 const shownPayment = {
   networkKey: transfers.network,
   currency: transfers.currency,
@@ -182,7 +181,7 @@ function sessionQueries({ orm, guard }: SealedDb) {
 
   return {
     /** Returns the newest shown transfers to a session's addresses, oldest first. */
-    async ofSession(sessionId: string, limit: number): Promise<Payment[]> {
+    async ofSession(sessionId: string, limit: number) {
       const found = (await mapInOrder(await idsOf(sessionId), (addressId) => newest.all({ addressId, limit }))).flat();
       found.sort((one, other) => one.place.id - other.place.id);
       return found.slice(-limit).map(({ payment, place }) => {

@@ -120,7 +120,7 @@ const sealers: Readonly<Record<string, number>> = {
   'keys.ts': 3,
   'refunds/destinations.ts': 1,
   'rotate-secret-key.ts': 2,
-  'sealing.ts': 2,
+  'sealing.ts': 1,
   'sign-ins.ts': 1,
   'stores.ts': 2,
   'transfers.ts': 1,

@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import { permanent } from '../../core/fault.ts';
+import { type Mark, MOVE, movedFault, readMark } from './engine.ts';
 import { type End, quoted, type Row, type Table } from './move-ends.ts';
-import { type Mark, MOVE, movedFault, readMark } from './moved.ts';
 import { MADE_AT_MS } from './scripts.ts';
 
 /** Rows that are in memory at once. A statement adds them all; SQLite's takes 32,766 values at most. */

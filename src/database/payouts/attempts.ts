@@ -109,34 +109,21 @@ export function openCommands(db: SealedDb) {
 function openStatements({ orm }: Db) {
   // The condition of the index `payouts_open`, without which SQLite does not use it.
   const isOpen = sql`${payouts.state} IN ('waiting', 'sent')`;
-  const isOfNetwork = and(eq(payouts.network, sql.placeholder('network')), isOpen);
-  const sent = atFirstUse(
-    orm
-      .select()
-      .from(payouts)
-      .where(and(isOfNetwork, eq(payouts.state, sql`'sent'`)))
-      .orderBy(asc(payouts.notBeforeMs), asc(payouts.id))
-      .limit(sql.placeholder('limit')),
-  );
-  const dueOf = (isWanted: SQL) =>
+  const openOf = (isWanted: SQL) =>
     atFirstUse(
       orm
         .select()
         .from(payouts)
-        .where(
-          and(
-            isOfNetwork,
-            isWanted,
-            eq(payouts.state, sql`'waiting'`),
-            sql`${payouts.notBeforeMs} <= ${sql.placeholder('nowMs')}`,
-            sql`NOT EXISTS (SELECT 1 FROM ${payouts} AS giver WHERE giver.serves_id = ${payouts.id} AND giver.state IN ('waiting', 'sent', 'stuck'))`,
-          ),
-        )
+        .where(and(given(payouts, 'network'), isOpen, isWanted))
         .orderBy(asc(payouts.notBeforeMs), asc(payouts.id))
         .limit(sql.placeholder('limit')),
     );
-  const dueRefunds = dueOf(sql`${payouts.kind} IN ('refund', 'return')`);
-  const dueOthers = dueOf(sql`${payouts.kind} NOT IN ('refund', 'return')`);
+  const isDue = sql`${payouts.state} = 'waiting' AND ${payouts.notBeforeMs} <= ${sql.placeholder('nowMs')}
+    AND NOT EXISTS (SELECT 1 FROM ${payouts} AS giver
+      WHERE giver.serves_id = ${payouts.id} AND giver.state IN ('waiting', 'sent', 'stuck'))`;
+  const sent = openOf(sql`${payouts.state} = 'sent'`);
+  const dueRefunds = openOf(sql`${isDue} AND ${payouts.kind} IN ('refund', 'return')`);
+  const dueOthers = openOf(sql`${isDue} AND ${payouts.kind} NOT IN ('refund', 'return')`);
   return { sent, dueRefunds, dueOthers };
 }
 

@@ -2,7 +2,7 @@
  * The payout engine of a network: its fence, its heartbeat, and what the signer's journal has beyond this database.
  */
 
-import { and, asc, desc, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, isNull } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { Wallet } from '../../core/intent.ts';
 import { paidAfterEnd, type Reason } from '../../core/reasons.ts';
@@ -54,11 +54,12 @@ export function engineCommands(db: Db) {
   const lock = createNetworkLock(db);
   const all = atFirstUse(orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)));
 
-  const save = (network: NetworkKey, set: Partial<PayoutEngine>): Promise<void> =>
-    write(async () => {
+  async function save(network: NetworkKey, set: Partial<PayoutEngine>): Promise<void> {
+    await write(async () => {
       await lock.take(network);
       await rows.save(network, set);
     });
+  }
 
   /** Begins the settling-in of a network unless its engine has left a heartbeat in the last two minutes. */
   async function beginSettling(network: NetworkKey, nowMs: number): Promise<void> {
@@ -137,15 +138,6 @@ export function adoptionCommands(db: SealedDb) {
   const { orm } = db;
   const steps = payoutStepsOf(db);
   const nonces = noncesOf(db);
-  const newestSigned = atFirstUse(
-    orm
-      .select({ generation: payoutAttempts.generation, terms: payoutAttempts.terms })
-      .from(payoutAttempts)
-      .where(and(eq(payoutAttempts.payoutId, sql.placeholder('id')), isNotNull(payoutAttempts.tx)))
-      .orderBy(desc(payoutAttempts.generation), desc(payoutAttempts.attempt))
-      .limit(1),
-  );
-
   const holderOf = findBy(db, payoutAttempts, 'tx');
   /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
   async function deleteUnsigned(network: NetworkKey): Promise<void> {
@@ -208,7 +200,7 @@ export function adoptionCommands(db: SealedDb) {
    */
   async function follow(id: string, nowMs: number): Promise<void> {
     const payout = await steps.find(id);
-    const newest = await newestSigned.get({ id });
+    const newest = (await steps.everyAttempt(id)).findLast(({ tx }) => tx !== null);
     invariant(payout && newest, `payout ${id} of a signature exists`);
     const { generation, terms } = newest;
     if (payout.state === 'succeeded') return;

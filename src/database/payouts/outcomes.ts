@@ -2,7 +2,7 @@
  * How payouts end, or begin their next generation: as the engine has seen it, or on an operator's command and as the
  * nodes show it.
  */
-import { and, count, eq, isNull } from 'drizzle-orm';
+import { and, eq, isNull } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { isPayback } from '../../core/intent.ts';
 import { feeEntry, payoutEntry } from '../../core/ledger.ts';
@@ -12,7 +12,7 @@ import { operatorRejected, paidAfterEnd, type Reason } from '../../core/reasons.
 import { type OperatorAct, recordActOf } from '../audit-log.ts';
 import type { AuditedState } from '../column-values.ts';
 import type { Db } from '../engine/open.ts';
-import { changeBy, perDatabase, preparedInsert } from '../engine/prepared.ts';
+import { changeBy, findBy, perDatabase, preparedInsert } from '../engine/prepared.ts';
 import { ledgerOf } from '../ledger.ts';
 import { refundSettlementOf } from '../refunds/refunds.ts';
 import type { SealedDb } from '../sealing.ts';
@@ -145,12 +145,10 @@ const settlementOf = perDatabase((db: SealedDb) => {
 
 /** The part of the repository `payouts` that ends them. */
 export function outcomeCommands(db: SealedDb) {
-  const { orm, read, write } = db;
+  const { read, write } = db;
   const steps = payoutStepsOf(db);
   const settlement = settlementOf(db);
-  const attemptCount = async (id: string): Promise<number> =>
-    (await orm.select({ found: count() }).from(payoutAttempts).where(eq(payoutAttempts.payoutId, id)).get())?.found ??
-    0;
+  const holderOf = findBy(db, payoutAttempts, 'tx');
 
   return {
     /**
@@ -201,8 +199,7 @@ export function outcomeCommands(db: SealedDb) {
     },
     /** Returns the payout that has an attempt with this transaction. */
     async ownerOf(tx: string): Promise<string | null> {
-      const owner = orm.select({ id: payoutAttempts.payoutId }).from(payoutAttempts).where(eq(payoutAttempts.tx, tx));
-      return read(async () => (await owner.get())?.id ?? null);
+      return read(async () => (await holderOf.get({ tx }))?.payoutId ?? null);
     },
     /**
      * Ends a payout, or begins its next generation, on an operator's command and as the nodes show it
@@ -227,7 +224,7 @@ export function outcomeCommands(db: SealedDb) {
         await steps.lock.takeOf(id);
         const row = await steps.find(id);
         const isSeen = row?.state === seen.state && row.generation === seen.generation;
-        if (!row || !isSeen || (await attemptCount(id)) !== seen.attemptCount) return false;
+        if (!row || !isSeen || (await steps.everyAttempt(id)).length !== seen.attemptCount) return false;
         if (!(await carryOut(db, row, conclusion, nowMs))) return false;
         await recordActOf(db)(act, {
           target: id,

@@ -13,7 +13,7 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import { raiseAlarmOf } from '../alarms.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, changeBy, findBy, perDatabase, preparedInsert } from '../engine/prepared.ts';
+import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert } from '../engine/prepared.ts';
 import { createNetworkLock } from '../networks.ts';
 import { payoutAttempts, payouts, sessions, stores, sweepParts } from '../tables.ts';
 import { createDoubts, type EqualTransfer } from './holds.ts';
@@ -99,18 +99,17 @@ export const payoutStepsOf = perDatabase((db: Db) => {
   const insert = preparedInsert(db, payouts);
   const insertPart = preparedInsert(db, sweepParts);
   const update = changeBy(db, payouts, changingNames, 'id');
-  const attempts = atFirstUse(
+  const attemptsOf = atFirstUse(
     db.orm
       .select()
       .from(payoutAttempts)
-      .where(
-        and(
-          eq(payoutAttempts.payoutId, sql.placeholder('id')),
-          eq(payoutAttempts.generation, sql.placeholder('generation')),
-        ),
-      )
-      .orderBy(payoutAttempts.attempt),
+      .where(given(payoutAttempts, 'payoutId'))
+      .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt)),
   );
+  /** Returns every attempt ever made of a payout, in order. There are few. */
+  const everyAttempt = (payoutId: string): Promise<AttemptRow[]> => attemptsOf.all({ payoutId });
+  const attempts = async ({ id, generation }: PayoutName): Promise<AttemptRow[]> =>
+    (await everyAttempt(id)).filter((one) => one.generation === generation);
   const othersWait = atFirstUse(
     db.orm
       .select({ id: payouts.id })
@@ -160,7 +159,7 @@ export const payoutStepsOf = perDatabase((db: Db) => {
     const row = await find.get({ id });
     if (!row || row.generation > generationMax) return null;
     // The signer refused it for good, or all that it signed has failed.
-    const isUnsigned = row.state === 'waiting' || resumed(row.state, (await attempts.all(row)).length) === 'waiting';
+    const isUnsigned = row.state === 'waiting' || resumed(row.state, (await attempts(row)).length) === 'waiting';
     return isUnsigned ? row : null;
   }
 
@@ -244,7 +243,8 @@ export const payoutStepsOf = perDatabase((db: Db) => {
       await work(row);
       return true;
     },
-    attempts: ({ id, generation }: PayoutName): Promise<AttemptRow[]> => attempts.all({ id, generation }),
+    attempts,
+    everyAttempt,
   };
 });
 
@@ -272,7 +272,7 @@ const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout):
 export function payoutCommands(db: Db) {
   const { orm, read, write } = db;
   const steps = payoutStepsOf(db);
-  const { attemptsOf, overdue } = viewStatements(db);
+  const overdue = overdueStatement(db);
 
   return {
     /** Plans payouts, all or none. An existing one with the same intent stays as it is. */
@@ -355,7 +355,7 @@ export function payoutCommands(db: Db) {
     },
     /** Returns every attempt ever made, in order. */
     async attempts(id: string): Promise<readonly Attempt[]> {
-      return (await read(() => attemptsOf.all({ id }))).map(toAttempt);
+      return (await read(() => steps.everyAttempt(id))).map(toAttempt);
     },
     /** Returns open refunds, by network, that were due before this time and for which no engine gave a reason. */
     async overdue(dueBeforeMs: number): Promise<readonly OverdueRefunds[]> {
@@ -386,16 +386,8 @@ export function payoutCommands(db: Db) {
   };
 }
 
-// Prepared, because the engine and its watch run them often.
-function viewStatements({ orm }: Db) {
-  const attemptsOf = atFirstUse(
-    orm
-      .select()
-      .from(payoutAttempts)
-      .where(eq(payoutAttempts.payoutId, sql.placeholder('id')))
-      .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt)),
-  );
-  const overdue = atFirstUse(
+const overdueStatement = ({ orm }: Db) =>
+  atFirstUse(
     orm
       .select({ network: payouts.network, count: count(), oldestDueMs: sql<number>`${min(payouts.notBeforeMs)}` })
       .from(payouts)
@@ -409,8 +401,6 @@ function viewStatements({ orm }: Db) {
       )
       .groupBy(payouts.network),
   );
-  return { attemptsOf, overdue };
-}
 
 // ── Rows as people and core read them ──────────────────────────────────────────────────────────────────────────────
 

@@ -9,7 +9,9 @@ import type { Currency, NetworkKey } from '../../core/transfer.ts';
 import type { PoolKey } from '../addresses.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
+import { findBy } from '../engine/prepared.ts';
 import { createMeta } from '../meta.ts';
+import { addresses, payouts as payoutTable, pools } from '../tables.ts';
 import { type PayoutRow, payoutStepsOf, toPayout } from './payouts.ts';
 
 /** A network, and the pool whose current source its deposit addresses come from. */
@@ -59,7 +61,11 @@ const unmade = ['waiting', ...without];
 export function sweepCommands(db: Db) {
   const payouts = payoutStepsOf(db);
   const meta = createMeta(db);
-  const { findPool, given, givenAt, received, parts, isDepositAddress, giversOf } = sweepStatements(db);
+  const { given, received, parts } = sweepStatements(db);
+  const findAddress = findBy(db, addresses, 'family', 'mode', 'key');
+  const findPool = findBy(db, pools, 'family', 'mode', 'current');
+  const giversOf = findBy(db, payoutTable, 'servesId');
+  const poolIdOf = async (pool: PoolKey) => (await findPool.get({ ...pool, current: true }))?.id;
 
   /** Returns what one address holds, by currency. */
   async function ownersAt(poolId: number, network: NetworkKey, { id, index, key }: Given): Promise<SweepOwner[]> {
@@ -78,7 +84,7 @@ export function sweepCommands(db: Db) {
   }
 
   async function refuseTreasury({ family, mode }: PoolKey, treasury: string): Promise<void> {
-    if ((await isDepositAddress.get(family, mode, treasury)) === undefined) return;
+    if ((await findAddress.get({ family, mode, key: treasury })) === undefined) return;
     throw permanent(
       'treasury_collects',
       `the treasury ${treasury} in the signer's policy is one of our deposit addresses: a sweep would look like a ` +
@@ -93,11 +99,10 @@ export function sweepCommands(db: Db) {
     { sweep, keys }: PlannedSweep,
   ): Promise<boolean> {
     for (const [at, { index, units }] of sweep.from.entries()) {
-      const address = (await givenAt.get(family, mode, keys[at] ?? '', poolId)) as Given | undefined;
-      if (address?.index !== index) return false;
-      const owner = (await ownersAt(poolId, sweep.network, address)).find(
-        ({ currency }) => currency === sweep.currency,
-      );
+      const address = await findAddress.get({ family, mode, key: keys[at] ?? '' });
+      if (address?.poolId !== poolId || address.derivationIndex !== index) return false;
+      const owners = await ownersAt(poolId, sweep.network, { ...address, index });
+      const owner = owners.find(({ currency }) => currency === sweep.currency);
       if (owner === undefined || owner.openUnits !== 0n || owner.units < units) return false;
     }
     return true;
@@ -105,12 +110,8 @@ export function sweepCommands(db: Db) {
 
   /** Returns the gas of a sweep in the order in which it is sent. */
   async function gasOf(id: string): Promise<PayoutRow[]> {
-    return (
-      await mapInOrder((await giversOf.all(id)) as string[], async (giverId) => {
-        const row = await payouts.find(giverId);
-        return row ? [...(await gasOf(giverId)), row] : [];
-      })
-    ).flat();
+    const givers = await giversOf.all({ servesId: id });
+    return (await mapInOrder(givers, async (row) => [...(await gasOf(row.id)), row])).flat();
   }
 
   async function withdraw(id: string, isPossible: boolean, nowMs: number): Promise<boolean> {
@@ -143,9 +144,9 @@ export function sweepCommands(db: Db) {
      * @param afterId `next` of the previous page; 0 for the first
      * @param limit addresses to look at, with or without money
      */
-    async unswept({ network, pool: { family, mode } }: SweepPlace, afterId: number, limit: number): Promise<OwnerPage> {
+    async unswept({ network, pool }: SweepPlace, afterId: number, limit: number): Promise<OwnerPage> {
       return db.read(async () => {
-        const poolId = (await findPool.get(family, mode)) as number | undefined;
+        const poolId = await poolIdOf(pool);
         if (poolId === undefined) return { owners: [], next: null };
         const page = (await given.all(poolId, afterId, limit)) as Given[];
         const owners = (await mapInOrder(page, (address) => ownersAt(poolId, network, address))).flat();
@@ -176,7 +177,7 @@ export function sweepCommands(db: Db) {
       return db.write(async () => {
         await payouts.lock.take(place.network);
         await refuseTreasury(place.pool, treasury);
-        const poolId = (await findPool.get(place.pool.family, place.pool.mode)) as number | undefined;
+        const poolId = await poolIdOf(place.pool);
         if (poolId === undefined) return [];
         const planned = await filterInOrder(sweeps, async (one) => {
           if ((await payouts.find(one.sweep.id)) !== undefined || !(await isStillThere(poolId, place, one)))
@@ -209,13 +210,9 @@ export function sweepCommands(db: Db) {
 }
 
 const sweepStatements = ({ client }: Db) => ({
-  findPool: client.prepare('SELECT id FROM pools WHERE family = ? AND mode = ? AND current = 1').pluck(),
   given: client.prepare(
     `SELECT id, derivation_index AS "index", key FROM addresses
      WHERE pool_id = ? AND state <> 'free' AND id > ? ORDER BY id LIMIT ?`,
-  ),
-  givenAt: client.prepare(
-    `SELECT id, derivation_index AS "index", key FROM addresses WHERE family = ? AND mode = ? AND key = ? AND pool_id = ?`,
   ),
   received: client.prepare(
     `SELECT t.currency, t.units, b.time_s AS "timeS"
@@ -228,8 +225,6 @@ const sweepStatements = ({ client }: Db) => ({
      FROM sweep_parts AS p JOIN payouts AS y ON y.id = p.payout_id
      WHERE p.network = ? AND p.derivation_index = ? AND (p.pool_id IS NULL OR p.pool_id = ?)`,
   ),
-  isDepositAddress: client.prepare('SELECT 1 FROM addresses WHERE family = ? AND mode = ? AND key = ?').pluck(),
-  giversOf: client.prepare('SELECT id FROM payouts WHERE serves_id = ?').pluck(),
 });
 
 const isLoan = (intent: Intent): boolean => intent.kind === 'gas' && intent.form === 'delegate';
