@@ -1,5 +1,4 @@
 import { pbkdf2Sync } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { HDNodeWallet, Transaction, type TransactionLike } from 'ethers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -74,22 +73,6 @@ test('the wallets are those that ethers derives, at the documented paths', () =>
   // What every wallet shows for that mnemonic.
   assert.is(evmSpending.derive(seed, { role: 'collection', index: 0 }).key, 'f39fd6e51aad88f6f4ce6ab8827279cfffb92266');
   assert.is(evmSpending.xpub(seed), root.derivePath("m/44'/60'/0'/0").neuter().extendedKey);
-});
-
-type Vector = Readonly<{ what: string; intent: Record<string, unknown>; terms: Terms; tx: string; bytes: string }>;
-const vectors = JSON.parse(readFileSync('test/vectors/evm-spend.json', 'utf8')) as readonly Vector[];
-
-test('the bytes are those of the vectors', () => {
-  for (const { what, intent: stored, terms: on, tx, bytes } of vectors) {
-    const intent = JSON.parse(JSON.stringify(stored), (name, value) =>
-      name === 'units' ? BigInt(value) : value,
-    ) as Intent;
-    const keys = evmSpending.signers(intent).map((wallet) => evmSpending.derive(seed, wallet));
-    const signed = evmSpending.sign({ network, intent, terms: on }, keys);
-    assert.is(Buffer.from(signed.bytes).toString('hex'), bytes, what);
-    assert.is(signed.tx, tx, what);
-  }
-  assert.ok(vectors.length >= 3);
 });
 
 const word = (digits: string): string => digits.padStart(64, '0');

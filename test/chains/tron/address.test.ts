@@ -1,11 +1,10 @@
-/** TRON addresses: base58check texts, derivation from an xpub, links. */
+/** TRON addresses: base58check texts and derivation from an xpub. Links are in `wallet.test.ts`. */
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../../src/chains/evm/address.ts';
 import { tronAddress } from '../../../src/chains/tron/address.ts';
 import { xpubKeysAt } from '../../../src/chains/xpub.ts';
-import { faultIn } from '../../support/refusal.ts';
 
 const tronXpubKeys = xpubKeysAt("m/44'/195'/0'/0");
 
@@ -49,25 +48,6 @@ test('addresses are those that other wallets derive from the same words', () => 
   const { publicExtendedKey } = wallet.derive("m/44'/195'/0'/0");
   const texts = [0, 1].map((index) => tronAddress.format(tronXpubKeys.derive(publicExtendedKey, index)));
   assert.equal(texts, ['TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', 'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK']);
-});
-
-test('an xpub from another depth is refused with the expected path', () => {
-  const { publicExtendedKey } = wallet.derive("m/44'/195'/0'");
-  assert.match(faultIn(() => tronXpubKeys.derive(publicExtendedKey, 0)).message, "m/44'/195'/0'/0");
-});
-
-test('the link opens the payment page in TronLink: no wallet knows a payment link of this chain', () => {
-  const [[address, key]] = known;
-  const token = { symbol: 'USDT', address, decimals: 6 } as const;
-  const link = tronAddress.deepLink(token, '728126428', key, 10_500_000n, 'https://pay.example/pay/cs_1?x=1&y=2');
-  const [start, param = ''] = link.split('?param=');
-  assert.is(start, 'tronlinkoutside://pull.activity');
-  assert.equal(JSON.parse(decodeURIComponent(param)), {
-    url: 'https://pay.example/pay/cs_1?x=1&y=2',
-    action: 'open',
-    protocol: 'TronLink',
-    version: '1.0',
-  });
 });
 
 test.run();

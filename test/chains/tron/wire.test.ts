@@ -170,93 +170,69 @@ test('the upper bytes of the sender do not matter', () => {
   assert.equal(decode(block, infos), expected);
 });
 
-const contradictions: readonly (readonly [string, string, (block: Json, infos: Json) => readonly [Json, Json]])[] = [
-  ['an info too few', 'node_content_contradictory', (block, infos) => [block, infos.slice(1)]],
-  ['the last info is missing', 'node_content_contradictory', (block, infos) => [block, infos.slice(0, -1)]],
-  ['an info twice', 'node_content_contradictory', (block, infos) => [block, [...infos, infos[0]]]],
-  ['infos in another order', 'node_content_contradictory', (block, infos) => [block, infos.toReversed()]],
-  [
-    'an info of another transaction',
-    'node_content_contradictory',
-    (block, [first, ...rest]) => [block, [{ ...first, id: 'ab'.repeat(32) }, ...rest]],
-  ],
-  [
-    'infos of another block',
-    'node_content_contradictory',
-    (block, infos) => [block, infos.map((info: Json) => ({ ...info, blockNumber: info.blockNumber - 1 }))],
-  ],
-  [
-    'a transaction too few',
-    'node_content_contradictory',
-    (block, infos) => [{ ...block, transactions: block.transactions.slice(1) }, infos],
-  ],
-  [
-    'no transactions, although its header says that there are some',
-    'node_content_contradictory',
-    ({ transactions, ...block }, infos) => [block, infos],
-  ],
-  [
-    'no transactions and no infos, though its header says that there are some',
-    'node_content_contradictory',
-    ({ transactions, ...block }) => [block, []],
-  ],
-  [
-    'transactions, although its header says that there are none',
-    'node_content_contradictory',
-    (block, infos) => {
+type Change = (block: Json, infos: Json) => readonly [block: Json, infos: Json];
+const withSecond = (infos: Json, change: object) => infos.with(1, { ...infos[1], ...change });
+const contradictions: Readonly<Record<string, Readonly<Record<string, Change>>>> = {
+  node_content_contradictory: {
+    'an info too few': (block, infos) => [block, infos.slice(1)],
+    'the last info is missing': (block, infos) => [block, infos.slice(0, -1)],
+    'an info twice': (block, infos) => [block, [...infos, infos[0]]],
+    'infos in another order': (block, infos) => [block, infos.toReversed()],
+    'an info of another transaction': (block, infos) => [block, infos.with(0, { ...infos[0], id: 'ab'.repeat(32) })],
+    'infos of another block': (block, infos) => [
+      block,
+      infos.map((info: Json) => ({ ...info, blockNumber: info.blockNumber - 1 })),
+    ],
+    'a transaction too few': (block, infos) => [{ ...block, transactions: block.transactions.slice(1) }, infos],
+    'no transactions, although its header says that there are some': ({ transactions, ...block }, infos) => [
+      block,
+      infos,
+    ],
+    'no transactions and no infos, though its header says that there are some': ({ transactions, ...block }) => [
+      block,
+      [],
+    ],
+    'transactions, although its header says that there are none': (block, infos) => {
       block.block_header.raw_data.txTrieRoot = '0'.repeat(64);
       return [JSON.stringify(block, null, 1), infos];
     },
-  ],
-  ['no such block', 'node_block_unknown', (_, infos) => [{}, infos]],
-  ['no such block, and no infos', 'node_block_unknown', () => [{}, []]],
-  ['no infos of such a number', 'node_block_unknown', (block) => [block, {}]],
-  [
-    'another block at that height',
-    'node_block_unknown',
-    (block, infos) => [{ ...block, blockID: block.blockID.replace(/0e$/, '0f') }, infos],
-  ],
-  [
-    'a result in another spelling',
-    'node_nonsense',
-    (block, infos) => [block, infos.with(1, { ...infos[1], receipt: { ...infos[1].receipt, result: 'success' } })],
-  ],
-  [
-    "the block's result as a number",
-    'node_nonsense',
-    (block, infos) => {
+  },
+  node_block_unknown: {
+    'no such block': (_, infos) => [{}, infos],
+    'no such block, and no infos': () => [{}, []],
+    'no infos of such a number': (block) => [block, {}],
+    'another block at that height': (block, infos) => [
+      { ...block, blockID: block.blockID.replace(/0e$/, '0f') },
+      infos,
+    ],
+  },
+  node_nonsense: {
+    'a result in another spelling': (block, infos) => [
+      block,
+      withSecond(infos, { receipt: { ...infos[1].receipt, result: 'success' } }),
+    ],
+    "the block's result as a number": (block, infos) => {
       block.transactions[1].ret[0].contractRet = 1;
       return [block, infos];
     },
-  ],
-  ['infos that are not a list', 'node_nonsense', (block) => [block, '"many"']],
-  ['infos that are not objects', 'node_nonsense', (block) => [block, [1, 2]]],
-  ['an info without an id', 'node_nonsense', (block, [{ id, ...first }, ...rest]) => [block, [first, ...rest]]],
-  [
-    'logs that are not a list',
-    'node_nonsense',
-    (block, [first, second, ...rest]) => [block, [first, { ...second, log: {} }, ...rest]],
-  ],
-  ['a block that is not an object', 'node_nonsense', (_, infos) => ['[]', infos]],
-  [
-    'a block without a header',
-    'node_nonsense',
-    ({ block_header, ...block }, infos) => [JSON.stringify(block, null, 1), infos],
-  ],
-  [
-    'transactions that are not a list',
-    'node_nonsense',
-    (block, infos) => [JSON.stringify({ ...block, transactions: {} }), infos],
-  ],
-];
-for (const [title, code, change] of contradictions) {
-  test(`${title}: ${code}`, () => {
-    const { block, infos } = copy();
-    const fault = faultIn(() => decode(...change(block, infos)));
-    assert.is(fault.code, code);
-    assert.is(fault.kind, 'transient');
-    assert.match(fault.message, /^\S*.*\btest\b/);
-  });
+    'infos that are not a list': (block) => [block, '"many"'],
+    'infos that are not objects': (block) => [block, [1, 2]],
+    'an info without an id': (block, [{ id, ...first }, ...rest]) => [block, [first, ...rest]],
+    'logs that are not a list': (block, infos) => [block, withSecond(infos, { log: {} })],
+    'a block that is not an object': (_, infos) => ['[]', infos],
+    'a block without a header': ({ block_header, ...block }, infos) => [JSON.stringify(block, null, 1), infos],
+    'transactions that are not a list': (block, infos) => [JSON.stringify({ ...block, transactions: {} }), infos],
+  },
+};
+for (const [code, changes] of Object.entries(contradictions)) {
+  for (const [title, change] of Object.entries(changes)) {
+    test(`${title}: ${code}`, () => {
+      const { block, infos } = copy();
+      const fault = faultIn(() => decode(...change(block, infos)));
+      assert.equal({ kind: fault.kind, code: fault.code }, { kind: 'transient', code });
+      assert.match(fault.message, /^\S*.*\btest\b/);
+    });
+  }
 }
 
 test('a full block without infos is first doubtful, then node_infos_missing', () => {

@@ -59,13 +59,6 @@ both(
   },
 );
 
-both('a slot that may be skipped or missing attests nothing', async (node, { failWith, block }) => {
-  for (const code of [-32007, -32009]) {
-    failWith('getBlock', { code, message: 'skipped, or missing' });
-    assert.is(await node.attest(block, []), 'unsure');
-  }
-});
-
 both('a gap in the ledger is never skipped', async (node, { proxy, block, sibling }) => {
   const { lies } = proxy;
   const below = sibling.number - 1;
