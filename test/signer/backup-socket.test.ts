@@ -44,7 +44,7 @@ const breaking = (journal: Journal): Journal => ({
     );
   },
 });
-const opened = openSigningServiceIn(folder.dir, handClock(), breaking);
+const opened = openSigningServiceIn(folder.dir, handClock(), { wrap: breaking });
 const { service } = opened;
 const log = openLog('test', 'silent');
 const server = await serveSigningService({ socket, service, log });

@@ -8,7 +8,7 @@ import { Fault } from '../../src/core/fault.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { restoreSigner } from '../../src/signer/setup.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { refusalOf } from '../support/refusal.ts';
+import { refusalOf, refuses } from '../support/refusal.ts';
 import { backUpInto, readBackup } from '../support/signer-backup.ts';
 import {
   firstOf,
@@ -93,11 +93,7 @@ function checkRestored(dir: string): void {
   const sign = (id: string, amount: number, nonce: number, fence: number) =>
     restored.service.sign(firstOf(refundOf(id, usdt(amount)), nonce, { fence }));
   // The engine that was served last, and one after some restarts.
-  for (const fence of [8, 500])
-    assert.is(
-      refusalOf(() => sign('rf_3', 7, 3, fence)),
-      'signer_refused_fence',
-    );
+  for (const fence of [8, 500]) refuses('signer_refused_fence', () => sign('rf_3', 7, 3, fence));
   const adopted = restored.service.fence('test:one') + 1;
   assert.ok(adopted > 10_000);
   assert.equal(sign('rf_1', 5, 1, adopted), signed);

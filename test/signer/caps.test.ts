@@ -3,18 +3,17 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { GasIntent, RefundIntent } from '../../src/core/intent.ts';
+import type { GasIntent, Intent, RefundIntent } from '../../src/core/intent.ts';
 import { APPROVAL_S_MAX, approverOf, isApproved, signApproval } from '../../src/signer/approval.ts';
 import type { PolicySettings } from '../../src/signer/policy.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { refusalOf } from '../support/refusal.ts';
 import {
   approvalOf,
   firstOf,
-  makeSignerFolder,
-  openSigningServiceIn,
+  newSigner,
   policySettings,
   refundOf,
+  removeSigners,
   terms,
   usdt,
 } from '../support/temp-signer.ts';
@@ -25,49 +24,26 @@ const secret = new Uint8Array(32).fill(1);
 const settings: PolicySettings = { ...policySettings, approvers: [{ name: 'Anna', key: approverOf(secret) }] };
 
 /**
- * A signing service with its own clock, which starts at noon, and increasing sequence numbers. Caps: 100 per refund,
- * 250 per hour, 600 per day.
+ * A signer with its own clock, which starts at noon, and increasing sequence numbers. Caps: 100 per refund, 250 per
+ * hour, 600 per day.
  */
 function open(policy: PolicySettings) {
-  const clock = handClock(20_000 * DAY_MS + 12 * HOUR_MS);
-  const folder = makeSignerFolder(policy, false);
-  let opened = openSigningServiceIn(folder.dir, clock);
+  const signer = newSigner({ settings: policy, clock: handClock(20_000 * DAY_MS + 12 * HOUR_MS) });
   let count = 0;
   return {
-    clock,
+    ...signer,
     /** Returns `signed`, or the rule that refuses the refund. */
-    refund(whole: number, more: Partial<RefundIntent> = {}, approval: Parameters<typeof firstOf>[2] = {}): string {
+    refund(whole: number, more: Partial<RefundIntent> = {}): string {
       count++;
-      const code = refusalOf(() =>
-        opened.service.sign(firstOf(refundOf(`rf_${count}`, usdt(whole), more), count, approval)),
-      );
-      return code.replace('none', 'signed').replace('signer_refused_', '');
-    },
-    service: () => opened.service,
-    restart() {
-      opened.close();
-      opened = openSigningServiceIn(folder.dir, clock);
-    },
-    close() {
-      opened.close();
-      folder.remove();
+      const code = signer.refusal(firstOf(refundOf(`rf_${count}`, usdt(whole), more), count));
+      return code.replace('none', 'signed');
     },
   };
 }
 
-/** Runs a test on a new service. */
-const at =
-  (work: (place: ReturnType<typeof open>) => void, policy = settings) =>
-  () => {
-    const place = open(policy);
-    try {
-      work(place);
-    } finally {
-      place.close();
-    }
-  };
-
-const testAt = (title: string, ...args: Parameters<typeof at>) => test(title, at(...args));
+test.after(removeSigners);
+const testAt = (title: string, work: (place: ReturnType<typeof open>) => void, policy = settings) =>
+  test(title, () => work(open(policy)));
 
 testAt('one refund: exactly the cap is allowed, a base unit more is not', ({ refund }) => {
   assert.is(refund(100), 'signed');
@@ -123,25 +99,18 @@ testAt('other networks and refused refunds do not count', ({ refund }) => {
   );
 });
 
-testAt('each new generation uses the caps again, a replacement does not', ({ refund, service }) => {
+testAt('each new generation uses the caps again, a replacement does not', ({ refund, refusal }) => {
   assert.is(refund(100), 'signed');
-  const again = (generation: number, attempt: number, nonce: number) =>
-    refusalOf(() =>
-      service().sign(
-        firstOf(refundOf('rf_1', usdt(100)), nonce, {
-          generation,
-          attempt,
-          proof: generation ? 'failed' : null,
-          terms: terms(nonce, 20 + attempt),
-        }),
-      ),
-    );
+  const again = (generation: number, attempt: number, nonce: number) => {
+    const more = { proof: generation ? ('failed' as const) : null, terms: terms(nonce, 20 + attempt) };
+    return refusal(firstOf(refundOf('rf_1', usdt(100)), nonce, { generation, attempt, ...more }));
+  };
   assert.equal([again(0, 1, 1), again(1, 0, 50), again(1, 1, 50)], ['none', 'none', 'none']);
-  assert.is(again(2, 0, 51), 'signer_refused_cap', 'three times 100 is more than 250');
+  assert.is(again(2, 0, 51), 'cap', 'three times 100 is more than 250');
   assert.equal([refund(50), refund(0.01)], ['signed', 'cap']);
 });
 
-testAt('gas has its own caps; sweeps have none', ({ service, clock, refund }) => {
+testAt('gas has its own caps; sweeps have none', ({ sign, refusal, clock, refund }) => {
   let count = 0;
   const gas = (milli: bigint): string => {
     const intent: GasIntent = {
@@ -152,7 +121,7 @@ testAt('gas has its own caps; sweeps have none', ({ service, clock, refund }) =>
       index: count,
       units: milli * 10n ** 15n,
     };
-    return refusalOf(() => service().sign(firstOf(intent, count))).replace('signer_refused_', '');
+    return refusal(firstOf(intent, count));
   };
   assert.equal(
     [gas(11n), gas(10n), gas(10n), gas(6n), gas(5n), gas(1n)],
@@ -167,7 +136,7 @@ testAt('gas has its own caps; sweeps have none', ({ service, clock, refund }) =>
     currency: 'USDT',
     from: [{ index: 1, units: usdt(1_000_000) }],
   } as const;
-  service().sign(firstOf(sweep, 0));
+  sign(firstOf(sweep, 0));
   assert.is(refund(100), 'signed', 'neither counts for refunds');
 });
 
@@ -181,32 +150,25 @@ testAt(
   (place) => {
     let count = 0;
     // 65,000 gas at 20 gwei: 0.0013 for each.
-    const kinds = [
-      (id: string) => refundOf(`rf_${id}`, 1n),
-      (id: string) =>
-        ({
-          kind: 'sweep',
-          id: `sw_${id}`,
-          network: 'test:one',
-          currency: 'USDT',
-          from: [{ index: 1, units: 1n }],
-        }) as const,
-      (id: string) =>
-        ({ kind: 'gas', id: `ga_${id}`, network: 'test:one', form: 'transfer', index: 1, units: 1n }) as const,
+    const at = { network: 'test:one', currency: 'USDT' } as const;
+    const kinds: readonly ((id: string) => Intent)[] = [
+      (id) => refundOf(`rf_${id}`, 1n),
+      (id) => ({ kind: 'sweep', id: `sw_${id}`, ...at, from: [{ index: 1, units: 1n }] }),
+      (id) => ({ kind: 'gas', id: `ga_${id}`, network: 'test:one', form: 'transfer', index: 1, units: 1n }),
     ];
     const ask = (): string => {
       count++;
       const intent = kinds[count % 3]?.(String(count));
       assert.ok(intent);
-      return refusalOf(() => place.service().sign(firstOf(intent, count)));
+      return place.refusal(firstOf(intent, count));
     };
     for (let hour = 0; hour < 2; hour++) {
-      assert.equal([ask(), ask(), ask(), ask()], ['none', 'none', 'none', 'signer_refused_cap']);
+      assert.equal([ask(), ask(), ask(), ask()], ['none', 'none', 'none', 'cap']);
       place.restart();
-      assert.is(ask(), 'signer_refused_cap');
+      assert.is(ask(), 'cap');
       place.clock.advance(HOUR_MS);
     }
-    assert.equal([ask(), ask()], ['none', 'signer_refused_cap'], 'seven in a day');
+    assert.equal([ask(), ask()], ['none', 'cap'], 'seven in a day');
   },
   capped({ fee_caps: { hour: '0.0039', day: '0.0091' } }),
 );
@@ -251,56 +213,37 @@ test('an approval covers one refund with its amount, its destination and its end
   }
 });
 
-testAt('a refund above the cap needs a valid approval by an approver in the policy', ({ service, clock }) => {
+testAt('a refund above the cap needs a valid approval by an approver in the policy', ({ refusal, clock }) => {
   const nowS = clock.nowS();
-  const ask = (approval: ReturnType<typeof signApproval> | null) =>
-    refusalOf(() => service().sign(firstOf(big, 1, { approvals: approval ? [approval] : [] }))).replace(
-      'signer_refused_',
-      '',
-    );
+  const ask = (...approvals: ReturnType<typeof signApproval>[]) => refusal(firstOf(big, 1, { approvals }));
+  const by = (key: Uint8Array, untilS: number, refund = big) => signApproval(key, approvalOf(refund), untilS);
   const stranger = new Uint8Array(32).fill(2);
-  assert.is(ask(null), 'approval');
-  assert.is(ask(signApproval(stranger, approvalOf(big), nowS + 60)), 'approval', 'signed by a stranger');
-  assert.is(
-    ask(signApproval(secret, approvalOf(refundOf('rf_2', usdt(5000))), nowS + 60)),
-    'approval',
-    'for another refund',
-  );
-  assert.is(
-    ask({ ...signApproval(stranger, approvalOf(big), nowS + 60), approver: approverOf(secret) }),
-    'approval',
-    'in somebody else’s name',
-  );
-  assert.is(ask(signApproval(secret, approvalOf(big), nowS - 1)), 'approval', 'expired');
-  assert.is(ask(signApproval(secret, approvalOf(big), nowS + APPROVAL_S_MAX + 1)), 'approval', 'valid for too long');
-  assert.is(ask(signApproval(secret, approvalOf(big), nowS)), 'none', 'valid in its last second');
+  assert.is(ask(), 'approval');
+  assert.is(ask(by(stranger, nowS + 60)), 'approval', 'signed by a stranger');
+  assert.is(ask(by(secret, nowS + 60, refundOf('rf_2', usdt(5000)))), 'approval', 'for another refund');
+  const borrowed = { ...by(stranger, nowS + 60), approver: approverOf(secret) };
+  assert.is(ask(borrowed), 'approval', 'in somebody else’s name');
+  assert.is(ask(by(secret, nowS - 1)), 'approval', 'expired');
+  assert.is(ask(by(secret, nowS + APPROVAL_S_MAX + 1)), 'approval', 'valid for too long');
+  assert.is(ask(by(secret, nowS)), 'none', 'valid in its last second');
 });
 
 testAt('an approved refund uses up none of the caps, and its approval is recorded', (place) => {
   assert.equal([place.refund(100), place.refund(100), place.refund(50)], ['signed', 'signed', 'signed']);
   const over = refundOf('rf_over', usdt(5));
   const approval = signApproval(secret, approvalOf(over), place.clock.nowS() + 7_200);
-  assert.is(
-    refusalOf(() => place.service().sign(firstOf(over, 70))),
-    'signer_refused_cap',
-  );
-  place.service().sign(firstOf(over, 70, { approvals: [approval] }));
+  assert.is(place.refusal(firstOf(over, 70)), 'cap');
+  place.sign(firstOf(over, 70, { approvals: [approval] }));
   place.restart();
   assert.is(place.refund(0.01), 'cap');
   place.clock.advance(HOUR_MS);
   assert.equal([place.refund(100), place.refund(100), place.refund(50)], ['signed', 'signed', 'signed']);
   // Otherwise an engine that has one approval gets the amount signed again and again.
-  const again = (untilS: number) =>
-    refusalOf(() =>
-      place.service().sign(
-        firstOf(over, 71, {
-          generation: 1,
-          proof: 'failed',
-          approvals: [signApproval(secret, approvalOf(over), untilS)],
-        }),
-      ),
-    );
-  assert.is(again(approval.untilS), 'signer_refused_approval', 'it was used');
+  const again = (untilS: number) => {
+    const approvals = [signApproval(secret, approvalOf(over), untilS)];
+    return place.refusal(firstOf(over, 71, { generation: 1, proof: 'failed', approvals }));
+  };
+  assert.is(again(approval.untilS), 'approval', 'it was used');
   assert.is(again(place.clock.nowS() + 60), 'none', 'a new one');
 });
 
@@ -314,10 +257,10 @@ const twoApprovers: PolicySettings = {
 
 testAt(
   'one valid approval is enough, whichever were handed in beside it',
-  ({ service, clock }) => {
+  ({ refusal, clock }) => {
     let nonce = 0;
     const ask = (refund: RefundIntent, approvals: readonly ReturnType<typeof signApproval>[]) =>
-      refusalOf(() => service().sign(firstOf(refund, ++nonce, { approvals }))).replace('signer_refused_', '');
+      refusal(firstOf(refund, ++nonce, { approvals }));
     const until = clock.nowS() + 60;
     const by = (one: Uint8Array, refund: RefundIntent, untilS = until) => signApproval(one, approvalOf(refund), untilS);
     const other = refundOf('rf_1', usdt(5000), { to: 'c'.repeat(40) });
@@ -337,7 +280,7 @@ testAt(
   twoApprovers,
 );
 
-testAt('a signature over words that the signer’s policy does not say is worth nothing', ({ service, clock }) => {
+testAt('a signature over words that the signer’s policy does not say is worth nothing', ({ refusal, clock }) => {
   const untilS = clock.nowS() + 60;
   const { address } = policySettings.networks['test:one']?.tokens[0] ?? { address: '' };
   const lies = [
@@ -347,11 +290,7 @@ testAt('a signature over words that the signer’s policy does not say is worth 
   ] as const;
   for (const lie of lies) {
     const approvals = [signApproval(secret, approvalOf(big, lie), untilS)];
-    assert.is(
-      refusalOf(() => service().sign(firstOf(big, 1, { approvals }))),
-      'signer_refused_approval',
-      JSON.stringify(lie),
-    );
+    assert.is(refusal(firstOf(big, 1, { approvals })), 'approval', JSON.stringify(lie));
   }
 });
 

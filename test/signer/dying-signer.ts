@@ -27,7 +27,7 @@ const dying = (journal: Journal): Journal => ({
   },
 });
 
-const { service } = openSigningServiceIn(dir, systemClock, dying);
+const { service } = openSigningServiceIn(dir, systemClock, { wrap: dying });
 await serveSigningService({
   socket: signerFiles(dir).socket,
   service,

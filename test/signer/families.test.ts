@@ -16,8 +16,8 @@ import { signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
 import type { SignRequest } from '../../src/signer/protocol.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { refusalOf } from '../support/refusal.ts';
-import { firstOf, makeSignerFolder, openSigningServiceIn, refundOf, seed } from '../support/temp-signer.ts';
+import { refuses } from '../support/refusal.ts';
+import { firstOf, newSigner, refundOf, removeSigners, ruleOf, seed } from '../support/temp-signer.ts';
 
 const spendings = { tron: tronSpending, solana: solanaSpending } as const;
 type Case = keyof typeof spendings;
@@ -44,22 +44,14 @@ const networkOf = (family: Case): PolicySettings['networks'][`test:${string}`] =
   caps: { USDT: { transaction: '100', hour: '1000', day: '1000' } },
   gas_caps: { transaction: '10', day: '50' },
 });
-const folder = makeSignerFolder(
-  { version: 1, approvers: [], networks: { 'test:tron': networkOf('tron'), 'test:solana': networkOf('solana') } },
-  false,
-);
 const clock = handClock(1_795_000_000_000);
-const { service, journal, close } = openSigningServiceIn(
-  folder.dir,
-  clock,
-  undefined,
-  new Map(Object.entries(spendings) as [Case, typeof tronSpending][]),
-);
-const policies = loadPolicy(signerFiles(folder.dir).policy).networks;
-test.after(() => {
-  close();
-  folder.remove();
+const networks = { 'test:tron': networkOf('tron'), 'test:solana': networkOf('solana') };
+const { journal, dir, sign, refusal } = newSigner({
+  ...{ settings: { version: 1, approvers: [], networks }, clock },
+  spendings: new Map(Object.entries(spendings) as [Case, typeof tronSpending][]),
 });
+const policies = loadPolicy(signerFiles(dir).policy).networks;
+test.after(removeSigners);
 
 const termsOf = (family: Case, kind: string, variant: number): Terms =>
   family === 'tron'
@@ -94,44 +86,34 @@ for (const family of ['tron', 'solana'] as const) {
   test(`${family}: a refund is signed, and again only when the first is dead`, () => {
     const refund = refundOf(`rf_${family}`, 5_000_000n, { network, to: payers[family] });
     const ask = (variant: number, more: object = {}) =>
-      service.sign({ ...firstOf(refund, 0, more), terms: termsOf(family, 'refund', variant) });
+      sign({ ...firstOf(refund, 0, more), terms: termsOf(family, 'refund', variant) });
     const { bytes, tx } = ask(1);
     assert.equal(readingOf(family, bytes).effects, [
       { token: address, from: keyOf(family, { role: 'refund' }), to: payers[family], units: 5_000_000n },
     ]);
     assert.is(ask(2).tx, tx, 'the same attempt has the same bytes');
-    assert.is(
-      refusalOf(() => ask(2, { attempt: 1 })),
-      'signer_refused_attempt',
-      'it could take effect in addition to the first',
-    );
-    assert.is(
-      refusalOf(() => ask(2, { generation: 1 })),
-      'signer_refused_generation',
-    );
-    const again = () => refusalOf(() => ask(2, { generation: 1, proof: 'dead' }));
+    refuses('signer_refused_attempt', () => ask(2, { attempt: 1 })); // it could take effect in addition to the first
+    refuses('signer_refused_generation', () => ask(2, { generation: 1 }));
+    const again = () => ruleOf(() => ask(2, { generation: 1, proof: 'dead' }));
     const lifeMs = family === 'tron' ? 1_800_000 : 30_000;
-    assert.is(again(), 'signer_refused_expiry', 'whatever the engine says, it can still be included');
+    assert.is(again(), 'expiry', 'whatever the engine says, it can still be included');
     clock.advance(lifeMs);
-    assert.is(again(), 'signer_refused_expiry');
+    assert.is(again(), 'expiry');
     clock.advance(1);
     assert.is.not(ask(2, { generation: 1, proof: 'dead' }).tx, tx);
     clock.advance(-lifeMs - 1);
-    assert.is(
-      refusalOf(() =>
-        ask(3, { generation: 2, proof: 'dead', intent: { ...refund, to: keyOf(family, { role: 'gas' }) } }),
-      ),
-      'signer_refused_mac',
+    refuses('signer_refused_mac', () =>
+      ask(3, { generation: 2, proof: 'dead', intent: { ...refund, to: keyOf(family, { role: 'gas' }) } }),
     );
   });
 
   test(`${family}: two refunds that make the same transaction are told apart by other terms`, () => {
     const ask = (id: string, variant: number) => {
       const refund = refundOf(id, 1_000_000n, { network, to: payers[family] });
-      return refusalOf(() => service.sign({ ...firstOf(refund, 0), terms: termsOf(family, 'refund', variant) }));
+      return refusal({ ...firstOf(refund, 0), terms: termsOf(family, 'refund', variant) });
     };
     // A Solana refund creates an account that is named after it, so its bytes are always its own.
-    const twin = family === 'tron' ? 'signer_refused_duplicate' : 'none';
+    const twin = family === 'tron' ? 'duplicate' : 'none';
     assert.equal([ask('rf_twin_1', 50), ask('rf_twin_2', 50)], ['none', twin]);
     assert.is(ask('rf_twin_2', 51), 'none', 'the signer goes on');
   });
@@ -140,7 +122,7 @@ for (const family of ['tron', 'solana'] as const) {
     const { sweepOwnersMax } = chains[family].spendRules;
     const from = Array.from({ length: sweepOwnersMax }, (_, index) => ({ index, units: BigInt(index + 1) }));
     const sweep: SweepIntent = { kind: 'sweep', id: `sw_${family}`, network, currency: 'USDT', from };
-    const { bytes } = service.sign({ ...firstOf(sweep, 0), terms: termsOf(family, 'sweep', 1) });
+    const { bytes } = sign({ ...firstOf(sweep, 0), terms: termsOf(family, 'sweep', 1) });
     const { effects, signers } = readingOf(family, bytes);
     const to = chains[family].address.parse(treasuries[family]) ?? '';
     const expected = from.map(({ index, units }) => ({
@@ -156,42 +138,31 @@ for (const family of ['tron', 'solana'] as const) {
     assert.is(signers[0], keyOf(family, chains[family].spendRules.payer(sweep)));
     const more = [...from, { index: sweepOwnersMax, units: 1n }];
     const tooMany = firstOf({ ...sweep, id: 'sw_more', from: more }, 0);
-    assert.is(
-      refusalOf(() => service.sign({ ...tooMany, terms: termsOf(family, 'sweep', 2) })),
-      'signer_refused_intent',
-    );
+    refuses('signer_refused_intent', () => sign({ ...tooMany, terms: termsOf(family, 'sweep', 2) }));
   });
 }
 
 test('solana: a refund is signed again only by the wallet that its lock belongs to', () => {
-  const place = makeSignerFolder({ version: 1, approvers: [], networks: {} }, false);
   const hours = handClock(1_795_000_000_000);
+  const settings: PolicySettings = { version: 1, approvers: [], networks: { 'test:solana': networkOf('solana') } };
+  const place = newSigner({ settings, clock: hours, spendings: new Map([['solana', solanaSpending]]) });
   /** Signs with a refund wallet in the policy, and returns which one it was. */
   const signWith = (index: number, id: string, variant: number, more: Partial<SignRequest>) => {
     const network = { ...networkOf('solana'), wallets: { refund: index, gas: 0 } };
-    const policy = { version: 1, approvers: [], networks: { 'test:solana': network } };
-    writeFileSync(signerFiles(place.dir).policy, JSON.stringify(policy));
-    const opened = openSigningServiceIn(place.dir, hours, undefined, new Map([['solana', solanaSpending]]));
+    writeFileSync(signerFiles(place.dir).policy, JSON.stringify({ ...settings, networks: { 'test:solana': network } }));
+    place.restart();
     const refund = refundOf(id, 5_000_000n, { network: 'test:solana', to: payers.solana });
     const request = { ...firstOf(refund, 0, more), terms: termsOf('solana', 'refund', variant) };
-    try {
-      return readingOf('solana', opened.service.sign(request).bytes).effects[0]?.from;
-    } finally {
-      opened.close();
-    }
+    return readingOf('solana', place.sign(request).bytes).effects[0]?.from;
   };
   const [first, second] = [0, 1].map((index) => keyOf('solana', { role: 'refund', index })) as [string, string];
   assert.is(signWith(0, 'rf_1', 1, {}), first);
   hours.advance(30_001);
   const again = { generation: 1, proof: 'dead' } as const;
   for (const payer of [first, second])
-    assert.is(
-      refusalOf(() => signWith(1, 'rf_1', 2, { ...again, payer })),
-      'signer_refused_wallet',
-    );
+    refuses('signer_refused_wallet', () => signWith(1, 'rf_1', 2, { ...again, payer }));
   assert.is(signWith(0, 'rf_1', 2, again), first);
   assert.is(signWith(1, 'rf_2', 3, { payer: second }), second);
-  place.remove();
 });
 
 test('tron: what would expire too late is not signed, and no time that was signed makes the signer fail', () => {
@@ -203,13 +174,12 @@ test('tron: what would expire too late is not signed, and no time that was signe
     const given = { timestamp_ms: String(timestampMs), expiration_ms: String(expirationMs) };
     return { ...termsOf('tron', 'gas', 0), ...given };
   };
-  const ask = (id: string, terms: Terms, more: object = {}) =>
-    refusalOf(() => service.sign({ ...firstOf(gas(id), 0, more), terms }));
+  const ask = (id: string, terms: Terms, more: object = {}) => refusal({ ...firstOf(gas(id), 0, more), terms });
   const dayMs = 86_400_000;
   const latestMs = nowMs + 2 * dayMs;
-  assert.is(ask('ga_late', times(nowMs, latestMs + 1)), 'signer_refused_terms');
-  assert.is(ask('ga_late', times(9_007_199_254_740_000, 9_007_199_254_740_991)), 'signer_refused_terms');
-  assert.is(ask('ga_late', times(8_639_999_999_999_999, 8_640_000_000_000_001)), 'signer_refused_terms');
+  assert.is(ask('ga_late', times(nowMs, latestMs + 1)), 'terms');
+  assert.is(ask('ga_late', times(9_007_199_254_740_000, 9_007_199_254_740_991)), 'terms');
+  assert.is(ask('ga_late', times(8_639_999_999_999_999, 8_640_000_000_000_001)), 'terms');
   assert.is(ask('ga_late', times(latestMs - 1, latestMs)), 'none', 'clocks may differ');
   // A version before had no such limit.
   const signed = { tx: 'f'.repeat(64), bytes: new Uint8Array(100) };
@@ -221,13 +191,13 @@ test('tron: what would expire too late is not signed, and no time that was signe
     nonce: null,
     fence: 1,
   };
-  journal.record({
+  journal().record({
     ...older,
     ...{ intent: gas('ga_older'), terms: times(9_007_199_254_740_000, 9_007_199_254_740_991) },
     ...{ capUses: [], approval: null, signed, atMs: nowMs },
   });
   const next = { generation: 1, proof: 'dead' };
-  assert.is(ask('ga_older', times(nowMs, nowMs + 60_000), next), 'signer_refused_expiry');
+  assert.is(ask('ga_older', times(nowMs, nowMs + 60_000), next), 'expiry');
 });
 
 test('tron: gas is given, lent and reclaimed; lending uses up none of the caps', () => {
@@ -236,7 +206,7 @@ test('tron: gas is given, lent and reclaimed; lending uses up none of the caps',
   let variant = 0;
   const ask = (form: GasIntent['form'], units: bigint) => {
     const intent: GasIntent = { kind: 'gas', id: `ga_${++variant}`, network: 'test:tron', form, index: 7, units };
-    return service.sign({ ...firstOf(intent, 0), terms: termsOf('tron', 'gas', variant) });
+    return sign({ ...firstOf(intent, 0), terms: termsOf('tron', 'gas', variant) });
   };
   const moveOf = ({ bytes }: { bytes: Uint8Array }) => readingOf('tron', bytes).effects;
   assert.equal(moveOf(ask('transfer', 10_000_000n)), [
@@ -248,15 +218,9 @@ test('tron: gas is given, lent and reclaimed; lending uses up none of the caps',
   assert.equal(moveOf(ask('reclaim', 9_000_000_000n)), [
     { token: null, from: addressKey, to: gasKey, units: 9_000_000_000n },
   ]);
-  assert.is(
-    refusalOf(() => ask('transfer', 10_000_001n)),
-    'signer_refused_cap',
-  );
+  refuses('signer_refused_cap', () => ask('transfer', 10_000_001n));
   for (let at = 0; at < 4; at++) ask('transfer', 10_000_000n);
-  assert.is(
-    refusalOf(() => ask('transfer', 1_000_000n)),
-    'signer_refused_cap',
-  );
+  refuses('signer_refused_cap', () => ask('transfer', 1_000_000n));
 });
 
 test.run();

@@ -10,14 +10,14 @@ import { signerFiles } from '../../src/signer/files.ts';
 import { policyHashOf, thawText } from '../../src/signer/freeze.ts';
 import { calls, type SignerFreeze } from '../../src/signer/protocol.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { refusalOf } from '../support/refusal.ts';
 import {
   approvalOf,
   firstOf,
-  makeSignerFolder,
-  openSigningServiceIn,
+  newSigner,
   policySettings,
   refundOf,
+  removeSigners,
+  ruleOf,
   usdt,
 } from '../support/temp-signer.ts';
 
@@ -25,29 +25,16 @@ const anna = new Uint8Array(32).fill(1);
 const stranger = new Uint8Array(32).fill(2);
 const clock = handClock(1_800_000_000_000);
 const untilS = 1_800_000_060;
-const folders: { remove(): void }[] = [];
-const closing: { close(): void }[] = [];
-test.after(() => {
-  for (const open of closing) open.close();
-  for (const folder of folders) folder.remove();
-});
+const settings = { ...policySettings, approvers: [{ name: 'Anna', key: approverOf(anna) }] };
+test.after(removeSigners);
 
 function open() {
-  const folder = makeSignerFolder({ ...policySettings, approvers: [{ name: 'Anna', key: approverOf(anna) }] }, false);
-  folders.push(folder);
-  let opened = openSigningServiceIn(folder.dir, clock);
-  closing.push({ close: () => opened.close() });
+  const signer = newSigner({ settings, clock });
   return {
-    dir: folder.dir,
-    service: () => opened.service,
-    ask: (id: string, nonce: number) =>
-      refusalOf(() => opened.service.sign(firstOf(refundOf(id, usdt(5)), nonce))).replace('signer_refused_', ''),
+    ...signer,
+    ask: (id: string, nonce: number) => signer.refusal(firstOf(refundOf(id, usdt(5)), nonce)),
     thaw: (text: ReturnType<typeof thawText>, secret = anna, until = untilS) =>
-      refusalOf(() => opened.service.thaw(signApproval(secret, text, until))).replace('signer_refused_', ''),
-    restart() {
-      opened.close();
-      opened = openSigningServiceIn(folder.dir, clock);
-    },
+      ruleOf(() => signer.service().thaw(signApproval(secret, text, until))),
   };
 }
 
@@ -86,9 +73,7 @@ test('only an approver’s valid signature of this freeze ends it, and ends no l
     place.thaw(approvalOf(refundOf('rf_1', usdt(5)))),
     place.thaw(text, anna, untilS - 61),
     place.thaw(text, anna, untilS + APPROVAL_S_MAX),
-    refusalOf(() =>
-      place.service().thaw({ ...signApproval(stranger, text, untilS), approver: approverOf(anna) }),
-    ).replace('signer_refused_', ''),
+    ruleOf(() => place.service().thaw({ ...signApproval(stranger, text, untilS), approver: approverOf(anna) })),
   ];
   assert.equal(refusals, Array(9).fill('approval'));
   assert.is(place.ask('rf_1', 1), 'frozen');
@@ -111,10 +96,9 @@ test('a thaw ends nothing after an older journal was restored: numbers come agai
 
 test('the journal’s file refuses signatures and a second freeze while one is open, and keeps every row', () => {
   const place = open();
-  place.service().sign(firstOf(refundOf('rf_1', usdt(5)), 1));
+  place.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
   place.service().freeze('drill', 'root');
   const client = new Sqlite(signerFiles(place.dir).journal);
-  closing.push(client);
   for (const [statement, why] of [
     [
       "INSERT INTO signatures SELECT 9, intent_id, 0, 1, network, terms, 't9', bytes, fence, 1 FROM signatures",
@@ -128,6 +112,7 @@ test('the journal’s file refuses signatures and a second freeze while one is o
       () => client.exec(statement),
       (error: Error) => why.test(error.message),
     );
+  client.close();
 });
 
 test.run();

@@ -7,7 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { signerFiles } from '../../src/signer/files.ts';
 import { createJournal, type Journal, type NewSignature, openJournal } from '../../src/signer/journal.ts';
-import { refusalOf } from '../support/refusal.ts';
+import { refuses } from '../support/refusal.ts';
 import { makeSignerFolder, payer, refundOf, terms, usdt } from '../support/temp-signer.ts';
 
 const folders: { remove(): void }[] = [];
@@ -63,15 +63,9 @@ test('a journal is created once, for one seed, with access for its owner', () =>
   assert.is(statSync(file).mode & 0o777, 0o600);
   assert.is(statSync(`${file}-wal`).mode & 0o777, 0o600);
   assert.is(journal.fingerprint, '5436d724');
-  assert.is(
-    refusalOf(() => createJournal(file, '5436d724')),
-    'journal_exists',
-  );
+  refuses('journal_exists', () => createJournal(file, '5436d724'));
   assert.is(journal.fence('test:one'), 1, 'the journal was not changed');
-  assert.is(
-    refusalOf(() => openJournal(`${file}.none`)),
-    'journal_missing',
-  );
+  refuses('journal_missing', () => openJournal(`${file}.none`));
 });
 
 const wrong: readonly (readonly [what: string, why: RegExp, entry: () => NewSignature])[] = [
@@ -189,10 +183,7 @@ test('if the file cannot be written, nothing is signed, with its own fault, and 
   const client = new Sqlite(file);
   client.exec('BEGIN IMMEDIATE');
   try {
-    assert.is(
-      refusalOf(() => journal.record(entryOf('rf_1', 0, 0, 1))),
-      'signer_storage_unavailable',
-    );
+    refuses('signer_storage_unavailable', () => journal.record(entryOf('rf_1', 0, 0, 1)));
   } finally {
     client.exec('COMMIT');
     client.close();

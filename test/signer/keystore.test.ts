@@ -9,7 +9,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createKeystore, fingerprintOf, readKeystore, seedOf } from '../../src/signer/keystore.ts';
 import { createOperatorKey, readOperatorKey } from '../../src/signer/operator-key.ts';
-import { refusalOf } from '../support/refusal.ts';
+import { refusalOf, refuses } from '../support/refusal.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'quayside-keystore-'));
 test.after(() => rmSync(dir, { recursive: true, force: true }));
@@ -66,15 +66,9 @@ test('only its owner can access a keystore; it opens with its passphrase and con
   const keystore = readKeystore(file);
   assert.is(keystore.fingerprint, '73c5da0a');
   assert.is(hex(keystore.unlock(passphrase)), seedHex);
-  assert.is(
-    refusalOf(() => keystore.unlock(Buffer.from('another passphrase'))),
-    'passphrase_wrong',
-  );
+  refuses('passphrase_wrong', () => keystore.unlock(Buffer.from('another passphrase')));
   assert.not.ok(text.includes(seedHex) || text.includes('abandon'));
-  assert.is(
-    refusalOf(() => createKeystore(file, seedOf(words), passphrase)),
-    'keystore_exists',
-  );
+  refuses('keystore_exists', () => createKeystore(file, seedOf(words), passphrase));
   assert.is(readFileSync(file, 'utf8'), text, 'the file is never overwritten');
 });
 
@@ -113,10 +107,7 @@ test('a truncated file, a longer one and one with an additional key are detected
     ' '.repeat(20_000) + text,
     JSON.stringify({ ...content, more: 1 }),
   ]) {
-    assert.is(
-      refusalOf(() => readKeystore(spoiledFile(spoiled))),
-      'sealed_file_damaged',
-    );
+    refuses('sealed_file_damaged', () => readKeystore(spoiledFile(spoiled)));
   }
 });
 
@@ -147,34 +138,19 @@ test('a changed file with a correct checksum does not open either', () => {
 test('a file that others may read is refused, and so is a missing one', () => {
   const other = spoiledFile(text);
   chmodSync(other, 0o640);
-  assert.is(
-    refusalOf(() => readKeystore(other)),
-    'sealed_file_open',
-  );
+  refuses('sealed_file_open', () => readKeystore(other));
   chmodSync(other, 0o600);
   assert.is(readKeystore(other).fingerprint, '73c5da0a');
-  assert.is(
-    refusalOf(() => readKeystore(join(dir, 'none.json'))),
-    'sealed_file_missing',
-  );
+  refuses('sealed_file_missing', () => readKeystore(join(dir, 'none.json')));
 });
 
 test('an approver’s key does not open as a keystore, nor a keystore as an approver’s key', () => {
   const key = join(dir, 'anna.json');
   const approver = createOperatorKey(key, passphrase);
   assert.is(readOperatorKey(key).approver, approver);
-  assert.is(
-    refusalOf(() => readKeystore(key)),
-    'sealed_file_other',
-  );
-  assert.is(
-    refusalOf(() => readOperatorKey(file)),
-    'sealed_file_other',
-  );
-  assert.is(
-    refusalOf(() => createOperatorKey(key, passphrase)),
-    'operator_key_exists',
-  );
+  refuses('sealed_file_other', () => readKeystore(key));
+  refuses('sealed_file_other', () => readOperatorKey(file));
+  refuses('operator_key_exists', () => createOperatorKey(key, passphrase));
 });
 
 test.run();

@@ -9,7 +9,7 @@ import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
 import { approverOf } from '../../src/signer/approval.ts';
 import { loadPolicy, readPolicy } from '../../src/signer/policy.ts';
-import { refusalOf } from '../support/refusal.ts';
+import { refusalOf, refuses } from '../support/refusal.ts';
 import { policySettings, treasury } from '../support/temp-signer.ts';
 
 const read = (settings: unknown) => readPolicy('policy.json', JSON.stringify(settings));
@@ -131,10 +131,7 @@ test('a file that others may read or change, a missing one, and one that is not 
   const dir = mkdtempSync(join(tmpdir(), 'quayside-policy-'));
   const file = join(dir, 'policy.json');
   try {
-    assert.is(
-      refusalOf(() => loadPolicy(file)),
-      'policy_invalid',
-    );
+    refuses('policy_invalid', () => loadPolicy(file));
     writeFileSync(file, JSON.stringify(policySettings), { mode: 0o600 });
     assert.is(loadPolicy(file).networks.length, 2);
     for (const mode of [0o620, 0o604, 0o640, 0o602]) {
@@ -147,10 +144,7 @@ test('a file that others may read or change, a missing one, and one that is not 
     }
     chmodSync(file, 0o600);
     writeFileSync(file, '{"version": 1');
-    assert.is(
-      refusalOf(() => loadPolicy(file)),
-      'policy_invalid',
-    );
+    refuses('policy_invalid', () => loadPolicy(file));
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }

@@ -8,16 +8,16 @@ import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type { Spending } from '../../src/chains/spend.ts';
 import { createIntentMac, type GasIntent, type SweepIntent, type Wallet } from '../../src/core/intent.ts';
 import type { SignRequest } from '../../src/signer/protocol.ts';
-import { handClock } from '../support/hand-clock.ts';
-import { faultIn, refusalOf } from '../support/refusal.ts';
+import { faultIn } from '../support/refusal.ts';
 import {
   firstOf,
-  makeSignerFolder,
-  openSigningServiceIn,
+  newSigner,
   payer,
   policySettings,
   refundOf,
+  removeSigners,
   returnOf,
+  ruleOf,
   secretKey,
   seed,
   terms,
@@ -25,29 +25,15 @@ import {
   usdt,
 } from '../support/temp-signer.ts';
 
-const clock = handClock();
-const folders: { remove(): void }[] = [];
-const closing: { close(): void }[] = [];
-test.after(() => {
-  for (const open of closing) open.close();
-  for (const folder of folders) folder.remove();
-});
-
-function newSigningService(settings = policySettings) {
-  const folder = makeSignerFolder(settings, false);
-  folders.push(folder);
-  const opened = openSigningServiceIn(folder.dir, clock);
-  closing.push(opened);
-  return { ...opened, dir: folder.dir };
-}
+test.after(removeSigners);
 
 const keyOf = (index: number) => evmSpending.derive(seed, { role: 'collection', index }).key;
 const refundKey = evmSpending.derive(seed, { role: 'refund' }).key;
 const gasKey = evmSpending.derive(seed, { role: 'gas' }).key;
 
 test('a refund is signed by the refund wallet, to the payer, on the policy’s chain', () => {
-  const { service, journal } = newSigningService();
-  const { tx, bytes } = service.sign(firstOf(refundOf('rf_1', usdt(12.5)), 7));
+  const { sign, journal } = newSigner();
+  const { tx, bytes } = sign(firstOf(refundOf('rf_1', usdt(12.5)), 7));
   const signed = Transaction.from(`0x${Buffer.from(bytes).toString('hex')}`);
   assert.is(signed.hash, tx);
   assert.is(signed.from?.toLowerCase(), `0x${refundKey}`);
@@ -56,7 +42,7 @@ test('a refund is signed by the refund wallet, to the payer, on the policy’s c
     [31337n, 7, policySettings.networks['test:one']?.tokens[0]?.address],
   );
   assert.is(signed.data, `0xa9059cbb${payer.padStart(64, '0')}${usdt(12.5).toString(16).padStart(64, '0')}`);
-  const [entry, ...others] = journal.entries('test:one', 0, 10);
+  const [entry, ...others] = journal().entries('test:one', 0, 10);
   assert.equal(
     [entry?.tx, entry?.intent, entry?.terms, others.length],
     [tx, refundOf('rf_1', usdt(12.5)), terms(7), 0],
@@ -64,7 +50,7 @@ test('a refund is signed by the refund wallet, to the payer, on the policy’s c
 });
 
 test('a sweep goes to the treasury of the policy, and gas to an address of the seed', () => {
-  const { service } = newSigningService();
+  const { sign, service } = newSigner();
   const sweep: SweepIntent = {
     kind: 'sweep',
     id: 'sw_1',
@@ -72,7 +58,7 @@ test('a sweep goes to the treasury of the policy, and gas to an address of the s
     currency: 'USDT',
     from: [{ index: 3, units: 5n }],
   };
-  const swept = Transaction.from(`0x${Buffer.from(service.sign(firstOf(sweep, 0)).bytes).toString('hex')}`);
+  const swept = Transaction.from(`0x${Buffer.from(sign(firstOf(sweep, 0)).bytes).toString('hex')}`);
   assert.is(swept.from?.toLowerCase(), `0x${keyOf(3)}`);
   assert.ok(swept.data.includes(treasury.slice(2).toLowerCase()));
   const gas: GasIntent = {
@@ -83,19 +69,19 @@ test('a sweep goes to the treasury of the policy, and gas to an address of the s
     index: 3,
     units: 10n ** 15n,
   };
-  const given = Transaction.from(`0x${Buffer.from(service.sign(firstOf(gas, 0)).bytes).toString('hex')}`);
+  const given = Transaction.from(`0x${Buffer.from(sign(firstOf(gas, 0)).bytes).toString('hex')}`);
   assert.equal(
     [given.from?.toLowerCase(), given.to?.toLowerCase(), given.value],
     [`0x${gasKey}`, `0x${keyOf(3)}`, 10n ** 15n],
   );
-  assert.equal(service.addresses('test:one', [3, 0]), [keyOf(3), keyOf(0)]);
-  const { refund, gas: gasWallet, treasury: sweptTo } = service.wallets('test:two');
+  assert.equal(service().addresses('test:one', [3, 0]), [keyOf(3), keyOf(0)]);
+  const { refund, gas: gasWallet, treasury: sweptTo } = service().wallets('test:two');
   assert.equal([refund, gasWallet, sweptTo], [refundKey, gasKey, treasury.slice(2).toLowerCase()]);
 });
 
 test('the same attempt always gets the first bytes, whatever the rest of the request says', () => {
-  const { service, journal } = newSigningService();
-  const first = service.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
+  const { sign, journal } = newSigner();
+  const first = sign(firstOf(refundOf('rf_1', usdt(5)), 1));
   const others: Partial<SignRequest>[] = [
     {},
     { terms: terms(2) },
@@ -105,311 +91,232 @@ test('the same attempt always gets the first bytes, whatever the rest of the req
     { intent: refundOf('rf_1', usdt(5), { network: 'test:two' }) },
     { proof: 'dead' },
   ];
-  for (const other of others) assert.equal(service.sign(firstOf(refundOf('rf_1', usdt(5)), 1, other)), first);
-  assert.is(journal.entries('test:one', 0, 10).length, 1);
+  for (const other of others) assert.equal(sign(firstOf(refundOf('rf_1', usdt(5)), 1, other)), first);
+  assert.is(journal().entries('test:one', 0, 10).length, 1);
 });
 
 test('a return of held money is signed like a refund, counts against the same caps, and needs the same approvals', () => {
-  const { service, journal } = newSigningService();
-  service.sign(firstOf(returnOf('rt_1', usdt(5)), 1));
-  const [entry] = journal.entries('test:one', 0, 10);
+  const { sign, refusal, journal } = newSigner();
+  sign(firstOf(returnOf('rt_1', usdt(5)), 1));
+  const [entry] = journal().entries('test:one', 0, 10);
   assert.equal(entry?.intent, returnOf('rt_1', usdt(5)));
-  assert.is(journal.usedSince('test:one', 'USDT', 0), usdt(5));
+  assert.is(journal().usedSince('test:one', 'USDT', 0), usdt(5));
   const large = returnOf('rt_2', usdt(50_000));
-  assert.is(
-    refusalOf(() => service.sign(firstOf(large, 2))),
-    'signer_refused_approval',
-  );
+  assert.is(refusal(firstOf(large, 2)), 'approval');
 });
 
 test('a generation out of order is refused with the number of the next one', () => {
-  const { service } = newSigningService();
+  const { sign } = newSigner();
   const message = (generation: number) => {
     try {
-      service.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { generation, proof: 'dead' }));
+      sign(firstOf(refundOf('rf_1', usdt(5)), 1, { generation, proof: 'dead' }));
     } catch (error) {
       return (error as Error).message;
     }
     return 'signed';
   };
   assert.match(message(3), 'generation 3 is out of order: the next one to sign is 0');
-  service.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
+  sign(firstOf(refundOf('rf_1', usdt(5)), 1));
   assert.match(message(3), 'generation 3 is out of order: the next one to sign is 1');
 });
 
-const refusals: readonly (readonly [what: string, code: string, request: SignRequest])[] = [
-  [
-    'another amount in a new generation',
-    'intent',
-    firstOf(refundOf('rf_1', usdt(6)), 2, { generation: 1, proof: 'dead' }),
-  ],
-  [
-    'another destination in a new generation',
-    'intent',
-    firstOf(refundOf('rf_1', usdt(5), { to: 'c'.repeat(40) }), 2, { generation: 1, proof: 'dead' }),
-  ],
-  [
-    'another network in a new generation',
-    'intent',
-    firstOf(refundOf('rf_1', usdt(5), { network: 'test:two' }), 2, { generation: 1, proof: 'dead' }),
-  ],
-  ['a generation without proof', 'generation', firstOf(refundOf('rf_1', usdt(5)), 2, { generation: 1 })],
-  [
-    'a generation that skips one',
-    'generation',
-    firstOf(refundOf('rf_1', usdt(5)), 2, { generation: 2, proof: 'dead' }),
-  ],
-  [
-    'a later generation of an unsigned intent',
-    'generation',
-    firstOf(refundOf('rf_2', usdt(5)), 2, { generation: 1, proof: 'dead' }),
-  ],
-  ['a first generation with proof', 'generation', firstOf(refundOf('rf_2', usdt(5)), 2, { proof: 'failed' })],
-  ['a replacement with another number', 'nonce', firstOf(refundOf('rf_1', usdt(5)), 2, { attempt: 1 })],
-  ['a replacement that skips one', 'attempt', firstOf(refundOf('rf_1', usdt(5)), 1, { attempt: 2 })],
-  ['a replacement of an unsigned intent', 'attempt', firstOf(refundOf('rf_2', usdt(5)), 2, { attempt: 1 })],
-  ['another refund on the same number', 'nonce', firstOf(refundOf('rf_2', usdt(5)), 1)],
-  [
-    'a new generation on the old number',
-    'nonce',
-    firstOf(refundOf('rf_1', usdt(5)), 1, { generation: 1, proof: 'failed' }),
-  ],
-  ['terms without a number', 'nonce', { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: { gas_limit: '65000' } }],
-  ['an invalid number', 'nonce', { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: { ...terms(2), nonce: '0x2' } }],
-  [
-    'terms with an unknown key',
-    'terms',
-    { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: { ...terms(2), data: '0x' } },
-  ],
-  ['a fee above fee_max', 'terms', { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: terms(2, 400) }],
-  ['a changed destination', 'mac', firstOf({ ...refundOf('rf_2', usdt(5)), to: 'c'.repeat(40) }, 2)],
-  ['a changed amount', 'mac', firstOf({ ...refundOf('rf_2', usdt(5)), units: usdt(6) }, 2)],
-  ['a changed id', 'mac', firstOf({ ...refundOf('rf_2', usdt(5)), id: 'rf_3' }, 2)],
-  ['a changed network', 'mac', firstOf({ ...refundOf('rf_2', usdt(5)), network: 'test:two' }, 2)],
-  ['a MAC of another key', 'mac', firstOf(refundOf('rf_2', usdt(5), { mac: 'a'.repeat(64) }), 2)],
-  ['a return of another kind', 'mac', firstOf({ ...returnOf('rt_2', usdt(5)), held: 'short' }, 2)],
-  [
-    'a return of another session',
-    'mac',
-    firstOf({ ...returnOf('rt_2', usdt(5)), session: { id: 'cs_2', amount: '5.00' } }, 2),
-  ],
-  [
-    'a refund with the MAC of a return',
-    'mac',
-    firstOf({ ...refundOf('rt_2', usdt(5)), mac: returnOf('rt_2', usdt(5)).mac }, 2),
-  ],
-  ['an unknown network', 'policy', firstOf(refundOf('rf_2', usdt(5), { network: 'test:three' }), 2)],
-  ['a token that the policy does not know', 'policy', firstOf(refundOf('rf_2', usdt(5), { currency: 'USDC' }), 2)],
-  ['a refund to the refund wallet itself', 'intent', firstOf(refundOf('rf_2', usdt(5), { to: refundKey }), 2)],
-  ['a refund to nobody', 'intent', firstOf(refundOf('rf_2', usdt(5), { to: '0'.repeat(40) }), 2)],
-  [
-    'a sweep of two addresses where at most one is possible',
-    'intent',
-    firstOf(
-      {
-        kind: 'sweep',
-        id: 'sw_1',
-        network: 'test:one',
-        currency: 'USDT',
-        from: [
-          { index: 1, units: 1n },
-          { index: 2, units: 1n },
-        ],
-      },
-      0,
+/** The refund that was signed, and one that was not. */
+const first = refundOf('rf_1', usdt(5));
+const second = refundOf('rf_2', usdt(5));
+const gas: GasIntent = { kind: 'gas', id: 'ga_1', network: 'test:one', form: 'transfer', index: 1, units: 1n };
+const twoOwners: SweepIntent = {
+  ...{ kind: 'sweep', id: 'sw_1', network: 'test:one', currency: 'USDT' },
+  from: [1, 2].map((index) => ({ index, units: 1n })),
+};
+const again = { generation: 1, proof: 'dead' } as const;
+const refusals: Readonly<Record<string, Readonly<Record<string, SignRequest>>>> = {
+  intent: {
+    'another amount in a new generation': firstOf(refundOf('rf_1', usdt(6)), 2, again),
+    'another destination in a new generation': firstOf(refundOf('rf_1', usdt(5), { to: 'c'.repeat(40) }), 2, again),
+    'another network in a new generation': firstOf(refundOf('rf_1', usdt(5), { network: 'test:two' }), 2, again),
+    'a refund to the refund wallet itself': firstOf(refundOf('rf_2', usdt(5), { to: refundKey }), 2),
+    'a refund to nobody': firstOf(refundOf('rf_2', usdt(5), { to: '0'.repeat(40) }), 2),
+    'a sweep of two addresses where at most one is possible': firstOf(twoOwners, 0),
+    'lent gas on a network without it': firstOf({ ...gas, form: 'delegate' }, 0),
+  },
+  generation: {
+    'a generation without proof': firstOf(first, 2, { generation: 1 }),
+    'a generation that skips one': firstOf(first, 2, { ...again, generation: 2 }),
+    'a later generation of an unsigned intent': firstOf(second, 2, again),
+    'a first generation with proof': firstOf(second, 2, { proof: 'failed' }),
+  },
+  nonce: {
+    'a replacement with another number': firstOf(first, 2, { attempt: 1 }),
+    'another refund on the same number': firstOf(second, 1),
+    'a new generation on the old number': firstOf(first, 1, { generation: 1, proof: 'failed' }),
+    'terms without a number': { ...firstOf(second, 2), terms: { gas_limit: '65000' } },
+    'an invalid number': { ...firstOf(second, 2), terms: { ...terms(2), nonce: '0x2' } },
+  },
+  attempt: {
+    'a replacement that skips one': firstOf(first, 1, { attempt: 2 }),
+    'a replacement of an unsigned intent': firstOf(second, 2, { attempt: 1 }),
+  },
+  terms: {
+    'terms with an unknown key': { ...firstOf(second, 2), terms: { ...terms(2), data: '0x' } },
+    'a fee above fee_max': { ...firstOf(second, 2), terms: terms(2, 400) },
+  },
+  mac: {
+    'a changed destination': firstOf({ ...second, to: 'c'.repeat(40) }, 2),
+    'a changed amount': firstOf({ ...second, units: usdt(6) }, 2),
+    'a changed id': firstOf({ ...second, id: 'rf_3' }, 2),
+    'a changed network': firstOf({ ...second, network: 'test:two' }, 2),
+    'a MAC of another key': firstOf(refundOf('rf_2', usdt(5), { mac: 'a'.repeat(64) }), 2),
+    'a return of another kind': firstOf({ ...returnOf('rt_2', usdt(5)), held: 'short' }, 2),
+    'a return of another session': firstOf(
+      { ...returnOf('rt_2', usdt(5)), session: { id: 'cs_2', amount: '5.00' } },
+      2,
     ),
-  ],
-  [
-    'lent gas on a network without it',
-    'intent',
-    firstOf({ kind: 'gas', id: 'ga_1', network: 'test:one', form: 'delegate', index: 1, units: 1n }, 0),
-  ],
-  [
-    'too much gas at once',
-    'cap',
-    firstOf({ kind: 'gas', id: 'ga_1', network: 'test:one', form: 'transfer', index: 1, units: 10n ** 16n + 1n }, 0),
-  ],
-];
+    'a refund with the MAC of a return': firstOf(
+      { ...refundOf('rt_2', usdt(5)), mac: returnOf('rt_2', usdt(5)).mac },
+      2,
+    ),
+  },
+  policy: {
+    'an unknown network': firstOf(refundOf('rf_2', usdt(5), { network: 'test:three' }), 2),
+    'a token that the policy does not know': firstOf(refundOf('rf_2', usdt(5), { currency: 'USDC' }), 2),
+  },
+  cap: { 'too much gas at once': firstOf({ ...gas, units: 10n ** 16n + 1n }, 0) },
+};
 
 /** One signer for all of them, because what is refused changes nothing. */
-const strict = newSigningService();
-strict.service.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
+const strict = newSigner();
+strict.sign(firstOf(first, 1));
 
-for (const [what, code, request] of refusals) {
-  test(`refused: ${what}`, () => {
-    const { service, journal } = strict;
-    assert.is(
-      refusalOf(() => service.sign(request)),
-      `signer_refused_${code}`,
-    );
-    assert.is(journal.entries('test:one', 0, 10).length, 1, 'nothing else was signed');
-    assert.is(journal.entries('test:two', 0, 10).length, 0);
-  });
+for (const [code, requests] of Object.entries(refusals)) {
+  for (const [what, request] of Object.entries(requests)) {
+    test(`refused: ${what}`, () => {
+      const { refusal, journal } = strict;
+      assert.is(refusal(request), code);
+      assert.is(journal().entries('test:one', 0, 10).length, 1, 'nothing else was signed');
+      assert.is(journal().entries('test:two', 0, 10).length, 0);
+    });
+  }
 }
 
 test('a family’s reason to refuse terms or an intent is passed on', () => {
-  const [wrongTerms, toNobody] = [
-    { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: { ...terms(2), data: '0x' } },
-    firstOf(refundOf('rf_2', usdt(5), { to: '0'.repeat(40) }), 2),
-  ];
-  for (const request of [wrongTerms, toNobody]) {
-    const { message } = faultIn(() => strict.service.sign(request));
+  for (const request of [refusals.terms?.['terms with an unknown key'], refusals.intent?.['a refund to nobody']]) {
+    assert.ok(request);
+    const { message } = faultIn(() => strict.sign(request));
     assert.not.match(message, 'library refused');
   }
 });
 
 test('a refund’s session and amount are signed with it: neither can be changed', () => {
-  const { service, journal } = newSigningService();
+  const { sign, refusal, journal } = newSigner();
   const session = { id: 'cs_01', amount: '5.00' };
   const bound = refundOf('rf_1', usdt(5), { session });
   for (const refund of [
     { ...bound, session: { ...session, id: 'cs_02' } },
     { ...bound, session: { ...session, amount: '0.01' } },
   ]) {
-    assert.is(
-      refusalOf(() => service.sign(firstOf(refund, 1))),
-      'signer_refused_mac',
-    );
+    assert.is(refusal(firstOf(refund, 1)), 'mac');
   }
-  service.sign(firstOf(bound, 1));
+  sign(firstOf(bound, 1));
   assert.equal(
-    journal.entries('test:one', 0, 10).map(({ intent }) => intent),
+    journal()
+      .entries('test:one', 0, 10)
+      .map(({ intent }) => intent),
     [bound],
   );
 });
 
 test('after a rotation of the secret key, a refund under way has a new MAC and is the same; the old MAC is refused', () => {
-  const folder = makeSignerFolder(policySettings, false);
-  folders.push(folder);
-  const before = openSigningServiceIn(folder.dir, clock);
-  const signed = before.service.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
-  before.close();
+  const { sign, refusal, service, journal, restart } = newSigner();
+  const signed = sign(firstOf(refundOf('rf_1', usdt(5)), 1));
   const newer = new Uint8Array(32).fill(6);
-  const opened = openSigningServiceIn(folder.dir, clock, undefined, undefined, newer);
-  closing.push(opened);
-  const { service, journal } = opened;
+  restart({ key: newer });
   const refundBy = (id: string, key: Uint8Array) => {
     const refund = refundOf(id, usdt(5));
     return { ...refund, mac: createIntentMac(key)(refund) };
   };
   for (const refund of [refundBy('rf_2', secretKey), { ...refundBy('rf_2', newer), id: 'rf_3' }]) {
-    assert.is(
-      refusalOf(() => service.sign(firstOf(refund, 2))),
-      'signer_refused_mac',
-    );
+    assert.is(refusal(firstOf(refund, 2)), 'mac');
   }
-  assert.equal(service.sign(firstOf(refundBy('rf_1', newer), 9, { fence: 2 })), signed);
-  assert.is(service.fence('test:one'), 2);
-  service.sign(firstOf(refundBy('rf_1', newer), 2, { fence: 2, generation: 1, proof: 'failed' }));
-  assert.is(journal.entries('test:one', 0, 10).length, 2);
+  assert.equal(sign(firstOf(refundBy('rf_1', newer), 9, { fence: 2 })), signed);
+  assert.is(service().fence('test:one'), 2);
+  sign(firstOf(refundBy('rf_1', newer), 2, { fence: 2, generation: 1, proof: 'failed' }));
+  assert.is(journal().entries('test:one', 0, 10).length, 2);
 });
 
 test('a replacement keeps the number of what it replaces; a new generation has a new one', () => {
-  const { service, journal } = newSigningService();
+  const { sign, refusal, journal } = newSigner();
   const refund = refundOf('rf_1', usdt(90));
-  service.sign(firstOf(refund, 1));
-  service.sign(firstOf(refund, 1, { attempt: 1, terms: terms(1, 30) }));
-  service.sign(firstOf(refund, 2, { generation: 1, proof: 'failed' }));
-  service.sign(firstOf(refund, 2, { generation: 1, attempt: 1, terms: terms(2, 30), proof: 'failed' }));
-  assert.is(
-    refusalOf(() => service.sign(firstOf(refund, 1, { attempt: 2, terms: terms(1, 40) }))),
-    'signer_refused_generation',
-  );
-  const signed = journal.entries('test:one', 0, 10).map(({ generation, attempt }) => [generation, attempt]);
+  sign(firstOf(refund, 1));
+  sign(firstOf(refund, 1, { attempt: 1, terms: terms(1, 30) }));
+  sign(firstOf(refund, 2, { generation: 1, proof: 'failed' }));
+  sign(firstOf(refund, 2, { generation: 1, attempt: 1, terms: terms(2, 30), proof: 'failed' }));
+  assert.is(refusal(firstOf(refund, 1, { attempt: 2, terms: terms(1, 40) })), 'generation');
+  const signed = journal()
+    .entries('test:one', 0, 10)
+    .map(({ generation, attempt }) => [generation, attempt]);
   assert.equal(signed, [
     [0, 0],
     [0, 1],
     [1, 0],
     [1, 1],
   ]);
-  assert.is(journal.usedSince('test:one', 'USDT', 0), usdt(180), 'each generation counts, its replacement does not');
+  assert.is(journal().usedSince('test:one', 'USDT', 0), usdt(180), 'each generation counts, its replacement does not');
 });
 
 test('what failed may be signed again as long as the caps allow it: each time uses them', () => {
-  const { service } = newSigningService();
+  const { refusal } = newSigner();
   const refund = refundOf('rf_1', usdt(40));
   const ask = (generation: number) =>
-    refusalOf(() => service.sign(firstOf(refund, generation, { generation, proof: generation ? 'failed' : null })));
-  assert.equal([0, 1, 2, 3, 4, 5, 6].map(ask), [...Array(6).fill('none'), 'signer_refused_cap']);
+    refusal(firstOf(refund, generation, { generation, proof: generation ? 'failed' : null }));
+  assert.equal([0, 1, 2, 3, 4, 5, 6].map(ask), [...Array(6).fill('none'), 'cap']);
 });
 
 test('a transaction with a sequence number is never dead: an engine that says so gets no second signature', () => {
-  const { service, journal } = newSigningService();
+  const { sign, refusal, journal } = newSigner();
   const refund = refundOf('rf_1', usdt(5));
-  service.sign(firstOf(refund, 1));
-  const again = (proof: 'dead' | 'failed') =>
-    refusalOf(() => service.sign(firstOf(refund, 2, { generation: 1, proof })));
-  assert.is(again('dead'), 'signer_refused_generation');
-  assert.is(journal.entries('test:one', 0, 10).length, 1);
+  sign(firstOf(refund, 1));
+  const again = (proof: 'dead' | 'failed') => refusal(firstOf(refund, 2, { generation: 1, proof }));
+  assert.is(again('dead'), 'generation');
+  assert.is(journal().entries('test:one', 0, 10).length, 1);
   assert.is(again('failed'), 'none');
 });
 
 test('a replacement must raise the fee, and one number gets at most eight transactions', () => {
-  const { service, journal } = newSigningService();
+  const { refusal, journal } = newSigner();
   const refund = refundOf('rf_1', usdt(5));
-  const ask = (attempt: number, gwei: number) =>
-    refusalOf(() => service.sign(firstOf(refund, 1, { attempt, terms: terms(1, gwei) })));
-  assert.equal(
-    [ask(0, 20), ask(1, 20), ask(1, 19), ask(1, 21)],
-    ['none', 'signer_refused_terms', 'signer_refused_terms', 'none'],
-  );
+  const ask = (attempt: number, gwei: number) => refusal(firstOf(refund, 1, { attempt, terms: terms(1, gwei) }));
+  assert.equal([ask(0, 20), ask(1, 20), ask(1, 19), ask(1, 21)], ['none', 'terms', 'terms', 'none']);
   for (let attempt = 2; attempt < 8; attempt++) assert.is(ask(attempt, 20 + attempt), 'none');
-  assert.is(ask(8, 40), 'signer_refused_attempt');
-  assert.is(journal.entries('test:one', 0, 20).length, 8);
+  assert.is(ask(8, 40), 'attempt');
+  assert.is(journal().entries('test:one', 0, 20).length, 8);
   const feeOf = (gwei: number) => 65_000n * BigInt(gwei) * 10n ** 9n;
-  assert.is(journal.usedSince('test:one', 'fee', 0), feeOf(27), 'only one of them can be mined');
+  assert.is(journal().usedSince('test:one', 'fee', 0), feeOf(27), 'only one of them can be mined');
 });
 
 test('only the highest fence is served, also after a restart', () => {
-  const { service, close, dir } = newSigningService();
-  service.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 4 }));
-  assert.is(service.fence('test:one'), 4);
-  assert.is(
-    refusalOf(() => service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 3 }))),
-    'signer_refused_fence',
-  );
-  assert.is(
-    refusalOf(() => service.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 3 }))),
-    'signer_refused_fence',
-    'stored bytes too',
-  );
-  const wrong = refundOf('rf_2', usdt(5), { mac: '0'.repeat(64) });
-  for (const [refund, why] of [
-    [wrong, 'mac'],
-    [refundOf('rf_2', usdt(500)), 'approval'],
-  ] as const) {
-    assert.is(
-      refusalOf(() => service.sign(firstOf(refund, 2, { fence: 1_000_002 }))),
-      `signer_refused_${why}`,
-    );
-  }
-  service.sign(firstOf(refundOf('rf_1', usdt(6)), 1, { fence: 5 }));
-  service.sign(firstOf(refundOf('rf_1', usdt(5), { mac: '0'.repeat(64) }), 1, { fence: 5 }));
-  assert.is(service.fence('test:one'), 4, 'nothing that was refused, or asked with other words, raises it');
-  service.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 5 }));
-  assert.is(
-    refusalOf(() => service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 4 }))),
-    'signer_refused_fence',
-  );
-  assert.is(service.fence('test:two'), 0, 'each network has its own fences');
-  assert.is(
-    refusalOf(() => service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 2 ** 40 }))),
-    'signer_refused_fence',
-  );
-  close();
-  const again = openSigningServiceIn(dir, clock);
-  closing.push(again);
-  assert.is(again.service.fence('test:one'), 5);
-  assert.is(
-    refusalOf(() => again.service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 4 }))),
-    'signer_refused_fence',
-  );
-  again.service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 5 }));
+  const { sign, refusal, service, restart } = newSigner();
+  const [known, next] = [refundOf('rf_1', usdt(5)), refundOf('rf_2', usdt(5))];
+  const [of, raised] = [(fence: number) => ({ fence }), () => service().fence('test:one')];
+  sign(firstOf(known, 1, of(4)));
+  assert.is(raised(), 4);
+  assert.is(refusal(firstOf(next, 2, of(3))), 'fence');
+  assert.is(refusal(firstOf(known, 1, of(3))), 'fence', 'stored bytes too');
+  assert.is(refusal(firstOf(refundOf('rf_2', usdt(5), { mac: '0'.repeat(64) }), 2, of(1_000_002))), 'mac');
+  assert.is(refusal(firstOf(refundOf('rf_2', usdt(500)), 2, of(1_000_002))), 'approval');
+  sign(firstOf(refundOf('rf_1', usdt(6)), 1, of(5)));
+  sign(firstOf(refundOf('rf_1', usdt(5), { mac: '0'.repeat(64) }), 1, of(5)));
+  assert.is(raised(), 4, 'nothing that was refused, or asked with other words, raises it');
+  sign(firstOf(known, 1, of(5)));
+  assert.is(refusal(firstOf(next, 2, of(4))), 'fence');
+  assert.is(service().fence('test:two'), 0, 'each network has its own fences');
+  assert.is(refusal(firstOf(next, 2, of(2 ** 40))), 'fence');
+  restart();
+  assert.is(raised(), 5);
+  assert.is(refusal(firstOf(next, 2, of(4))), 'fence');
+  sign(firstOf(next, 2, of(5)));
 });
 
 test('no key outlives the call that derived it, and only wallets that pay are derived once', () => {
-  const folder = makeSignerFolder(policySettings, false);
-  folders.push(folder);
   const derived: (Readonly<{ secret: Uint8Array }> & Wallet)[] = [];
   const watched: Spending = {
     ...evmSpending,
@@ -419,23 +326,18 @@ test('no key outlives the call that derived it, and only wallets that pay are de
       return key;
     },
   };
-  const opened = openSigningServiceIn(folder.dir, clock, undefined, new Map([['evm', watched]]));
-  closing.push(opened);
-  const { service } = opened;
+  const { sign, refusal, service } = newSigner({ spendings: new Map([['evm', watched]]) });
   for (let n = 0; n < 2; n++) {
-    service.wallets('test:one');
-    service.addresses('test:one', [3]);
+    service().wallets('test:one');
+    service().addresses('test:one', [3]);
   }
   assert.equal(
     derived.map(({ role }) => role),
     ['refund', 'gas', 'collection', 'collection'],
   );
-  service.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
+  sign(firstOf(refundOf('rf_1', usdt(5)), 1));
   const unpaid = refundOf('rf_2', usdt(5));
-  assert.is(
-    refusalOf(() => service.sign({ ...firstOf(unpaid, 2), terms: terms(2, 400) })),
-    'signer_refused_terms',
-  );
+  assert.is(refusal({ ...firstOf(unpaid, 2), terms: terms(2, 400) }), 'terms');
   assert.is(derived.length, 6);
   for (const { role, secret } of derived)
     assert.ok(
@@ -445,12 +347,12 @@ test('no key outlives the call that derived it, and only wallets that pay are de
 });
 
 test('a network that the policy lacks has no journal and no fence; a closed signer has no seed', () => {
-  const { service } = newSigningService();
-  for (const call of [() => service.journal('test:three', 0, 10), () => service.fence('test:three')])
-    assert.is(refusalOf(call), 'signer_refused_policy');
-  service.close();
+  const { service } = newSigner();
+  for (const call of [() => service().journal('test:three', 0, 10), () => service().fence('test:three')])
+    assert.is(ruleOf(call), 'policy');
+  service().close();
   const wiped = evmSpending.derive(new Uint8Array(64), { role: 'collection', index: 3 }).key;
-  assert.equal(service.addresses('test:one', [3]), [wiped]);
+  assert.equal(service().addresses('test:one', [3]), [wiped]);
 });
 
 test.run();

@@ -14,16 +14,8 @@ import { signerFiles } from '../../src/signer/files.ts';
 import { openJournal } from '../../src/signer/journal.ts';
 import { REQUEST_BYTES_MAX } from '../../src/signer/protocol.ts';
 import { serveSigningService } from '../../src/signer/server.ts';
-import { handClock } from '../support/hand-clock.ts';
 import { endSigners, makeSignerPlace, startSigner } from '../support/signer-process.ts';
-import {
-  firstOf,
-  makeSignerFolder,
-  openSigningServiceIn,
-  policySettings,
-  refundOf,
-  usdt,
-} from '../support/temp-signer.ts';
+import { firstOf, newSigner, policySettings, refundOf, removeSigners, usdt } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
 import { needles, secretsIn } from './secrets.ts';
 
@@ -51,6 +43,7 @@ test.after(async () => {
   await client.close();
   endSigners();
   place.remove();
+  removeSigners();
 });
 
 /**
@@ -239,35 +232,6 @@ test('a hundred requests at once get one signature', async () => {
   for (const other of others) await other.close();
 });
 
-test('of two refunds that make the same transaction one is signed, no refund is signed with other words, and the signer goes on', async () => {
-  // On a chain without sequence numbers, the same transfer with the same terms has the same bytes.
-  const nowMs = Date.now();
-  const ask = (id: string, units = usdt(1), laterMs = 0) => {
-    const refund = refundOf(id, units, { network: 'test:tron', to: 'ab'.repeat(20) });
-    const terms = {
-      ref_block_number: '70000123',
-      ref_block_hash: '0123456789abcdef',
-      timestamp_ms: String(nowMs + laterMs),
-      expiration_ms: String(nowMs + 60_000),
-      fee_limit: '30000000',
-    };
-    return client.sign({ ...firstOf(refund, 0), terms }).then(
-      () => 'signed',
-      ({ code }: { code: string }) => code,
-    );
-  };
-  const twins = await Promise.all(['rf_twin_1', 'rf_twin_2'].map((id) => ask(id)));
-  assert.equal(twins.sort(), ['signed', 'signer_refused_duplicate']);
-  assert.equal([await ask('rf_twin_1', usdt(1), 1), await ask('rf_twin_2', usdt(1), 1)], ['signed', 'signed']);
-  const later = firstOf(refundOf('rf_twin_1', usdt(2), { network: 'test:tron', to: 'ab'.repeat(20) }), 0);
-  const other = await client.sign({ ...later, generation: 1, proof: 'dead' }).then(
-    () => 'signed',
-    ({ code }: { code: string }) => code,
-  );
-  assert.is(other, 'signer_refused_intent');
-  assert.is((await client.journal('test:tron', 0, 100)).length, 2);
-});
-
 test('no number that a request can have ends the signer', async () => {
   const nowMs = Date.now();
   const gasOf = { kind: 'gas', id: 'ga_1', network: 'test:tron', form: 'delegate', index: 7, units: 1n } as const;
@@ -329,13 +293,12 @@ function pathsOf(value: unknown): (readonly string[])[] {
 }
 
 test('an unexpected error refuses the one request that met it', async () => {
-  const folder = makeSignerFolder(undefined, false);
-  const { service, close } = openSigningServiceIn(folder.dir, handClock());
+  const { dir, service } = newSigner();
   const lines: string[] = [];
   const broken = () => invariant(false, 'it is as assumed');
-  const { socket } = signerFiles(folder.dir);
+  const { socket } = signerFiles(dir);
   const log = openLog('test', 'error', (line) => lines.push(line));
-  const parts = { socket, service: { ...service, wallets: broken as () => never }, log };
+  const parts = { socket, service: { ...service(), wallets: broken as () => never }, log };
   const server = await serveSigningService(parts);
   const caller = openSigner({ socket, timeoutMs: 30_000 });
   const refusal = await caller.wallets('test:one').catch(({ kind, code }: Fault) => `${kind} ${code}`);
@@ -344,8 +307,6 @@ test('an unexpected error refuses the one request that met it', async () => {
   assert.is(await caller.fence('test:one'), 0);
   await caller.close();
   await server.close();
-  close();
-  folder.remove();
 });
 
 test('a signer whose journal is in doubt ends', async () => {
@@ -364,21 +325,14 @@ test('a signer whose journal is in doubt ends', async () => {
 });
 
 test('an idle connection is closed', async () => {
-  const folder = makeSignerFolder(undefined, false);
-  const { service, close } = openSigningServiceIn(folder.dir, handClock());
-  const socket = signerFiles(folder.dir).socket;
-  const server = await serveSigningService({
-    socket,
-    service,
-    log: openLog('test', 'silent'),
-    limits: { idleMs: 50 },
-  });
+  const { dir, service } = newSigner();
+  const { socket } = signerFiles(dir);
+  const log = openLog('test', 'silent');
+  const server = await serveSigningService({ socket, service: service(), log, limits: { idleMs: 50 } });
   const silent = connect(socket);
   silent.resume().write('POST /fence HTTP/1.1\r\nHost: signer\r\nContent-Length: 99\r\n\r\n{"netw');
   await new Promise((done) => silent.once('close', done));
   await server.close();
-  close();
-  folder.remove();
 });
 
 test.run();

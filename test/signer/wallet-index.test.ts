@@ -11,19 +11,8 @@ import type { Wallet } from '../../src/core/intent.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { type PolicySettings, readPolicy } from '../../src/signer/policy.ts';
 import type { SignRequest } from '../../src/signer/protocol.ts';
-import { handClock } from '../support/hand-clock.ts';
-import { refusalOf } from '../support/refusal.ts';
 import { backUpInto, readBackup } from '../support/signer-backup.ts';
-import {
-  firstOf,
-  makeSignerFolder,
-  openSigningServiceIn,
-  policySettings,
-  refundOf,
-  seed,
-  terms,
-  usdt,
-} from '../support/temp-signer.ts';
+import { firstOf, newSigner, refundOf, removeSigners, seed, terms, usdt } from '../support/temp-signer.ts';
 
 const network = 'test:one';
 const keyOf = (wallet: Wallet) => evmSpending.derive(seed, wallet).key;
@@ -31,53 +20,30 @@ const [first, second, third] = [0, 1, 2].map((index) => keyOf({ role: 'refund', 
 
 /** A signer whose policy can be changed; it is opened again after each change. */
 function openSigner() {
-  const { dir, remove } = makeSignerFolder(policySettings, false);
-  const { policy: file } = signerFiles(dir);
-  const clock = handClock();
-  let opened = openSigningServiceIn(dir, clock);
-  const reopen = () => {
-    opened.close();
-    opened = openSigningServiceIn(dir, clock);
-  };
+  const signer = newSigner();
+  const { policy: file } = signerFiles(signer.dir);
   return {
-    file,
-    sign: (request: SignRequest) =>
-      Transaction.from(`0x${Buffer.from(opened.service.sign(request).bytes).toString('hex')}`),
-    refusal: (request: SignRequest) => refusalOf(() => opened.service.sign(request)),
-    service: () => opened.service,
-    journal: () => opened.journal,
+    ...{ ...signer, file },
+    sign: (request: SignRequest) => Transaction.from(`0x${Buffer.from(signer.sign(request).bytes).toString('hex')}`),
     /** Restarts the signer with these indices in its policy. */
     use(wallets: { refund: number; gas: number }) {
       const settings = JSON.parse(readFileSync(file, 'utf8')) as PolicySettings;
       Object.assign(settings.networks[network] ?? {}, { wallets });
       writeFileSync(file, JSON.stringify(settings));
-      reopen();
-    },
-    close() {
-      opened.close();
-      remove();
+      signer.restart();
     },
   };
 }
-
-const scene = (name: string, work: (signer: ReturnType<typeof openSigner>) => void | Promise<void>): void =>
-  void test(name, async () => {
-    const signer = openSigner();
-    try {
-      await work(signer);
-    } finally {
-      signer.close();
-    }
-  });
+test.after(removeSigners);
 
 const fromOf = ({ from }: Transaction) => from?.slice(2).toLowerCase();
 
-scene('the wallet with the index pays, and a request that expects another is refused', (signer) => {
+test('the wallet with the index pays, and a request that expects another is refused', () => {
+  const signer = openSigner();
   assert.is(fromOf(signer.sign(firstOf(refundOf('rf_1', usdt(5)), 0))), first);
   signer.use({ refund: 1, gas: 0 });
   const next = firstOf(refundOf('rf_2', usdt(5)), 0);
-  for (const payer of [first, third, 'a'.repeat(40)])
-    assert.is(signer.refusal({ ...next, payer }), 'signer_refused_wallet');
+  for (const payer of [first, third, 'a'.repeat(40)]) assert.is(signer.refusal({ ...next, payer }), 'wallet');
   assert.is(signer.journal().entries(network, 0, 10).length, 1, 'nothing was signed meanwhile');
   assert.is(fromOf(signer.sign({ ...next, payer: second })), second);
   const [, entry] = signer.journal().entries(network, 0, 10);
@@ -85,23 +51,22 @@ scene('the wallet with the index pays, and a request that expects another is ref
   assert.is(signer.service().wallets('test:two').refund, first, 'another network has its own');
 });
 
-scene(
-  'a replacement is signed only by the wallet of what it replaces; a new generation by the current one',
-  (signer) => {
-    signer.sign(firstOf(refundOf('rf_1', usdt(5)), 7));
-    signer.use({ refund: 1, gas: 0 });
-    const replacing = firstOf(refundOf('rf_1', usdt(5)), 7, { attempt: 1, terms: terms(7, 30) });
-    for (const payer of [first, second]) assert.is(signer.refusal({ ...replacing, payer }), 'signer_refused_wallet');
-    signer.use({ refund: 0, gas: 0 });
-    assert.is(fromOf(signer.sign(replacing)), first);
-    signer.use({ refund: 1, gas: 0 });
-    const again = firstOf(refundOf('rf_1', usdt(5)), 0, { generation: 1, proof: 'failed' });
-    assert.is(fromOf(signer.sign({ ...again, payer: second })), second);
-    assert.equal(signer.journal().payersOf('rf_1'), [first, second]);
-  },
-);
+test('a replacement is signed only by the wallet of what it replaces; a new generation by the current one', () => {
+  const signer = openSigner();
+  signer.sign(firstOf(refundOf('rf_1', usdt(5)), 7));
+  signer.use({ refund: 1, gas: 0 });
+  const replacing = firstOf(refundOf('rf_1', usdt(5)), 7, { attempt: 1, terms: terms(7, 30) });
+  for (const payer of [first, second]) assert.is(signer.refusal({ ...replacing, payer }), 'wallet');
+  signer.use({ refund: 0, gas: 0 });
+  assert.is(fromOf(signer.sign(replacing)), first);
+  signer.use({ refund: 1, gas: 0 });
+  const again = firstOf(refundOf('rf_1', usdt(5)), 0, { generation: 1, proof: 'failed' });
+  assert.is(fromOf(signer.sign({ ...again, payer: second })), second);
+  assert.equal(signer.journal().payersOf('rf_1'), [first, second]);
+});
 
-scene('the gas wallet has an index of its own, and a backup has the policy with the index', async (signer) => {
+test('the gas wallet has an index of its own, and a backup has the policy with the index', async () => {
+  const signer = openSigner();
   signer.use({ refund: 0, gas: 1 });
   const gas = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 3, units: 10n ** 15n } as const;
   const next = keyOf({ role: 'gas', index: 1 });

@@ -53,9 +53,9 @@ function mortal<T extends object>(port: T, fuse: Fuse): T {
  * The service as an engine reaches it: an answer may be lost after the service has signed.
  * @param running returns the service that answers now
  */
-export const overSocket = (running: () => SigningService, random: Random, lossy: () => number): PayingSigner => {
+export const overSocket = (running: () => SigningService, random?: Random, lossy = () => 0): PayingSigner => {
   const lose = (): void => {
-    if (random.chance(lossy())) throw transient('signer_unreachable', 'the signer closed the connection');
+    if (random?.chance(lossy())) throw transient('signer_unreachable', 'the signer closed the connection');
   };
   const through = async <T>(work: (service: SigningService) => T): Promise<T> => {
     lose();

@@ -1,6 +1,7 @@
 /**
  * Faults that synchronous work throws.
  */
+import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
 
 /** Returns the fault that `work` must throw. Other errors are rethrown. */
@@ -24,3 +25,6 @@ export function refusalOf(work: () => unknown): string {
   }
   return 'none';
 }
+
+/** Asserts that `work` throws the fault of this code. */
+export const refuses = (code: string, work: () => unknown): void => assert.is(refusalOf(work), code);

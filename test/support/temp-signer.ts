@@ -22,6 +22,8 @@ import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
 import type { SignRequest } from '../../src/signer/protocol.ts';
 import { makeSigner } from '../../src/signer/setup.ts';
 import { openSigningService, type SigningService } from '../../src/signer/signing-service.ts';
+import { type HandClock, handClock } from './hand-clock.ts';
+import { refusalOf } from './refusal.ts';
 
 /** The first test vector of BIP-39: 24 words of an entropy of zeros. */
 export const mnemonic = `${'abandon '.repeat(23)}art`;
@@ -142,16 +144,18 @@ export function makeSignerIn(
 
 export type OpenSigningService = Readonly<{ service: SigningService; journal: Journal; close(): void }>;
 
-/**
- * Opens the service of a folder, as the program does at its start; `wrap` and `spendings` replace parts that are to
- * fail.
- */
+/** What takes the place of a part: `wrap` of the journal. */
+export type SignerParts = Readonly<{
+  wrap?: (journal: Journal) => Journal;
+  spendings?: ReadonlyMap<Family, Spending>;
+  key?: Uint8Array;
+}>;
+
+/** Opens the service of a folder, as the program does at its start. */
 export function openSigningServiceIn(
   dir: string,
   clock: Pick<Clock, 'nowMs'>,
-  wrap = (journal: Journal) => journal,
-  spendings: ReadonlyMap<Family, Spending> = new Map([['evm', evmSpending]]),
-  key: Uint8Array = secretKey,
+  { wrap = (journal) => journal, spendings = new Map([['evm', evmSpending]]), key = secretKey }: SignerParts = {},
 ): OpenSigningService {
   const files = signerFiles(dir);
   const journal = openJournal(files.journal);
@@ -174,3 +178,40 @@ export function openSigningServiceIn(
     },
   };
 }
+
+const made = new Set<() => void>();
+
+/** Ends and removes every signer that `newSigner` has made. */
+export function removeSigners(): void {
+  for (const remove of made) remove();
+  made.clear();
+}
+
+/** Makes a signer in a folder of its own, until `removeSigners` is called. */
+export function newSigner({
+  settings = policySettings,
+  clock = handClock(),
+  ...parts
+}: SignerParts & Readonly<{ settings?: PolicySettings; clock?: HandClock }> = {}) {
+  const { dir, remove } = makeSignerFolder(settings, false);
+  let opened = openSigningServiceIn(dir, clock, parts);
+  made.add(() => {
+    opened.close();
+    remove();
+  });
+  const sign = (request: SignRequest) => opened.service.sign(request);
+  return {
+    ...{ dir, clock, sign },
+    service: () => opened.service,
+    journal: () => opened.journal,
+    /** Returns the rule that refuses a request; `none` if it is signed. */
+    refusal: (request: SignRequest) => ruleOf(() => sign(request)),
+    restart(other: SignerParts = parts): void {
+      opened.close();
+      opened = openSigningServiceIn(dir, clock, other);
+    },
+  };
+}
+
+/** Returns the rule of the signer that refuses something; `none` if it is not refused. */
+export const ruleOf = (work: () => unknown): string => refusalOf(work).replace('signer_refused_', '');

@@ -60,6 +60,24 @@ type Change = Readonly<{
 
 const same = <T>(one: T): T => one;
 
+type PayerParts = Parameters<typeof createPayer>[0];
+
+/** An engine that never settles in, on a chain of no blocks, unless parts are named. */
+export const openPayer = (
+  parts: Pick<PayerParts, 'node' | 'signer' | 'database' | 'clock'> & Partial<PayerParts>,
+): Payer =>
+  createPayer({
+    network: {
+      ...{ key: network, family: 'evm', mode: 'test', tokens },
+      ...{ blockTimeMs: 5000, reorgDepthMax: 3, sweep: plainSweepPolicy },
+    },
+    rules,
+    chainNode: startOf(0),
+    secondOpinion: async () => [],
+    log: openLog('test', 'silent'),
+    ...parts,
+  });
+
 /** An engine on a chain without trouble, unless the test changes its node or its signer. */
 export const onBench =
   (work: (bench: Bench) => Promise<void>, change: Change = {}) =>
@@ -72,29 +90,14 @@ export const onBench =
     const chain = createChain('sequence', createRandom('payer'), () => {});
     const serviceOf = (refund: number) => signing.service(network, 'sequence', { refund, gas: 0 });
     let service = serviceOf(0);
-    const signer = overSocket(
-      () => service,
-      createRandom('socket'),
-      () => 0,
-    );
-    const payer = createPayer({
-      network: {
-        key: network,
-        family: 'evm',
-        mode: 'test',
-        tokens,
-        blockTimeMs: 5000,
-        reorgDepthMax: 3,
-        sweep: plainSweepPolicy,
-      },
-      rules: change.settles ? chains[familyOf.sequence].spendRules : rules,
+    const payer = openPayer({
+      ...(change.settles && { rules: chains[familyOf.sequence].spendRules }),
       node: (change.node ?? same)(chain.node()),
-      chainNode: change.chainNode ?? startOf(0),
-      signer: (change.signer ?? same)(signer),
-      secondOpinion: change.secondOpinion ?? (async () => []),
+      ...(change.chainNode && { chainNode: change.chainNode }),
+      signer: (change.signer ?? same)(overSocket(() => service)),
+      ...(change.secondOpinion && { secondOpinion: change.secondOpinion }),
       database,
       clock,
-      log: openLog('test', 'silent'),
     });
     const report = (state: NetworkState) =>
       database.networks.report({

@@ -4,21 +4,20 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createPayer, paceOf } from '../../../indexers/payouts/engine.ts';
+import { paceOf } from '../../../indexers/payouts/engine.ts';
 import { watchPayouts } from '../../../src/app/watches/payouts.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode, SpendDraft } from '../../../src/chains/spend.ts';
 import { type Fault, permanent, transient } from '../../../src/core/fault.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import type { PayingSigner } from '../../../src/signer/client.ts';
-import { familyOf, keyOf, macOf, tokens } from '../../sim/payout-signer.ts';
+import { familyOf, keyOf, macOf } from '../../sim/payout-signer.ts';
 import { lockstepClock } from '../../support/lockstep-clock.ts';
-import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { thawAll } from '../../support/thaw.ts';
 import { until } from '../../support/until.ts';
 import { CALM_MS, watched } from '../../support/watched.ts';
-import { network, onBench, rules, startOf, untilSettled } from './engine-bench.ts';
+import { network, onBench, openPayer, rules, untilSettled } from './engine-bench.ts';
 
 const watchedConfig = { signer: {}, networks: [{ key: network }] } as const;
 
@@ -411,25 +410,8 @@ benchTest(
 test('an engine stops when asked to, whatever it waits for', async () => {
   const temp = openTempDatabase();
   const clock = lockstepClock().view();
-  const payer = createPayer({
-    network: {
-      key: network,
-      family: 'evm',
-      mode: 'test',
-      tokens,
-      blockTimeMs: 5000,
-      reorgDepthMax: 3,
-      sweep: plainSweepPolicy,
-    },
-    rules,
-    node: {} as PayoutNode,
-    chainNode: startOf(0),
-    signer: {} as PayingSigner,
-    secondOpinion: async () => [],
-    database: temp.database,
-    clock,
-    log: openLog('test', 'silent'),
-  });
+  const { database } = temp;
+  const payer = openPayer({ node: {} as PayoutNode, signer: {} as PayingSigner, database, clock });
   const stopping = new AbortController();
   const running = payer.run(stopping.signal);
   await until('it waits for its network', async () => clock.asleep() === 1);
@@ -448,23 +430,10 @@ test('a signer that is still starting is no warning, and one that stays away is 
   const away = async () => {
     throw transient('signer_unreachable', 'nothing listens there');
   };
-  const payer = createPayer({
-    network: {
-      key: network,
-      family: 'evm',
-      mode: 'test',
-      tokens,
-      blockTimeMs: 5000,
-      reorgDepthMax: 3,
-      sweep: plainSweepPolicy,
-    },
-    rules,
+  const payer = openPayer({
     node: {} as PayoutNode,
-    chainNode: startOf(0),
     signer: { fence: away } as unknown as PayingSigner,
-    secondOpinion: async () => [],
-    database: temp.database,
-    clock,
+    ...{ database: temp.database, clock },
     log: openLog('test', 'info', (line) => void levels.push(JSON.parse(line).level)),
   });
   const stopping = new AbortController();

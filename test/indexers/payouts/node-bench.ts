@@ -17,14 +17,14 @@ import { Fault } from '../../../src/core/fault.ts';
 import { type HotRole, type Intent, isPayback } from '../../../src/core/intent.ts';
 import { isRefused } from '../../../src/core/spend.ts';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
-import type { Clock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { approverOf, signApproval } from '../../../src/signer/approval.ts';
 import { thawText } from '../../../src/signer/freeze.ts';
-import { handClock } from '../../support/hand-clock.ts';
+import { overSocket } from '../../sim/payout-engine.ts';
+import { type HandClock, handClock } from '../../support/hand-clock.ts';
 import { simulatedChains, startSimulatedNode } from '../../support/simulated-node.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
-import { makeSignerFolder, openSigningServiceIn, refundOf, seed } from '../../support/temp-signer.ts';
+import { newSigner, refundOf, removeSigners, seed } from '../../support/temp-signer.ts';
 import { testNetwork } from '../../support/test-network.ts';
 
 export const network = 'test:one';
@@ -63,15 +63,15 @@ export type NodeBenchOptions = Readonly<{
   through?: (node: PayoutNode) => PayoutNode;
 }>;
 
-const closers: (() => unknown)[] = [];
+export const closers: (() => unknown)[] = [];
 
 /** Closes all that was opened, the newest first. */
 export async function closeBenches(): Promise<void> {
   for (const close of closers.splice(0).reverse()) await close();
 }
 
-/** Opens a real signing service without a socket. */
-function openSigner(family: Family, clock: Clock, wallets: NodeBenchOptions['wallets']) {
+/** Opens a real signing service without a socket, and the signer that asks it. */
+export function openSigner(family: Family, clock: HandClock, wallets?: NodeBenchOptions['wallets']) {
   const { chainId, tokens } = simulatedChains[family];
   const spending = spendings[family];
   const treasury = spending.derive(new Uint8Array(64).fill(3), { role: 'collection', index: 0 }).key;
@@ -86,21 +86,13 @@ function openSigner(family: Family, clock: Clock, wallets: NodeBenchOptions['wal
     ...(wallets && { wallets }),
   };
   const approvers = [{ name: 'Anna', key: approverOf(new Uint8Array(32).fill(1)) }];
-  const folder = makeSignerFolder({ version: 1, approvers, networks: { [network]: settings } }, false);
-  const { service, close } = openSigningServiceIn(folder.dir, clock, undefined, new Map([[family, spending]]));
-  closers.push(folder.remove, close);
-  const signer = {
-    wallets: async (key: Parameters<typeof service.wallets>[0]) => service.wallets(key),
-    addresses: async (...given: Parameters<typeof service.addresses>) => service.addresses(...given),
-    refundLock: async (...given: Parameters<typeof service.refundLock>) => service.refundLock(...given),
-    sign: async (request: Parameters<typeof service.sign>[0]) => service.sign(request),
-    journal: async (...given: Parameters<typeof service.journal>) => service.journal(...given),
-    fence: async (key: Parameters<typeof service.fence>[0]) => service.fence(key),
-    freezeState: async () => service.freezeState(),
-    freeze: async (...given: Parameters<typeof service.freeze>) => service.freeze(...given),
-    close: async () => {},
-  };
-  return { service, signer, treasury };
+  const { service, journal } = newSigner({
+    settings: { version: 1, approvers, networks: { [network]: settings } },
+    clock,
+    spendings: new Map([[family, spending]]),
+  });
+  closers.push(removeSigners);
+  return { service: service(), journal: journal(), signer: overSocket(service), treasury };
 }
 
 function sweepsOn(parts: SweeperOptions) {

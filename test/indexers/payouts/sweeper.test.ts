@@ -6,64 +6,27 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createSweepWatch, readOwners } from '../../../indexers/payouts/sweep-watch.ts';
 import { createSweeper } from '../../../indexers/payouts/sweeper.ts';
-import type { Family } from '../../../src/chains/chain.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
 import { chains } from '../../../src/chains/index.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import type { Wallet } from '../../../src/core/intent.ts';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
-import type { Token } from '../../../src/core/transfer.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
-import { createRandom } from '../../../src/sandbox/random.ts';
-import { overSocket } from '../../sim/payout-engine.ts';
 import { handClock } from '../../support/hand-clock.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { simulatedChains, startSimulatedNode } from '../../support/simulated-node.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
-import { makeSignerFolder, openSigningServiceIn, seed } from '../../support/temp-signer.ts';
+import { seed } from '../../support/temp-signer.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
+import { closeBenches, closers, openSigner } from './node-bench.ts';
 
 const PAR = 10n ** 18n;
 const CENT = 10_000n;
 const FOREIGN = 'fe'.repeat(32);
 const spendings = { evm: evmSpending, solana: solanaSpending };
-const closers: (() => unknown)[] = [];
-test.after(async () => {
-  for (const close of closers.reverse()) await close();
-});
-
-/** Opens a real signing service without a socket, and the signer that asks it. */
-function openSigner(
-  family: 'evm' | 'solana',
-  clock: Clock,
-  { chainId, token, treasury }: Readonly<{ chainId: string; token: Token; treasury: string }>,
-) {
-  const settings = {
-    family,
-    chain_id: chainId,
-    tokens: [token],
-    treasury: chains[family].address.format(treasury),
-    fee_max: '0.05',
-    caps: { USDT: { transaction: '100', hour: '100', day: '100' } },
-    gas_caps: { transaction: '0.05', day: '1' },
-  };
-  const folder = makeSignerFolder({ version: 1, approvers: [], networks: { 'test:one': settings } }, false);
-  const families = new Map(Object.entries(spendings)) as ReadonlyMap<Family, typeof evmSpending>;
-  const {
-    service,
-    journal,
-    close: closeSigningService,
-  } = openSigningServiceIn(folder.dir, clock, (journal) => journal, families);
-  const signer = overSocket(
-    () => service,
-    createRandom('socket'),
-    () => 0,
-  );
-  closers.push(folder.remove, closeSigningService);
-  return { signer, journal };
-}
+test.after(closeBenches);
 
 /** Opens ten addresses of the seed, or more, the last one foreign, on a network whose payments are final at once. */
 async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSweepPolicy, count = 10) {
@@ -72,10 +35,9 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
   const sim = await startSimulatedNode({ family, seed: 'sweeper', chainId, tokens });
   const { database, close } = openTempDatabase();
   const keyOf = (wallet: Wallet) => spendings[family].derive(seed, wallet).key;
-  const treasury = spendings[family].derive(new Uint8Array(64).fill(3), { role: 'collection', index: 0 }).key;
   const [usdt] = tokens;
   if (!usdt) throw new Error('there is a token');
-  const { signer, journal } = openSigner(family, clock, { chainId, token: usdt, treasury });
+  const { signer, journal, treasury } = openSigner(family, clock);
   const payouts = await chains[family].payouts?.();
   if (!payouts) throw new Error('the family pays out');
   const node = payouts.openPayoutNode({
