@@ -40,17 +40,16 @@ type More = Readonly<{ notes?: readonly string[]; confirms?: true; needsSandbox?
 /** Returns the command that does an act. */
 export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms, needsSandbox }: More = {}): Command {
   const fields = Object.entries<Field>(act.fields);
-  const [args, optionalArgs] = [true, 'optional'].map((kind) =>
-    fields.filter(([, { isArgument }]) => isArgument === kind).map(([name]) => name),
-  ) as [string[], string[]];
-  const positional = [...args, ...optionalArgs];
+  const positional = fields.filter(([, { isArgument }]) => isArgument).map(([name]) => name);
+  const args = fields.flatMap(([name, { isArgument }]) =>
+    isArgument ? [isArgument === 'optional' ? `[${name}]` : `<${name}>`] : [],
+  );
   const named = fields.filter(([name, { help }]) => help !== undefined && !positional.includes(name));
   const settings: Fields = Object.fromEntries(named.filter(([, { isSetting }]) => isSetting));
   const hasSettings = Object.keys(settings).length > 0;
   return {
     name: act.name,
-    args,
-    optionalArgs,
+    args: args.join(' '),
     summary: act.summary,
     options: {
       ...Object.fromEntries(named.filter(([, { isSetting }]) => !isSetting)),

@@ -26,7 +26,6 @@ const INDEX_MAX = 2 ** 31 - 2;
 
 export const addressPoolDerive: OfflineCommand = {
   name: 'address-pool derive',
-  args: [],
   summary: 'Derive a signed list of addresses from a seed phrase, on the machine that has it.',
   options: {
     network: { value: 'PRESET', help: 'a preset in config/networks that the addresses are for', isRequired: true },
@@ -64,7 +63,7 @@ export const addressPoolDerive: OfflineCommand = {
 
 export const addressPoolImport: Command = {
   name: 'address-pool import',
-  args: ['file'],
+  args: '<file>',
   summary: 'Verify a list that `address-pool derive` wrote, and add its addresses.',
   options: {},
   async run(input, { database, config }) {

@@ -30,7 +30,6 @@ export const passphraseOption: Option = {
 
 export const backup: Command = {
   name: 'backup',
-  args: [],
   summary: 'Write an encrypted backup: database, keys, settings and the signer’s part, restored on trial at once.',
   options: {
     to: {
@@ -99,8 +98,7 @@ async function checkBackup(input: Input, file: string): Promise<Answer> {
 
 export const restore: OfflineCommand = {
   name: 'restore',
-  args: ['file'],
-  optionalArgs: ['folder'],
+  args: '<file> [folder]',
   summary: 'Restore a backup as a new data folder, with money out frozen.',
   options: {
     passphraseFile: passphraseOption,

@@ -19,7 +19,7 @@ export type Installation = Readonly<{ config: Config; database: Database; clock:
 export type Option = Pick<Field, 'value' | 'choices' | 'help' | 'isRequired'>;
 
 export type Input = Readonly<{
-  /** As many as the command's own `args`, at most those of its `optionalArgs`, then its settings. */
+  /** Those of the command's `args`, then its settings. */
   args: readonly string[];
   /** By their names in `options`, and `json`. */
   options: Readonly<Record<string, string | true | undefined>>;
@@ -41,10 +41,8 @@ export type Answer = Readonly<{ json: unknown; lines: readonly string[]; isBad?:
 type Described = Readonly<{
   /** The words that run it, such as `store add`. */
   name: string;
-  /** Placeholders of the required arguments. */
-  args: readonly string[];
-  /** Placeholders of further arguments that may be left out. */
-  optionalArgs?: readonly string[];
+  /** Placeholders of its arguments, such as `<file> [folder]`. */
+  args?: string;
   summary: string;
   /** By their names: `dryRun` is `--dry-run`. */
   options: Readonly<Record<string, Option>>;

@@ -8,7 +8,6 @@ const SQLITE = 'sqlite';
 
 export const databaseMove: OfflineCommand = {
   name: 'database move',
-  args: [],
   summary: 'Move everything to an empty PostgreSQL database, or back to SQLite, and compare every row.',
   options: {
     to: {

@@ -32,7 +32,6 @@ const named = ['identity', 'version', 'head'];
 
 export const doctor: OfflineCommand = {
   name: 'doctor',
-  args: [],
   summary: 'Check the whole installation: what is wrong, and the command for it. Changes nothing.',
   options: { withoutNodes: { help: 'do not ask the nodes' } },
   notes: [

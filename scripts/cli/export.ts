@@ -20,7 +20,7 @@ const kinds: Readonly<Record<BookKind, string>> = {
 
 export const exportBooks: Command = {
   name: 'export',
-  args: ['what'],
+  args: '<what>',
   summary: `Export the books for an accountant: ${Object.keys(kinds).join(', ')}.`,
   options: {
     from: { value: 'TIME', help: 'booked from this time on: `30d`, `2026-11-01` or `2026-11-01T10:00:00Z` (UTC)' },

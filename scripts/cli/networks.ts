@@ -99,7 +99,7 @@ async function skipBlocks(
 
 export const networksReread: Command = {
   name: 'network reread',
-  args: ['network'],
+  args: '<network>',
   summary: 'Read blocks again and add the transfers that were missed, to our addresses and out of our wallets.',
   options: {
     from: { value: 'BLOCK', help: 'the first block' },

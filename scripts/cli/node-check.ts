@@ -16,7 +16,7 @@ const FOR_MS_MAX = 7 * DAY_MS;
 
 export const nodeCheck: OfflineCommand = {
   name: 'network check',
-  args: ['network'],
+  args: '<network>',
   summary: 'Prove that a node serves everything an indexer asks for.',
   options: {
     url: { value: 'URL', help: 'the node to check (default: the configured one)' },

@@ -66,14 +66,12 @@ function addCommand(
   command: AnyCommand,
   run: (command: AnyCommand, given: Given) => Promise<void>,
 ): void {
-  const { name, args, optionalArgs = [], summary, options, settings, notes } = command;
+  const { name, args = '', summary, options, settings, notes } = command;
   const parser = parent
-    .command(name.split(' ').at(-1) ?? name)
+    .command(`${name.split(' ').at(-1)} ${args}`.trim())
     .description(summary)
     .summary(summary.split(/[:;.](?=\s|$)/)[0] ?? summary)
     .allowExcessArguments(false);
-  for (const arg of args) parser.argument(`<${arg}>`);
-  for (const arg of optionalArgs) parser.argument(`[${arg}]`);
   if (settings) parser.argument('[setting=value...]').addHelpText('after', `\nSettings:\n${settingLines(settings)}`);
   for (const [option, one] of Object.entries({ ...options, json: jsonOption }))
     parser.addOption(parserOption(dashed(option), one));

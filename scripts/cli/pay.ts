@@ -14,7 +14,7 @@ import { type Command, type Input, notFound, textOption, usage } from './command
 
 export const pay: Command = {
   name: 'pay',
-  args: ['session'],
+  args: '<session>',
   summary: 'Pay a session in the sandbox: by default the amount that is still due.',
   options: {
     network: { value: 'NAME', help: 'the sandbox network to pay on' },

@@ -26,7 +26,7 @@ const NEXT_MAX = 5;
 export const payoutsReconcile: Command = {
   name: 'payout reconcile',
   needsSandbox: true,
-  args: ['network'],
+  args: '<network>',
   summary: 'Let a frozen network go on: adopt what the signer has signed, show what no payout explains, and ask.',
   options: {
     tx: { value: 'TX,…', help: 'transactions that only an explorer shows: those that paid an open refund settle it' },

@@ -10,7 +10,7 @@ import { adoptIfBehind, unknownPayout, withPayoutAccess } from './payouts.ts';
 export const payoutsResolve: Command = {
   name: 'payout resolve',
   needsSandbox: true,
-  args: ['id'],
+  args: '<id>',
   summary: 'Resolve a payout as the chain shows it: paid by a transaction, never paid, or to be tried again.',
   options: {
     paid: { value: 'TRANSACTION', help: 'this final transaction paid it: the refund is completed by it' },

@@ -16,7 +16,6 @@ import { withSigner } from './signer-freeze.ts';
 
 export const secretKeyRotate: OfflineCommand = {
   name: 'secret-key rotate',
-  args: [],
   summary: 'Replace the secret key while Quayside is stopped, after a backup.',
   options: {
     to: { value: 'FOLDER', help: 'where the backup with the old key is written', isRequired: true },

@@ -20,7 +20,7 @@ const nouns: readonly Finder[] = [
 
 export const show: Command = {
   name: 'show',
-  args: ['thing'],
+  args: '<thing>',
   summary: 'Show what became of anything that has an id, what is wrong, and what to do.',
   options: {
     request: { help: 'of a refund above the signer’s caps: print only what an approver is to sign' },

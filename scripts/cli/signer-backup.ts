@@ -18,7 +18,7 @@ import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './termi
 
 export const signerRestore: OfflineCommand = {
   name: 'restore',
-  args: ['file'],
+  args: '<file>',
   summary: 'Create a signer’s folder from the signer.backup of `quayside restore` and the seed phrase, which you type.',
   options: { dir: dirOption },
   runOffline: (input) =>
@@ -53,7 +53,6 @@ type Pool = Readonly<{ family: string; mode: string; source: 'same' | 'other' | 
 /** Run on a clean machine, with a copy of the configuration and the database, before a restore is needed. */
 export const signerDrill: Command = {
   name: 'drill',
-  args: [],
   summary: 'Check that the deposit addresses are made from your written-down seed phrase.',
   options: {},
   run: (input, { config, database }) =>

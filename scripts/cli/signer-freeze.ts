@@ -23,7 +23,6 @@ const APPROVAL_S = 24 * 3600;
 
 export const signerThaw: OfflineCommand = {
   name: 'thaw',
-  args: [],
   summary: 'End a freeze of the signer: print what an approver is to sign, then hand the signature in.',
   options: {
     dir: dirOption,
@@ -52,7 +51,7 @@ export const signerThaw: OfflineCommand = {
 
 export const signerApprove: OfflineCommand = {
   name: 'approve',
-  args: ['file'],
+  args: '<file>',
   summary: 'Show what a request asks for and sign it, on the approver’s own machine; prints the approval.',
   options: {
     key: {

@@ -31,7 +31,7 @@ export function filesOf(input: Input): SignerFiles {
 
 export const signerPolicy: OfflineCommand = {
   name: 'policy',
-  args: ['network'],
+  args: '<network>',
   summary: 'Add a network to the signer’s policy, with the tokens and caps in its file.',
   options: {
     dir: dirOption,

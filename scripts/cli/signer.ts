@@ -29,7 +29,6 @@ const TRIES_MAX = 3;
 
 export const signerInit: OfflineCommand = {
   name: 'init',
-  args: [],
   summary: 'Create a seed and its keystore, policy and journal; shows the seed phrase once, on the terminal.',
   options: {
     dir: dirOption,
@@ -54,7 +53,6 @@ export const signerInit: OfflineCommand = {
 
 export const signerShow: OfflineCommand = {
   name: 'show',
-  args: [],
   summary: 'Show the signer’s wallets on each network and the xpubs to configure; asks for the passphrase.',
   options: { dir: dirOption },
   runOffline: (input) =>

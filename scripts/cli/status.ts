@@ -29,7 +29,6 @@ type Part = Readonly<{ json: object; lines: readonly string[] }>;
 
 export const status: Command = {
   name: 'status',
-  args: [],
   summary: 'Show the state of everything: stores, networks, pools, rates, webhooks, held money, payouts and alarms.',
   options: {},
   needsSandbox: true,

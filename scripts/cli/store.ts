@@ -6,7 +6,7 @@ import { type Command, reasonOption } from './command.ts';
 export const storeAdd: Command = {
   name: 'store add',
   createsInstallation: true,
-  args: ['name'],
+  args: '<name>',
   summary: 'Create a store, ready for use, and print its webhook secrets. `store set` changes its settings.',
   options: {
     reason: reasonOption,

@@ -23,7 +23,7 @@ const FOLLOWED_MS = 1_800_000;
 
 export const sweep: Command = {
   name: 'sweep',
-  args: ['network'],
+  args: '<network>',
   summary: 'Sweep deposit addresses to the treasury: show what and at what cost, ask, and follow it to its end.',
   options: {
     amount: {

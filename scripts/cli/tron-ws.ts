@@ -18,7 +18,6 @@ const POLL_MS = 300;
 
 export const tronWs: OfflineCommand = {
   name: 'tron-ws',
-  args: [],
   summary: 'Serve a WebSocket for a java-tron node, on the node’s machine.',
   options: {
     url: { value: 'URL', help: 'java-tron’s HTTP interface (http://127.0.0.1:8090)' },

@@ -9,7 +9,7 @@ import { wrongWith } from './show-webhook.ts';
 
 export const webhooksTest: Command = {
   name: 'webhook test',
-  args: ['endpoint'],
+  args: '<endpoint>',
   summary: 'Send a signed test event to an endpoint now and show its answer.',
   options: {},
   notes: [
