@@ -1,9 +1,10 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PaymentSession } from '../../src/api/session-view.ts';
+import { DAY_MS } from '../../src/lib/clock.ts';
 import { startApi, withApi } from '../support/api-server.ts';
 import { claimDue } from '../support/record-attempt.ts';
-import type { Bend, HttpAnswer } from '../support/signed-client.ts';
+import type { Bend, HttpAnswer, SignedClient } from '../support/signed-client.ts';
 import { expectError } from './expect-error.ts';
 
 const api = await startApi();
@@ -340,6 +341,77 @@ test('the endpoint of a session is taken by the reference call too, and checked'
     { amount: object.amount, currency: object.currency, exchange_rate: object.exchange_rate },
     { amount: 1000, currency: 'USDT', exchange_rate: '1.0000' },
   );
+});
+
+// ── Conversion ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const priced = (amount: number, currency: string) => order({ amount, currency });
+const convert = async (amount: number, currency: string, send: SignedClient['send'] = api.send) =>
+  sessionIn(await send('POST', CREATE, priced(amount, currency)));
+
+test('amounts are converted by the currency’s exponent, at the shown rate, rounded up', async () => {
+  // [amount in minor units, currency, shown rate, stablecoin cents, decimal amount]
+  const rows: [number, string, string, number, string][] = [
+    [10_50, 'EUR', '1.08340', 11_38, '11.38'], // 11.3757
+    [1, 'EUR', '1.08340', 2, '0.02'], // 0.010834
+    [100_00, 'EUR', '1.08340', 108_34, '108.34'], // exact
+    [1, 'JPY', '0.00660000', 1, '0.01'], // 0.0066
+    [1000, 'JPY', '0.00660000', 6_60, '6.60'], // 6.6 exactly, without decimals in the yen
+    [1515, 'JPY', '0.00660000', 10_00, '10.00'], // 9.999
+    [1, 'KWD', '3.25000', 1, '0.01'], // 0.00325
+    [1000, 'KWD', '3.25000', 3_25, '3.25'], // one dinar has 1000 fils
+    [1001, 'KWD', '3.25000', 3_26, '3.26'], // 3.25325
+    [1, 'BTN', '0.00000120000', 1, '0.01'],
+    [8_333_333_34, 'BTN', '0.00000120000', 10_01, '10.01'], // 10.000000008: never a cent too little
+  ];
+  for (const [amount, currency, rate, target, shown] of rows) {
+    const session = await convert(amount, currency);
+    const what = `${amount} ${currency}`;
+    assert.is(session.amount_total, amount, what);
+    assert.is(session.currency, currency, what);
+    assert.is(session.exchange_rate, rate, what);
+    assert.is(session.target_currency, 'USDT', what);
+    assert.is(session.target_amount_total, target, what);
+    assert.is(session.rate_locked_at, session.created, what);
+    for (const option of session.payment_options ?? []) assert.is(option.amount, shown, `${what} ${option.currency}`);
+    assert.is(session.payment_options?.length, 4, 'either stablecoin may pay');
+  }
+});
+
+test('the target is the settlement currency of the store', async () => {
+  const merchant = await api.addMerchant('approved', { settlementCurrency: 'USDC' });
+  const { send } = api.client(await api.addKey(merchant, 'test'));
+  const session = await convert(10_50, 'EUR', send);
+  assert.is(session.target_currency, 'USDC');
+  assert.is(session.target_amount_total, 11_38);
+});
+
+test('a price that exceeds the exact integers when converted is refused', async () => {
+  const { MAX_SAFE_INTEGER } = Number;
+  expectError(await api.send('POST', CREATE, priced(MAX_SAFE_INTEGER, 'EUR')), {
+    status: 400,
+    code: 'invalid_parameter',
+    param: 'amount',
+  });
+  assert.is((await convert(MAX_SAFE_INTEGER, 'KWD')).amount_total, MAX_SAFE_INTEGER);
+});
+
+// Last, because it lets the only rates become stale.
+test('stale rates are 503 for new conversions only; locked rates stay', async () => {
+  const body = priced(10_50, 'EUR');
+  const first = await api.send('POST', CREATE, body);
+  api.clock.advance(401 * DAY_MS);
+  await api.follow();
+  const refused = await api.send('POST', CREATE, priced(10_50, 'EUR'));
+  expectError(refused, { status: 503, code: 'exchange_rate_unavailable', param: null });
+  assert.is(refused.headers['retry-after'], '30');
+  assert.match(api.logged(), /"why":"[^"]+","msg":"no exchange rate"/, 'the log says what the merchant does not see');
+  assert.is((await convert(10_50, 'USD')).payment_status, 'pending');
+
+  const again = await api.send('POST', CREATE, body);
+  assert.is(again.headers['idempotent-replayed'], 'true');
+  assert.equal(again.json, first.json);
+  expectError(await api.send('POST', CREATE, { ...body, amount: 1 }), { status: 400, code: 'order_id_conflict' });
 });
 
 test.after(() => api.close());

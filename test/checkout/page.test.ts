@@ -329,4 +329,37 @@ for (const file of readdirSync(folder)) {
   });
 }
 
+// ── Odd URLs, odd forms, many requests from one subscriber ───────────────────────────────────────────────────────────
+
+const FORM = 'application/x-www-form-urlencoded';
+const NO_REFUND = `/refund/${'0'.repeat(32)}`;
+
+test('strangers’ odd requests are answered, raise no alarm, and count by subscriber', () =>
+  withApi({ pages: true }, async (api) => {
+    const { path } = await openSale(api);
+    const askWhole = async (target: string) => {
+      const request = `GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
+      return parseRaw((await rawExchange(api.baseUrl, request)).text).status;
+    };
+    assert.is(await askWhole(`http://999.999.999.999${path}?lang=tr`), 200, 'a target that is not a URL');
+    assert.is(await askWhole(`http://a:999999${NO_REFUND}`), 404);
+    const post = async (type: string, body: string, more: Record<string, string> = {}) =>
+      (await exchange('POST', `${api.baseUrl}${path}/look-up`, { 'Content-Type': type, ...more }, body)).status;
+    assert.is(await post(`${FORM}; charset=utf-16`, 'transaction=x'), 400, 'an unreadable form');
+    assert.is(await post(FORM, 'not compressed', { 'Content-Encoding': 'gzip' }), 400);
+    assert.is(await post(FORM, 'a&'.repeat(1500)), 303);
+    assert.is(await post(FORM, `transaction=${'a'.repeat(9000)}`), 413);
+    assert.is(await post('application/json', '{}'), 303);
+    for (const absent of ['request failed', NO_REFUND]) assert.not.match(api.logged(), absent);
+
+    const tryFrom = async (address: string) => {
+      const headers = { 'Content-Type': FORM, 'X-Forwarded-For': address };
+      return (await exchange('POST', `${api.baseUrl}${NO_REFUND}`, headers)).status;
+    };
+    const statuses: number[] = [];
+    for (let at = 1; at <= 31; at++) statuses.push(await tryFrom(`2001:db8:0:1::${at}`));
+    assert.equal(statuses, [...Array(30).fill(404), 429], 'one subscriber, whichever address is used');
+    assert.is(await tryFrom('2001:db8:0:2::1'), 404);
+  }));
+
 test.run();
