@@ -104,15 +104,13 @@ async function serve(parts: Parts, writeTimes: WriteTimes): Promise<void> {
   await Promise.race([aborted(signal), chores]);
   log.info('the server is stopping');
   removeServerFile(config.dataDir);
-  await api.close(REQUESTS_PATIENCE_MS);
+  // All ports are free at once, also for the next start after the supervisor was killed.
   await Promise.all([
-    chores,
-    simulating,
-    funding,
-    rates.stop(),
+    api.close(REQUESTS_PATIENCE_MS),
     operators.close(METRICS_PATIENCE_MS),
     dashboard.close(METRICS_PATIENCE_MS),
   ]);
+  await Promise.all([chores, simulating, funding, rates.stop()]);
   await refreshing;
 }
 

@@ -9,7 +9,7 @@ import * as z from 'zod';
 import { type Config, loadConfig, type SignerConfig, withPorts } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import { takeInstanceLock } from '../database/engine/instance-lock.ts';
-import { aborted, type Clock, systemClock } from '../lib/clock.ts';
+import { aborted, systemClock } from '../lib/clock.ts';
 import { openLog } from '../lib/log.ts';
 import { databaseFile, secretKeyFile } from '../lib/secret-key.ts';
 import { collectStartGarbage } from '../lib/start-garbage.ts';
@@ -67,9 +67,8 @@ export async function runInstallation(server: ChildProcess): Promise<void> {
   const release = takeInstanceLock(config.dataDir);
   try {
     const isNew = config.databaseUrl === null && !existsSync(databaseFile(config.dataDir));
-    const { signal } = stopping;
-    await refuseTakenPorts(config, { clock, signal, mayWait: !isNew, onWait: (text) => say([text]) });
-    if (!signal.aborted) await run(config, server, isNew);
+    await refuseTakenPorts(config);
+    if (!stopping.signal.aborted) await run(config, server, isNew);
   } finally {
     // Awaits everything that this signal ends, also when something else ended the run.
     stopping.abort();
@@ -231,13 +230,6 @@ function say(lines: readonly string[]): void {
 
 // ── Ports ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/**
- * The server of a supervisor that was killed holds its ports until it has finished its answers: five seconds and a
- * half, and longer on a busy machine.
- */
-const ENDING_MS_MAX = 20_000;
-const RETRY_MS = 200;
-
 type Place = Readonly<{ what: string; host: string; port: number; setting: string }>;
 
 /** Returns where the server listens. Simulated nodes take any free port where theirs is in use. */
@@ -250,30 +242,12 @@ const placesOf = (config: PortSettings): readonly Place[] =>
 
 type PortSettings = Pick<Config, 'host' | 'port' | 'dashboardPort' | 'metricsHost' | 'metricsPort'>;
 
-/**
- * Refuses a start whose ports are in use, with all of them in one message.
- * @param from.mayWait a server of an earlier start may be about to leave them
- * @param from.onWait called once when they are waited for
- * @throws Fault permanent `port_in_use`
- */
-export async function refuseTakenPorts(
-  config: PortSettings,
-  from: Readonly<{ clock: Clock; signal: AbortSignal; mayWait: boolean; onWait(text: string): void }>,
-): Promise<void> {
-  const { clock, signal, mayWait, onWait } = from;
-  const giveUpAtMs = clock.nowMs() + (mayWait ? ENDING_MS_MAX : 0);
-  for (let isFirst = true; !signal.aborted; isFirst = false) {
-    const taken = await takenOf(placesOf(config));
-    if (taken.length === 0) return;
-    if (clock.nowMs() >= giveUpAtMs) throw inUse(taken);
-    if (isFirst) onWait(`Waiting for ${portsText(taken)}: a server that is ending may hold what is in use.`);
-    await clock.sleep(RETRY_MS, signal);
-  }
-}
-
-async function takenOf(places: readonly Place[]): Promise<readonly Place[]> {
+/** Refuses a start whose ports are in use, with all of them in one message. @throws Fault permanent `port_in_use` */
+async function refuseTakenPorts(config: PortSettings): Promise<void> {
+  const places = placesOf(config);
   const free = await Promise.all(places.map(isFree));
-  return places.filter((_, at) => !free[at]);
+  const taken = places.filter((_, at) => !free[at]);
+  if (taken.length > 0) throw inUse(taken);
 }
 
 /** Returns whether a port is free. The server itself reports other obstacles, such as an address of another machine. */
