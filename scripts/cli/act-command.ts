@@ -13,7 +13,7 @@ import {
   textOf,
 } from '../../src/acts/act.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
-import { createRefundApprovals } from '../../src/app/refund-approvals.ts';
+import { readApproval } from '../../src/app/refund-approvals.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { sortableId } from '../../src/lib/id.ts';
@@ -127,7 +127,7 @@ const contextOf = (input: Input, { config, database, clock }: Installation): Con
   personId: null,
   networks: config.networks,
   destinationCheck: () => createDestinationCheck(config),
-  readApproval: (refund, text) => createRefundApprovals({ config, database, clock }).read(refund, text),
+  readApproval: (refund, text) => readApproval({ config, database, clock }, refund, text),
   checkWebhookUrl: createUrlGuard(config.webhooks.allowCidrs).check,
   issue: { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
   dashboardUrl: readServerFile(config.dataDir)?.dashboard_url ?? config.dashboardUrl,

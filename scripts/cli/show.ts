@@ -2,7 +2,7 @@
  * Shows one thing, whatever it is: recognises what was pasted, prints the way of a payment from block to delivery and
  * refund, and says what is wrong on it.
  */
-import { createRefundApprovals } from '../../src/app/refund-approvals.ts';
+import { approvalRequest } from '../../src/app/refund-approvals.ts';
 import { countOf, findingLines } from '../nodes/finding.ts';
 import { type Answer, type Command, notFound } from './command.ts';
 import { findAddress, findTransaction } from './show-address.ts';
@@ -35,7 +35,7 @@ export const show: Command = {
     const { config, database, clock } = installation;
     const places = await readPlaces(database, config.networks);
     const scene = { ...installation, nowMs: clock.nowMs(), places };
-    if (input.options.request === true) return approvalRequest(scene, String(input.args[0]));
+    if (input.options.request === true) return showRequest(scene, String(input.args[0]));
     const text = (input.args[0] ?? '').trim();
     for (const find of nouns) {
       const found = await find(scene, text);
@@ -46,10 +46,10 @@ export const show: Command = {
 };
 
 /** Prints what approvers sign for a refund. @throws Fault permanent `not_found` */
-async function approvalRequest(scene: Scene, id: string): Promise<Answer> {
+async function showRequest(scene: Scene, id: string): Promise<Answer> {
   const refund = await scene.database.refunds.findBy({ id });
   if (!refund) throw notFound(`there is no refund ${id}; \`quayside refund list\` shows all`);
-  const lines = await createRefundApprovals(scene).request(refund);
+  const lines = await approvalRequest(scene, refund);
   return { json: JSON.parse(lines.join('\n')), lines };
 }
 

@@ -3,14 +3,15 @@
  * and mode; a request only takes an existing address. `app/watches/pools.ts` watches them all.
  */
 import { createHash } from 'node:crypto';
+import type { Family } from '../chains/chain.ts';
 import type { Config } from '../config/config.ts';
+import type { Mode } from '../core/transfer.ts';
 import type { PoolLevel } from '../database/addresses.ts';
 import type { Database } from '../database/database.ts';
 import { aborted, type Clock } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 import { openThreadPool } from '../lib/thread-pool.ts';
-import { keepChecking, type Xpub } from './address-check.ts';
 import type { DeriveTask } from './derive-worker.ts';
 
 /** Size of the first slice: a new installation can take sessions as soon as it is saved. */
@@ -29,6 +30,9 @@ const THREAD_IDLE_MS_MAX = 3_000;
 
 /** The effect of an empty pool, for messages. */
 export const WHILE_EMPTY = 'new sessions do not offer its networks, and are refused where no other is left';
+
+/** The source of a pool: all networks of its family and mode have this xpub. */
+type Xpub = Readonly<{ family: Family; mode: Mode; xpub: string; fingerprint: string }>;
 
 export type PoolOptions = Readonly<{
   database: Database;
@@ -95,10 +99,8 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
   }
 
   // Without pools to fill, the keeper still runs until it is stopped.
-  const checks = (source: Xpub) =>
-    keepChecking({ addresses: database.addresses, source, derive: thread.run, clock, log, signal });
   const sources = sourcesOf(config.networks);
-  const work = Promise.all([aborted(signal), ...sources.map(keep), ...sources.map(checks)]);
+  const work = Promise.all([aborted(signal), ...sources.map(keep)]);
   const ended = work.then(
     () => thread.close(),
     async (error) => {

@@ -18,38 +18,30 @@ type Parts = Readonly<{
   clock: Pick<Clock, 'nowMs'>;
 }>;
 
-type RefundApprovals = Readonly<{
-  /**
-   * Returns the lines of the file that approvers sign.
-   * @throws Fault permanent `refused` while nothing of the refund waits to be signed
-   */
-  request(refund: Refund): Promise<readonly string[]>;
-  /**
-   * Reads what an approver has signed.
-   * @throws Fault permanent `approval_file_invalid`, `approval_mismatch` if it is for something else than what the
-   * refund pays now, `approval_expired`, or `refused` as for `request`
-   */
-  read(refund: Refund, text: string): Promise<RefundApproval>;
-}>;
+/**
+ * Returns the lines of the file that approvers sign.
+ * @throws Fault permanent `refused` while nothing of the refund waits to be signed
+ */
+export const approvalRequest = async (parts: Parts, refund: Refund): Promise<readonly string[]> =>
+  requestLines(await requestOf(parts, refund));
 
-/** Returns what `quayside show <refund> --request` and `refund approve` ask. */
-export function createRefundApprovals(parts: Parts): RefundApprovals {
-  return {
-    request: async (refund) => requestLines(await requestOf(parts, refund)),
-    async read(refund, text) {
-      const approval = parseApproval('the file', text);
-      const again = `\`quayside show ${refund.id} --request\` shows what is to be signed`;
-      if (!isApproved(approval, textOf(await requestOf(parts, refund)))) {
-        throw permanent(
-          'approval_mismatch',
-          `the file approves something else than what refund ${refund.id} pays now, perhaps to an earlier address; ${again}`,
-        );
-      }
-      if (approval.untilS < toSeconds(parts.clock.nowMs()))
-        throw permanent('approval_expired', `the signature has expired; sign it again: ${again}`);
-      return approval;
-    },
-  };
+/**
+ * Reads what an approver has signed.
+ * @throws Fault permanent `approval_file_invalid`, `approval_mismatch` if it is for something else than what the refund
+ * pays now, `approval_expired`, or `refused` as for `approvalRequest`
+ */
+export async function readApproval(parts: Parts, refund: Refund, text: string): Promise<RefundApproval> {
+  const approval = parseApproval('the file', text);
+  const again = `\`quayside show ${refund.id} --request\` shows what is to be signed`;
+  if (!isApproved(approval, textOf(await requestOf(parts, refund)))) {
+    throw permanent(
+      'approval_mismatch',
+      `the file approves something else than what refund ${refund.id} pays now, perhaps to an earlier address; ${again}`,
+    );
+  }
+  if (approval.untilS < toSeconds(parts.clock.nowMs()))
+    throw permanent('approval_expired', `the signature has expired; sign it again: ${again}`);
+  return approval;
 }
 
 async function requestOf({ config, database }: Parts, { id, status }: Refund): Promise<ApprovalRequest> {

@@ -14,7 +14,6 @@ const pages: ReadonlySet<string> = new Set([
   'sweep_not_ours',
   'wallet_balance_short',
   'row_altered',
-  'address_not_derived',
   'reorg_below_floor',
   'chain_id_mismatch',
   'decimals_mismatch',

@@ -12,7 +12,6 @@ import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import { sortableTime } from '../lib/id.ts';
-import { raiseAlarmOf } from './alarms.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, laterValues, perDatabase, preparedInsert } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
@@ -24,9 +23,6 @@ export type PoolKey = Readonly<{ family: string; mode: Mode }>;
 
 /** Addresses from `nextIndex` to below `retiredThrough` are to be watched and are not derived yet. */
 export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIndex: number; retiredThrough: number }>;
-
-/** An address of a session that waits for its payment, and where it was derived. */
-export type OpenAddress = Readonly<{ id: number; key: string; index: number }>;
 
 type AddressRow = typeof addresses.$inferSelect;
 export type Address = Pick<AddressRow, 'id' | 'seq' | 'derivationIndex' | 'sessionId' | 'state'>;
@@ -128,66 +124,6 @@ const poolFinder =
 
 const counting = (client: Db['client'], state: 'free' | 'spoiled') =>
   client.prepare(`SELECT count(*) FROM addresses WHERE pool_id = ? AND state = '${state}'`).pluck();
-
-export const NOT_DERIVED = 'not derived from the xpub';
-
-/** The addresses of open sessions, which are derived again. */
-function openAddressCommands(db: Db) {
-  const raiseAlarm = raiseAlarmOf(db);
-  const findPool = poolFinder(db);
-  const oldestOpen = db.client
-    .prepare(
-      `SELECT min(id) FROM addresses WHERE pool_id = :poolId
-       AND session_id IN (SELECT id FROM sessions WHERE deadline_s IS NOT NULL)`,
-    )
-    .pluck();
-  const given = db.client.prepare(
-    `SELECT a.id, a.key, a.derivation_index AS "index",
-       CASE WHEN s.deadline_s IS NOT NULL AND a.mac <> '${NOT_DERIVED}' THEN 1 ELSE 0 END AS "isOpen"
-     FROM addresses AS a LEFT JOIN sessions AS s ON s.id = a.session_id
-     WHERE a.pool_id = :poolId AND a.id > :after AND a.state <> 'free' ORDER BY a.id LIMIT :limit`,
-  );
-  return {
-    /**
-     * Returns addresses of open sessions among the next `limit` that were given out, by id: after `afterId`, or from
-     * the oldest open session's on. `throughId` is the last of these `limit`; null at the end.
-     */
-    async open(
-      { family, mode }: PoolKey,
-      source: string,
-      afterId: number | null,
-      limit: number,
-    ): Promise<Readonly<{ found: readonly OpenAddress[]; throughId: number | null }>> {
-      return db.read(async () => {
-        const pool = await findPool({ family, mode }, source);
-        const oldest = pool && afterId === null ? ((await oldestOpen.get({ poolId: pool.id })) as number | null) : null;
-        if (!pool || (afterId === null && oldest === null)) return { found: [], throughId: null };
-        const after = afterId ?? (oldest ?? 0) - 1;
-        const rows = (await given.all({ poolId: pool.id, after, limit })) as (OpenAddress & {
-          isOpen: number;
-        })[];
-        const found = rows.filter(({ isOpen }) => isOpen === 1).map(({ id, key, index }) => ({ id, key, index }));
-        return { found, throughId: rows.at(-1)?.id ?? null };
-      });
-    },
-    /** Refuses an address that its xpub does not derive: it is not shown, paid to or given out, and raises an alarm. */
-    async refuse(id: number, nowMs: number): Promise<void> {
-      await db.write(async () => {
-        const row = await db.orm.select().from(addresses).where(eq(addresses.id, id)).get();
-        if (!row || row.mac === NOT_DERIVED) return;
-        // No row is used whose MAC does not fit.
-        await db.orm.update(addresses).set({ mac: NOT_DERIVED }).where(eq(addresses.id, id)).run();
-        const { family, mode, key, derivationIndex, sessionId } = row;
-        const message =
-          `The deposit address ${key} (${mode} ${family}) of session ${sessionId} is not the one that the xpub derives ` +
-          `at index ${derivationIndex}: somebody changed the database, and has its secret key too. It is no longer ` +
-          `shown. Whoever paid it has paid somebody else: see \`quayside show ${sessionId}\`. Stop, find out who ` +
-          'was here, and restore a backup from before on a clean machine with `quayside restore`';
-        await raiseAlarm({ atMs: nowMs, code: 'address_not_derived', message, network: null, sessionId });
-      });
-    },
-  };
-}
 
 /** A restart takes less. A longer gap is a stop, or a database or a whole machine that was restored. */
 export const GAP_MS_MIN = 15_000;
@@ -329,7 +265,6 @@ export function poolCommands(db: SealedDb) {
     return pool;
   }
   return {
-    ...openAddressCommands(db),
     ...gapCommands(db),
     /** Adds addresses `firstIndex…` of a source, which becomes the pool's; free ones of another source are retired. */
     async add(

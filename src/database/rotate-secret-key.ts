@@ -6,7 +6,7 @@ import { and, asc, eq, getTableColumns, getTableName, inArray, isNotNull, or, ty
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { Fault, permanent } from '../core/fault.ts';
 import { createIntentMac, type IntentMac, isPayback, paybackKinds } from '../core/intent.ts';
-import { macedAddress, NOT_DERIVED } from './addresses.ts';
+import { macedAddress } from './addresses.ts';
 import { noticeAddressName, noticeCodeName } from './alarms.ts';
 import { type OperatorAct, recordActOf } from './audit-log.ts';
 import { webhookSecretName } from './endpoints.ts';
@@ -202,11 +202,9 @@ const withMacs = <T extends SQLiteTable>(
   table: T,
   key: readonly SQLiteColumn[],
   macedOf: (row: T['$inferSelect']) => MacedRow,
-  where?: SQL,
 ): SealedTable => ({
   table,
   key,
-  where,
   reseal: (row, from, to) => (from.macs.isIntact(macedOf(row), row.mac) ? { mac: to.macs.seal(macedOf(row)) } : null),
 });
 
@@ -232,7 +230,7 @@ const sealedTables: readonly SealedTable[] = [
     address: noticeAddressName(id),
     code: noticeCodeName(id),
   })),
-  withMacs(addresses, [addresses.id], macedAddress, sql`${addresses.mac} IS DISTINCT FROM ${NOT_DERIVED}`),
+  withMacs(addresses, [addresses.id], macedAddress),
   withMacs(transfers, [transfers.id], macedTransfer),
   withMacs(stores, [stores.id], macedDecision),
   withMacs(refundAddresses, [refundAddresses.sessionId, refundAddresses.network], macedRefundAddress),
