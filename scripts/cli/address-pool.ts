@@ -65,7 +65,6 @@ export const addressPoolImport: Command = {
   name: 'address-pool import',
   args: '<file>',
   summary: 'Verify a list that `address-pool derive` wrote, and add its addresses.',
-  options: {},
   async run(input, { database, config }) {
     const [file = ''] = input.args;
     const list = await verifyAddressList(readText(file, input.cwd));

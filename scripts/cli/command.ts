@@ -45,7 +45,7 @@ type Described = Readonly<{
   args?: string;
   summary: string;
   /** By their names: `dryRun` is `--dry-run`. */
-  options: Readonly<Record<string, Option>>;
+  options?: Readonly<Record<string, Option>>;
   /** It is given after the arguments, as `name=value`. */
   settings?: Readonly<Record<string, Option>>;
   /** Lines below the options in its help. */

@@ -23,10 +23,11 @@ export function completionScript(tool: string, shell: string): readonly string[]
 export function nextWords({ commands }: Tool, words: readonly string[]): readonly string[] {
   const command = commands.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '));
   if (command) {
-    const { choices = [] } = command.options[words.at(-1)?.replace(/^--/, '') ?? ''] ?? {};
+    const { options = {}, settings = {} } = command;
+    const { choices = [] } = options[words.at(-1)?.replace(/^--/, '') ?? ''] ?? {};
     if (choices.length > 0) return choices;
-    const settings = Object.keys(command.settings ?? {}).map((one) => `${dashed(one)}=`);
-    return [...settings, ...[...Object.keys(command.options), 'json', 'help'].map((one) => `--${dashed(one)}`)];
+    const named = [...Object.keys(options), 'json', 'help'].map((one) => `--${dashed(one)}`);
+    return [...Object.keys(settings).map((one) => `${dashed(one)}=`), ...named];
   }
   const start = words.map((word) => `${word} `).join('');
   const following = commands.filter(({ name }) => name.startsWith(start)).map(({ name }) => name.slice(start.length));

@@ -1,5 +1,5 @@
 /** A tool as commander reads it: its commands by subject, with their help, options and arguments. */
-import { type Argument, Command as Parser, Option as ParserOption } from 'commander';
+import { Command as Parser, Option as ParserOption } from 'commander';
 import { readShipped } from '../../src/lib/installation.ts';
 import { type AnyCommand, dashed, type Input, type Option, type Tool } from './command.ts';
 import { table } from './table.ts';
@@ -28,7 +28,7 @@ export function parserOf(
     .version(`${name} ${readShipped<{ version: string }>('package.json').version}`, '--version', 'print the version')
     .exitOverride()
     .configureHelp({
-      subcommandTerm: (one) => [one.name(), ...one.registeredArguments.map(argumentTerm)].join(' '),
+      subcommandTerm: (one) => `${one.name()} ${one.usage().replace(/\[(options|command)\] ?/g, '')}`.trim(),
       // The placeholder has the choices already.
       optionDescription: ({ description }) => description,
     })
@@ -58,8 +58,6 @@ export function parserOf(
 }
 
 const subjectOf = ({ name }: AnyCommand): string => name.split(' ')[0] ?? name;
-
-const argumentTerm = (one: Argument): string => (one.required ? `<${one.name()}>` : `[${one.name()}]`);
 
 function addCommand(
   parent: Parser,

@@ -54,7 +54,6 @@ type Pool = Readonly<{ family: string; mode: string; source: 'same' | 'other' | 
 export const signerDrill: Command = {
   name: 'drill',
   summary: 'Check that the deposit addresses are made from your written-down seed phrase.',
-  options: {},
   run: (input, { config, database }) =>
     withTerminal((terminal) =>
       withSecret(askMnemonic(terminal), async (seed) => {

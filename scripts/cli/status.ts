@@ -30,7 +30,6 @@ type Part = Readonly<{ json: object; lines: readonly string[] }>;
 export const status: Command = {
   name: 'status',
   summary: 'Show the state of everything: stores, networks, pools, rates, webhooks, held money, payouts and alarms.',
-  options: {},
   needsSandbox: true,
   async run(_input, installation) {
     const read = [

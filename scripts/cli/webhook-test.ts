@@ -11,7 +11,6 @@ export const webhooksTest: Command = {
   name: 'webhook test',
   args: '<endpoint>',
   summary: 'Send a signed test event to an endpoint now and show its answer.',
-  options: {},
   notes: [
     `The event has the type \`${TEST_EVENT_TYPE}\`, the mode of the endpoint and no payment. It is sent once, also to an`,
     'endpoint that is disabled, and is not kept. The exit code is 1 unless the answer is 2xx.',

@@ -70,7 +70,7 @@ test('every command is known here, as one that an act makes or one that records 
     [],
   );
   for (const name of Object.values(byHand)) assert.match(readFileSync(name, 'utf8'), /audit/i, name);
-  for (const { name, options } of quaysideTool.commands.filter((one) => acts.includes(one.name)))
+  for (const { name, options = {} } of quaysideTool.commands.filter((one) => acts.includes(one.name)))
     assert.ok('dryRun' in options && 'reason' in options, name);
 });
 

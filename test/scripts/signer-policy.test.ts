@@ -45,6 +45,8 @@ const made = {
     fee_max: '7.5',
     caps: { transaction: '20', hour: '40', day: '80' },
     gas_caps: { transaction: '0.5', day: '2' },
+    fee_caps: { hour: '30', day: '90' },
+    count_caps: { hour: 7, day: 70 },
   },
 };
 
@@ -75,6 +77,8 @@ test('a network is added with the caps in its file, and the rest of the policy s
     fee_max: '7.5',
     caps: { USDC: { transaction: '20', hour: '40', day: '80' } },
     gas_caps: { transaction: '0.5', day: '2' },
+    fee_caps: { hour: '30', day: '90' },
+    count_caps: { hour: 7, day: 70 },
   });
   assert.is(statSync(file).mode & 0o777, 0o600);
   assert.equal(
@@ -84,13 +88,6 @@ test('a network is added with the caps in its file, and the rest of the policy s
       ['test:made', 75n * 10n ** 17n],
     ],
   );
-});
-
-test('caps on fees and signatures are copied from the file', async () => {
-  const own = { fee_caps: { hour: '30', day: '90' }, count_caps: { hour: 7, day: 70 } };
-  await add(['made', '--treasury', payers], { made: { ...made, signer: { ...made.signer, ...own } } });
-  const { fee_caps, count_caps } = JSON.parse(readFileSync(file, 'utf8')).networks['test:made'];
-  assert.equal({ fee_caps, count_caps }, own);
 });
 
 test('every network file limits fees and signatures, with room for some transactions at the highest fee', async () => {
