@@ -5,6 +5,7 @@ import express, { type Express, type Request, type RequestHandler, type Response
 import { writeExactly } from '../core/exact-json.ts';
 import { isLoopback } from '../lib/address-range.ts';
 import { type AddressLimiter, createAddressLimiter, createLimiter, type Limiter } from '../lib/rate-limit.ts';
+import { contentPolicy, protect } from '../web/policy.ts';
 import { staticDocument } from '../web/static-document.ts';
 import { accountEndpoint } from './account.ts';
 import { runCall } from './call.ts';
@@ -18,7 +19,6 @@ import {
   limitAddresses,
   note,
   openTrace,
-  protect,
   refuseMalformed,
   refuseMethod,
   refuseRoute,
@@ -76,7 +76,11 @@ export function createApp(deps: ApiDeps): Express {
   const keyLimiter = createLimiter({ perSecond, namesMax: LIMITED_NAMES_MAX, clock });
   const endpoints = apiEndpoints(deps);
 
-  app.use(openTrace(deps), ...protect(config.baseUrl), echoVersion, refuseMalformed);
+  const isHttps = config.baseUrl.startsWith('https:');
+  // Nothing may be loaded from elsewhere, and https is enforced if the public URL has it.
+  const policy = contentPolicy({ mayRun: false, mayPost: false, isUpgraded: isHttps });
+  const headers = { 'Content-Security-Policy': policy };
+  app.use(openTrace(deps), ...protect({ isHttps, referrer: 'no-referrer', headers }), echoVersion, refuseMalformed);
   serveHealth(app, deps, limitAddresses(limiter(HEALTH_PER_SECOND)));
   app.use(limitAddresses(limiter(config.limits.requestsPerSecondPerAddress)));
   if (deps.doors) app.use(deps.doors);

@@ -1,5 +1,5 @@
 /**
- * Middleware for every request: request id, security headers, access log, per-IP rate limit, raw body; and the error
+ * Middleware for every request: request id, access log, per-IP rate limit, raw body; and the error
  * handler.
  */
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
@@ -7,7 +7,6 @@ import { toSeconds } from '../lib/clock.ts';
 import { sortableId } from '../lib/id.ts';
 import type { AddressLimiter } from '../lib/rate-limit.ts';
 import { discardBody, isUnread, readBody } from '../lib/request-body.ts';
-import { contentPolicy, securityHeaders } from '../web/policy.ts';
 import type { Unusable } from './auth.ts';
 import type { ApiDeps } from './endpoint.ts';
 import { errorBody, refuse, toRefusal } from './errors.ts';
@@ -55,18 +54,6 @@ export function openTrace({ clock, log, onAnswered }: Pick<ApiDeps, 'clock' | 'l
     });
     next();
   };
-}
-
-/** Sets security headers. Nothing may be loaded from elsewhere, and https is enforced if the public URL has it. */
-export function protect(baseUrl: string): readonly RequestHandler[] {
-  const isUpgraded = baseUrl.startsWith('https:');
-  return [
-    securityHeaders({ isHttps: isUpgraded, referrer: 'no-referrer' }),
-    (_request, response, next) => {
-      response.set('Content-Security-Policy', contentPolicy({ mayRun: false, mayPost: false, isUpgraded }));
-      next();
-    },
-  ];
 }
 
 const VERSION = /^[ -~]{1,64}$/;

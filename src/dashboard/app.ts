@@ -11,6 +11,7 @@ import { createAddressLimiter } from '../lib/rate-limit.ts';
 import { BodyError } from '../lib/request-body.ts';
 import { UTC } from '../lib/zone.ts';
 import { createNotices } from '../web/notice.ts';
+import { contentPolicy, protect } from '../web/policy.ts';
 import { UNASKED } from '../web/show.ts';
 import { staticDocument } from '../web/static-document.ts';
 import { SCRIPT_PATH, STYLE_PATH, script, styleSheet } from './assets.ts';
@@ -18,7 +19,7 @@ import type { DashboardDeps, SignInDeps } from './deps.ts';
 import { documentOf, framed, type MenuStore, refuse } from './frame.ts';
 import { type FileReply, isOperatorPage, isStorePage, may, type Page, type Reply, type StoreAt } from './page.ts';
 import { dashboardPages } from './pages.ts';
-import { onlyOwnForms, onlyOwnName, protect } from './policy.ts';
+import { onlyOwnForms, onlyOwnName } from './policy.ts';
 import { FORM_OUT_OF_DATE, serveSignIn } from './sign-in.ts';
 import { OPERATOR_LANGUAGE, setLanguage, type Words, wordsFor } from './texts.ts';
 import { createWebSessions, isFormToken, sessionLimits, type Visitor } from './web-session.ts';
@@ -27,6 +28,12 @@ const FORM_BYTES_MAX = 16_384;
 const SUBSCRIBERS_MAX = 10_000;
 const PAGES_BURST_S = 3;
 const STALLED_MS_MAX = 60_000;
+
+const ownHeaders = {
+  'Content-Security-Policy': contentPolicy({}),
+  'X-Robots-Tag': 'noindex, nofollow',
+  'Cache-Control': 'no-store',
+};
 
 /** Creates the application. It opens no port and starts no timer. */
 export function createDashboard(deps: DashboardDeps): Express {
@@ -38,7 +45,8 @@ export function createDashboard(deps: DashboardDeps): Express {
   app.enable('strict routing');
   app.set('query parser', false);
   app.set('trust proxy', deps.config.trustedProxies);
-  app.use(...protect(isHttps), onlyOwnName(deps.url));
+  // With the payment page's `no-referrer`, Chrome posts forms with `Origin: null`.
+  app.use(...protect({ isHttps, referrer: 'same-origin', headers: ownHeaders }), onlyOwnName(deps.url));
   const forever = 'public, max-age=31536000, immutable';
   app.get(
     STYLE_PATH,

@@ -1,27 +1,10 @@
 /**
- * Headers of the dashboard's answers, and the requests that it takes from browsers.
+ * The requests that the dashboard takes from browsers.
  */
 import type { RequestHandler } from 'express';
 import { isOwnName } from '../lib/own-name.ts';
-import { contentPolicy, securityHeaders } from '../web/policy.ts';
 import { refuse } from './frame.ts';
 import type { Languages } from './texts.ts';
-
-/** Sets the headers. The payment page's `no-referrer` is not used: with it, Chrome posts forms with `Origin: null`. */
-export function protect(isHttps: boolean): readonly RequestHandler[] {
-  const own = {
-    'Content-Security-Policy': contentPolicy({}),
-    'X-Robots-Tag': 'noindex, nofollow',
-    'Cache-Control': 'no-store',
-  };
-  return [
-    securityHeaders({ isHttps, referrer: 'same-origin' }),
-    (_request, response, next) => {
-      response.set(own);
-      next();
-    },
-  ];
-}
 
 /** Answers to its own name only: not to a site whose name was let resolve to this machine (DNS rebinding). */
 export function onlyOwnName(url: string): RequestHandler {

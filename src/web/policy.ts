@@ -31,13 +31,23 @@ export function contentPolicy(allowed: Allowed): string {
   ].join('; ');
 }
 
-type Protection = Readonly<{ isHttps: boolean; referrer: 'same-origin' | 'no-referrer' }>;
+type Protection = Readonly<{
+  isHttps: boolean;
+  referrer: 'same-origin' | 'no-referrer';
+  /** Further headers, such as the content security policy. */
+  headers: Readonly<Record<string, string>>;
+}>;
 
-/** Returns a handler that sets every security header but the content security policy. */
-export const securityHeaders = ({ isHttps, referrer }: Protection): RequestHandler =>
+/** Returns handlers that set every security header. */
+export const protect = ({ isHttps, referrer, headers }: Protection): readonly RequestHandler[] => [
   helmet({
     contentSecurityPolicy: false,
     frameguard: { action: 'deny' },
     referrerPolicy: { policy: referrer },
     strictTransportSecurity: isHttps,
-  });
+  }),
+  (_request, response, next) => {
+    response.set(headers);
+    next();
+  },
+];
