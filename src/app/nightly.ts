@@ -21,12 +21,14 @@ export function daily(time: string): string {
  * time that comes while the work goes on is left out.
  */
 export async function atTimes(times: string, work: () => Promise<void>, signal: AbortSignal): Promise<void> {
-  let underWay: Promise<void> = Promise.resolve();
-  const begin = (): Promise<void> => {
-    underWay = work();
-    return underWay;
+  let underWay: Promise<void> | null = null;
+  // The library would write its own words to the log.
+  const begin = (): void => {
+    underWay ??= work().finally(() => {
+      underWay = null;
+    });
   };
-  const task = createTask(times, begin, { timezone: 'UTC', noOverlap: true, suppressMissedWarning: true });
+  const task = createTask(times, begin, { timezone: 'UTC', suppressMissedWarning: true });
   await task.start();
   await aborted(signal);
   await task.destroy();
