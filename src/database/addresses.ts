@@ -113,15 +113,6 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
 
 export type AddressRows = ReturnType<typeof addressRowsOf>;
 
-const poolFinder =
-  ({ orm }: Db) =>
-  ({ family, mode }: PoolKey, source: string): Promise<typeof pools.$inferSelect | undefined> =>
-    orm
-      .select()
-      .from(pools)
-      .where(and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.source, source)))
-      .get();
-
 const counting = (client: Db['client'], state: 'free' | 'spoiled') =>
   client.prepare(`SELECT count(*) FROM addresses WHERE pool_id = ? AND state = '${state}'`).pluck();
 
@@ -246,12 +237,13 @@ export function poolCommands(db: SealedDb) {
   const insertAddress = preparedInsert(db, addresses);
   const isKnown = findBy(db, addresses, 'family', 'mode', 'key');
   const nextNumber = createCounters(db);
-  const findPool = poolFinder(db);
+  const findPool = findBy(db, pools, 'family', 'mode', 'source');
+  const findCurrent = findBy(db, pools, 'family', 'mode', 'current');
   const countFree = counting(db.client, 'free');
   const countSpoiled = counting(db.client, 'spoiled');
   /** Makes `source` the pool's current source. */
   async function usePool({ family, mode }: PoolKey, source: string): Promise<typeof pools.$inferSelect> {
-    const known = await findPool({ family, mode }, source);
+    const known = await findPool.get({ family, mode, source });
     if (known?.current) return known;
     await db.orm
       .update(pools)
@@ -260,7 +252,7 @@ export function poolCommands(db: SealedDb) {
       .run();
     if (known) await db.orm.update(pools).set({ current: true }).where(eq(pools.id, known.id)).run();
     else await insertPool({ ...newPool, id: await nextNumber('pools'), family, mode, source, current: true });
-    const pool = await findPool({ family, mode }, source);
+    const pool = await findPool.get({ family, mode, source });
     invariant(pool, `the pool of ${source} exists`);
     return pool;
   }
@@ -302,7 +294,7 @@ export function poolCommands(db: SealedDb) {
     /** Returns the level for new sessions. A retired source has nothing free until addresses are added to it again. */
     async level({ family, mode }: PoolKey, source: string): Promise<PoolLevel> {
       return db.read(async () => {
-        const pool = await findPool({ family, mode }, source);
+        const pool = await findPool.get({ family, mode, source });
         if (!pool) return { family, mode, free: 0, taken: 0, nextIndex: 0, retiredThrough: 0 };
         const { nextIndex, retiredThrough } = pool;
         const free = Number(await countFree.get(pool.id));
@@ -312,8 +304,7 @@ export function poolCommands(db: SealedDb) {
     },
     /** Returns the source that the pool gives addresses from; null before the first. */
     async source({ family, mode }: PoolKey): Promise<string | null> {
-      const isCurrent = and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.current, sql`1`));
-      return (await db.read(() => db.orm.select().from(pools).where(isCurrent).get()))?.source ?? null;
+      return (await db.read(() => findCurrent.get({ family, mode, current: true })))?.source ?? null;
     },
     /** Returns addresses with a `seq` above `after`, by it: taken, free and retired ones, because all are watched. */
     async watchList(

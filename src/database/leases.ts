@@ -1,10 +1,10 @@
 /**
  * Leases: jobs that one process does at a time, on whichever machine. A holder renews its lease. When it has not for
  * `LEASE_MS`, by the database's clock, another process takes it with a higher fence; from then on the writes of the old
- * holder are refused, however long it was paused (`engine/fenced.ts`).
+ * holder are refused, however long it was paused: each compares its fence in its own transaction.
  */
 import { asc } from 'drizzle-orm';
-import type { HeldLease } from './engine/fenced.ts';
+import { transient } from '../core/fault.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse } from './engine/prepared.ts';
 import { leases } from './tables.ts';
@@ -16,6 +16,9 @@ export const LEASE_MS = 10_000;
 export const indexerLease = (network: string): string => `indexer ${network}`;
 export const CHORES = 'chores';
 export const COMPARISON = 'comparison';
+
+/** A lease as its holder knows it. */
+export type HeldLease = Readonly<{ name: string; fence: number }>;
 
 /** Wishes for a lease. `isBack`: the holder may have been started again, so its name alone is reason to take it. */
 export type LeaseWish = Readonly<{ name: string; holder: string; isBack: boolean }>;
@@ -79,3 +82,36 @@ export function leaseCommands(db: Db) {
     },
   };
 }
+
+// ── Writes of a holder ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The code of a write that came after another process had taken the lease. Nothing of it was saved. */
+const LEASE_LOST = 'lease_lost';
+
+/**
+ * Returns the same database, whose writes are refused once another process has taken the lease. The row stays locked
+ * until the commit, so that nobody takes it in between.
+ * @param onLost called when a write was refused
+ */
+export function fenced<D extends Db>(db: D, { name, fence }: HeldLease, onLost: () => void): D {
+  const current = db.client.prepare('SELECT fence FROM leases WHERE name = ? /* lock */').pluck();
+  return {
+    ...db,
+    async write(work, options) {
+      try {
+        return await db.write(async () => {
+          if ((await current.get(name)) !== fence) throw lost(name);
+          return work();
+        }, options);
+      } catch (error) {
+        if (isLeaseLost(error)) onLost();
+        throw error;
+      }
+    },
+  };
+}
+
+export const isLeaseLost = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === LEASE_LOST;
+
+const lost = (name: string) =>
+  transient(LEASE_LOST, `Another process does "${name}" now; what this one wanted to write was refused.`);

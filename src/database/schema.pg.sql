@@ -265,7 +265,6 @@ CREATE TABLE ledger_postings (
   PRIMARY KEY (network, seq, account, subject, asset),
   FOREIGN KEY (network, seq) REFERENCES ledger_entries (network, seq)
 );
-CREATE INDEX postings_by_subject ON ledger_postings (subject, account, network, asset) WHERE subject <> '';
 CREATE TABLE endpoints (
   id TEXT COLLATE "C" PRIMARY KEY,
   store_id TEXT COLLATE "C" NOT NULL REFERENCES stores (id),
@@ -482,7 +481,6 @@ CREATE TABLE payout_attempts (
 );
 CREATE UNIQUE INDEX attempts_by_nonce ON payout_attempts (network, payer, nonce) WHERE nonce IS NOT NULL AND attempt = 0;
 CREATE UNIQUE INDEX attempts_unsigned ON payout_attempts (network, payer) WHERE nonce IS NOT NULL AND tx IS NULL;
-CREATE INDEX attempts_by_number ON payout_attempts (network, payer, nonce) WHERE nonce IS NOT NULL;
 CREATE TABLE lanes (
   network TEXT COLLATE "C" NOT NULL,
   payer TEXT COLLATE "C" NOT NULL,
@@ -570,7 +568,6 @@ CREATE TABLE alarms (
   acknowledged_note TEXT COLLATE "C"
 );
 CREATE UNIQUE INDEX alarms_open ON alarms (key) WHERE key IS NOT NULL AND ended_at_ms IS NULL;
-CREATE INDEX alarms_of_key ON alarms (key, at_ms) WHERE key IS NOT NULL;
 CREATE TABLE notice_targets (
   id TEXT COLLATE "C" PRIMARY KEY,
   kind TEXT COLLATE "C" NOT NULL,

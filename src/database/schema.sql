@@ -314,7 +314,6 @@ CREATE TABLE ledger_postings (
   PRIMARY KEY (network, seq, account, subject, asset),
   FOREIGN KEY (network, seq) REFERENCES ledger_entries (network, seq)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX postings_by_subject ON ledger_postings (subject, account, network, asset) WHERE subject <> '';
 
 -- ── Events and their deliveries ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -566,7 +565,6 @@ CREATE TABLE payout_attempts (
 CREATE UNIQUE INDEX attempts_by_nonce ON payout_attempts (network, payer, nonce) WHERE nonce IS NOT NULL AND attempt = 0;
 -- A nonce whose attempt may yet be refused by the signer must be the wallet's last, or it would leave a gap.
 CREATE UNIQUE INDEX attempts_unsigned ON payout_attempts (network, payer) WHERE nonce IS NOT NULL AND tx IS NULL;
-CREATE INDEX attempts_by_number ON payout_attempts (network, payer, nonce) WHERE nonce IS NOT NULL;
 
 -- The nonces of one wallet, without gaps: one is given out with its attempt, and only the last one can be taken back.
 CREATE TABLE lanes (
@@ -677,7 +675,6 @@ CREATE TABLE alarms (
   acknowledged_note TEXT
 ) STRICT;
 CREATE UNIQUE INDEX alarms_open ON alarms (key) WHERE key IS NOT NULL AND ended_at_ms IS NULL;
-CREATE INDEX alarms_of_key ON alarms (key, at_ms) WHERE key IS NOT NULL;
 
 -- A target of notices about alarms, or a URL that is called while no open alarm puts money or custody at risk.
 CREATE TABLE notice_targets (

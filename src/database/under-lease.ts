@@ -7,8 +7,7 @@ import type { Clock } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 import type { Database } from './database.ts';
-import { isLeaseLost } from './engine/fenced.ts';
-import { LEASE_MS } from './leases.ts';
+import { isLeaseLost, LEASE_MS } from './leases.ts';
 
 /** A lease outlives two renewals that fail. */
 const RENEW_MS = LEASE_MS / 4;
