@@ -73,6 +73,9 @@ const ask = async (path: string, body: object = {}): Promise<Json> => {
   compared.add(path.split('/').at(-1) ?? '');
   return JSON.parse(await sandbox.post(path, body));
 };
+/** Asks where the recorded question was asked, and compares the answer. */
+const agrees = async (name: string, body: object = {}, but?: RegExp): Promise<void> =>
+  agree(name, await ask(readRecording(name).path, body), but);
 const wire = (key: string): string => `41${key}`;
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const payee = accountKey('recorded payee');
@@ -91,21 +94,17 @@ test('blocks: with transactions and without, and what is none', async () => {
   mine();
   const number = world.tip().number;
   const id_or_num = String(number);
-  agree('getblock.many.detail-false', await ask('/wallet/getblock', { id_or_num, detail: false }));
+  await agrees('getblock.many.detail-false', { id_or_num, detail: false });
   // Made-up payments have no memos; of the recorded block's other kinds of contracts the sandbox has none.
   const but = /contractRet$|raw_data\.(data|contract)|value\.(amount|asset_name|to_address)/;
-  agree('getblock.many.detail-true', await ask('/wallet/getblock', { id_or_num, detail: true }), but);
-  agree('getblock.by-hash', await ask('/wallet/getblock', { id_or_num: world.tip().hash }));
+  await agrees('getblock.many.detail-true', { id_or_num, detail: true }, but);
+  await agrees('getblock.by-hash', { id_or_num: world.tip().hash });
   mine();
   const empty = { id_or_num: String(number + 1), detail: true };
-  agree('getblock.empty-block.detail-true', await ask('/wallet/getblock', empty));
-  agree('getblock.head.detail-absent', await ask('/wallet/getblock'));
-  for (const [name, path, body] of [
-    ['getblock.missing-number', '/wallet/getblock', { id_or_num: '99999999' }],
-    ['getblock.missing-hash', '/wallet/getblock', { id_or_num: `${'0'.repeat(15)}1${'ab'.repeat(24)}` }],
-  ] as const) {
-    agree(name, await ask(path, body));
-  }
+  await agrees('getblock.empty-block.detail-true', empty);
+  await agrees('getblock.head.detail-absent');
+  await agrees('getblock.missing-number', { id_or_num: '99999999' });
+  await agrees('getblock.missing-hash', { id_or_num: `${'0'.repeat(15)}1${'ab'.repeat(24)}` });
 });
 
 test('infos: of payments that succeeded, and of those that failed in each way', async () => {
@@ -145,9 +144,9 @@ test('infos: of payments that succeeded, and of those that failed in each way', 
     agree(`gettransactioninfobyid.${names[result]}`, await infoOf(failed), inner);
   }
   for (const num of [0, -5]) {
-    agree('gettransactioninfobyblocknum.zero', await ask('/wallet/gettransactioninfobyblocknum', { num }));
+    await agrees('gettransactioninfobyblocknum.zero', { num });
   }
-  agree('gettransactioninfobyblocknum.missing', await ask('/wallet/gettransactioninfobyblocknum', { num: 99_999_999 }));
+  await agrees('gettransactioninfobyblocknum.missing', { num: 99_999_999 });
   agree('gettransactioninfobyid.missing', await infoOf('ab'.repeat(32)));
   agree('gettransactionbyid.missing', await transactionOf('ab'.repeat(32)));
 });
@@ -172,22 +171,13 @@ test('what wallets sign: transfers, loans, and their infos', async () => {
   // Free bytes are used where the recorded account had none left.
   const bytes = /^\.fee$|receipt\.net_(fee|usage)$/;
   agree('gettransactioninfobyid.delegate', loanInfo, bytes);
-  agree(
-    'getdelegatedresourcev2.one',
-    await ask('/wallet/getdelegatedresourcev2', { fromAddress: wire(owner), toAddress: wire(borrower) }),
-  );
-  agree(
-    'getdelegatedresourcev2.none',
-    await ask('/wallet/getdelegatedresourcev2', { fromAddress: wire(borrower), toAddress: wire(owner) }),
-  );
-  agree(
-    'getcandelegatedmaxsize.after-a-loan',
-    await ask('/wallet/getcandelegatedmaxsize', { owner_address: wire(owner), type: 1 }),
-  );
-  agree('getcandelegatedmaxsize', await ask('/wallet/getcandelegatedmaxsize', { owner_address: wire(payee), type: 1 }));
-  agree('getaccount.borrower', await ask('/wallet/getaccount', { address: wire(borrower) }));
+  await agrees('getdelegatedresourcev2.one', { fromAddress: wire(owner), toAddress: wire(borrower) });
+  await agrees('getdelegatedresourcev2.none', { fromAddress: wire(borrower), toAddress: wire(owner) });
+  await agrees('getcandelegatedmaxsize.after-a-loan', { owner_address: wire(owner), type: 1 });
+  await agrees('getcandelegatedmaxsize', { owner_address: wire(payee), type: 1 });
+  await agrees('getaccount.borrower', { address: wire(borrower) });
   const weights = /TotalNetWeight$|TotalEnergyWeight$/;
-  agree('getaccountresource.borrower', await ask('/wallet/getaccountresource', { address: wire(borrower) }), weights);
+  await agrees('getaccountresource.borrower', { address: wire(borrower) }, weights);
   const [, refundInfo] = await sent(wallets.refund('USDT', 1n));
   agree('gettransactioninfobyid.exact', refundInfo, /net_(fee|usage)$|energy_penalty_total$/);
   const [, reclaimInfo] = await sent(gasOf('reclaim', 0, 5_000n * TRX));
@@ -227,7 +217,7 @@ test('what is in no block yet shows in accounts, in calls and by its id, and the
   world.fund(wallet, 3n * TRX);
   agree('gettransactionbyid.pending', await transactionOf(id));
   agree('gettransactioninfobyid.pending', await infoOf(id));
-  agree('getaccount.out-of-the-pool', await ask('/wallet/getaccount', { address: wire(wallet) }));
+  await agrees('getaccount.out-of-the-pool', { address: wire(wallet) });
   const balance = await ask('/wallet/triggerconstantcontract', {
     owner_address: wire(holder),
     contract_address: wire(usdt),
@@ -235,28 +225,18 @@ test('what is in no block yet shows in accounts, in calls and by its id, and the
   });
   agree('triggerconstantcontract.balance-out-of-the-pool', balance);
   assert.is(BigInt(`0x${balance.constant_result[0]}`), 7_000_000n);
-  agree('solidity.gettransactionbyid.not-solid-yet', await ask('/walletsolidity/gettransactionbyid', { value: id }));
+  await agrees('solidity.gettransactionbyid.not-solid-yet', { value: id });
   mine();
-  agree('solidity.gettransactionbyid.not-solid-yet', await ask('/walletsolidity/gettransactionbyid', { value: id }));
-  agree(
-    'solidity.gettransactioninfobyid.not-solid-yet',
-    await ask('/walletsolidity/gettransactioninfobyid', { value: id }),
-  );
+  await agrees('solidity.gettransactionbyid.not-solid-yet', { value: id });
+  await agrees('solidity.gettransactioninfobyid.not-solid-yet', { value: id });
   const num = world.tip().number;
-  agree(
-    'solidity.gettransactioninfobyblocknum.above-solid',
-    await ask('/walletsolidity/gettransactioninfobyblocknum', { num }),
-  );
-  agree('solidity.getblock.above-solid', await ask('/walletsolidity/getblock', { id_or_num: String(num) }));
-  agree('solidity.getblock.head', await ask('/walletsolidity/getblock'));
+  await agrees('solidity.gettransactioninfobyblocknum.above-solid', { num });
+  await agrees('solidity.getblock.above-solid', { id_or_num: String(num) });
+  await agrees('solidity.getblock.head');
   bench.mineFinal();
-  agree('solidity.gettransactionbyid.exact', await ask('/walletsolidity/gettransactionbyid', { value: id }));
+  await agrees('solidity.gettransactionbyid.exact', { value: id });
   const penalty = /energy_penalty_total$/;
-  agree(
-    'solidity.gettransactioninfobyid.exact',
-    await ask('/walletsolidity/gettransactioninfobyid', { value: id }),
-    penalty,
-  );
+  await agrees('solidity.gettransactioninfobyid.exact', { value: id }, penalty);
 });
 
 test('constant calls: values, reverts with and without a reason, and what cannot be called', async () => {

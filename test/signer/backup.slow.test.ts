@@ -67,7 +67,7 @@ test('backup and restore over real processes: nothing is signed twice, and nothi
   const refusal = await other.sign(firstOf(refundOf('rf_2', usdt(5)), 2)).catch(({ message }) => message);
   assert.match(refusal, 'quayside payout reconcile');
   const [entry] = await other.journal('test:one', 0, 10);
-  assert.equal([entry?.tx, entry?.intent], [signed.tx, refundOf('rf_1', usdt(5))]);
+  assert.equal({ tx: entry?.tx, intent: entry?.intent }, { tx: signed.tx, intent: refundOf('rf_1', usdt(5)) });
   const fence = (await other.fence('test:one')) + 1;
   assert.equal(await other.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence })), signed);
   await other.close();

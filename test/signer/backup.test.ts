@@ -12,33 +12,33 @@ import { refusalOf, refuses } from '../support/refusal.ts';
 import { backUpInto, readBackup } from '../support/signer-backup.ts';
 import {
   firstOf,
-  makeSignerFolder,
+  newSigner,
   openSigningServiceIn,
   passphrase,
   refundOf,
+  removeSigners,
   seed,
   usdt,
 } from '../support/temp-signer.ts';
 import { lengthenJournal } from './long-journal.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'quayside-signer-backup-'));
-const folder = makeSignerFolder(undefined, false);
+const clock = handClock();
+const signer = newSigner({ clock });
 test.after(() => {
-  folder.remove();
+  removeSigners();
   rmSync(home, { recursive: true, force: true });
 });
 
-const clock = handClock();
 const file = join(home, 'signer.backup');
 // Many chunks.
-lengthenJournal(signerFiles(folder.dir).journal, 6_000);
-const { service, close } = openSigningServiceIn(folder.dir, clock);
-const signed = service.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 7 }));
+lengthenJournal(signerFiles(signer.dir).journal, 6_000);
+const service = signer.service();
+const signed = signer.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 7 }));
 await backUpInto(file, service);
 const other = join(home, 'other.backup');
 await backUpInto(other, service);
-const later = service.sign(firstOf(refundOf('rf_2', usdt(6)), 2, { fence: 8 }));
-close();
+const later = signer.sign(firstOf(refundOf('rf_2', usdt(6)), 2, { fence: 8 }));
 const whole = readFileSync(file);
 
 const restore = (from: string, dir: string, of = seed) =>
@@ -56,7 +56,7 @@ async function refusal(from: string, of = seed): Promise<string> {
 
 test('it holds the policy and the journal, and nothing readable of them, of the seed or of the keystore', async () => {
   const { policy, journal, madeAtMs } = await readBackup(file);
-  assert.is(policy, readFileSync(signerFiles(folder.dir).policy, 'utf8'));
+  assert.is(policy, readFileSync(signerFiles(signer.dir).policy, 'utf8'));
   assert.is(madeAtMs, clock.nowMs());
   assert.ok(journal.includes('rf_1') && journal.includes('long_6000'));
   assert.not.ok(journal.includes('rf_2'), 'made before the second signature');

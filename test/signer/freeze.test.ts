@@ -42,7 +42,10 @@ test('a frozen signer signs nothing, old attempts included, also after a restart
   const place = open();
   assert.is(place.ask('rf_1', 1), 'none');
   const { freeze, approvers } = place.service().freeze('a key was lost', 'root');
-  assert.equal([freeze?.number, freeze?.reason, freeze?.frozenBy, approvers], [1, 'a key was lost', 'root', ['Anna']]);
+  assert.equal(
+    { number: freeze?.number, reason: freeze?.reason, frozenBy: freeze?.frozenBy, approvers },
+    { number: 1, reason: 'a key was lost', frozenBy: 'root', approvers: ['Anna'] },
+  );
   assert.equal([place.ask('rf_1', 1), place.ask('rf_2', 2)], ['frozen', 'frozen']);
   place.restart();
   assert.equal(place.service().freezeState().freeze, freeze);

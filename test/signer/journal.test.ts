@@ -8,14 +8,9 @@ import * as assert from 'uvu/assert';
 import { signerFiles } from '../../src/signer/files.ts';
 import { createJournal, type Journal, type NewSignature, openJournal } from '../../src/signer/journal.ts';
 import { refuses } from '../support/refusal.ts';
-import { makeSignerFolder, payer, refundOf, terms, usdt } from '../support/temp-signer.ts';
+import { newSigner, payer, refundOf, removeSigners, terms, usdt } from '../support/temp-signer.ts';
 
-const folders: { remove(): void }[] = [];
-const open: { close(): void }[] = [];
-test.after(() => {
-  for (const one of open) one.close();
-  for (const folder of folders) folder.remove();
-});
+test.after(removeSigners);
 
 let signatures = 0;
 
@@ -46,14 +41,10 @@ function entryOf(
 }
 
 function newJournal(): Readonly<{ journal: Journal; file: string }> {
-  const folder = makeSignerFolder(undefined, false);
-  folders.push(folder);
-  const file = signerFiles(folder.dir).journal;
-  const journal = openJournal(file);
-  open.push(journal);
-  journal.raiseFence('test:one', 1, 0);
-  journal.raiseFence('test:two', 1, 0);
-  return { journal, file };
+  const signer = newSigner();
+  const journal = signer.journal();
+  for (const network of ['test:one', 'test:two'] as const) journal.raiseFence(network, 1, 0);
+  return { journal, file: signerFiles(signer.dir).journal };
 }
 
 const broken = (work: () => void, why: RegExp) => assert.throws(work, (error: Error) => why.test(error.message));

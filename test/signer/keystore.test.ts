@@ -75,7 +75,10 @@ test('only its owner can access a keystore; it opens with its passphrase and con
 test('the format is the documented one: scrypt and GCM alone open it', () => {
   const { version, kind, label, kdf, cipher, salt, nonce, sealed, checksum } = content;
   const header = JSON.stringify([version, kind, label, kdf, cipher, salt, nonce]);
-  assert.equal([version, kind, kdf, cipher], [1, 'seed', 'scrypt N=131072 r=8 p=1', 'aes-256-gcm']);
+  assert.equal(
+    { version, kind, kdf, cipher },
+    { version: 1, kind: 'seed', kdf: 'scrypt N=131072 r=8 p=1', cipher: 'aes-256-gcm' },
+  );
   assert.is(createHash('sha256').update(`${header}\n${sealed}`).digest('hex'), checksum);
   const key = scryptSync(passphrase, Buffer.from(salt, 'hex'), 32, { N: 131072, r: 8, p: 1, maxmem: 2 ** 28 });
   const bytes = Buffer.from(sealed, 'hex');

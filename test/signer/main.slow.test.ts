@@ -53,7 +53,10 @@ test('the signer signs, stops cleanly on SIGTERM, and returns the same bytes aft
   assert.ok(await third.ready, third.output());
   assert.equal(await client.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { terms: { nonce: '9' } })), signed);
   const [entry] = await client.journal('test:one', 0, 10);
-  assert.equal([entry?.tx, entry?.bytes, entry?.intent], [signed.tx, signed.bytes, refundOf('rf_1', usdt(5))]);
+  assert.equal(
+    { tx: entry?.tx, bytes: entry?.bytes, intent: entry?.intent },
+    { tx: signed.tx, bytes: signed.bytes, intent: refundOf('rf_1', usdt(5)) },
+  );
   // After a kill, the socket's file stays behind and does no harm.
   third.kill('SIGKILL');
   await third.ended;

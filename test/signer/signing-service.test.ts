@@ -38,14 +38,14 @@ test('a refund is signed by the refund wallet, to the payer, on the policy’s c
   assert.is(signed.hash, tx);
   assert.is(signed.from?.toLowerCase(), `0x${refundKey}`);
   assert.equal(
-    [signed.chainId, signed.nonce, signed.to],
-    [31337n, 7, policySettings.networks['test:one']?.tokens[0]?.address],
+    { chainId: signed.chainId, nonce: signed.nonce, to: signed.to },
+    { chainId: 31337n, nonce: 7, to: policySettings.networks['test:one']?.tokens[0]?.address },
   );
   assert.is(signed.data, `0xa9059cbb${payer.padStart(64, '0')}${usdt(12.5).toString(16).padStart(64, '0')}`);
   const [entry, ...others] = journal().entries('test:one', 0, 10);
   assert.equal(
-    [entry?.tx, entry?.intent, entry?.terms, others.length],
-    [tx, refundOf('rf_1', usdt(12.5)), terms(7), 0],
+    { tx: entry?.tx, intent: entry?.intent, terms: entry?.terms, length: others.length },
+    { tx, intent: refundOf('rf_1', usdt(12.5)), terms: terms(7), length: 0 },
   );
 });
 
@@ -76,7 +76,10 @@ test('a sweep goes to the treasury of the policy, and gas to an address of the s
   );
   assert.equal(service().addresses('test:one', [3, 0]), [keyOf(3), keyOf(0)]);
   const { refund, gas: gasWallet, treasury: sweptTo } = service().wallets('test:two');
-  assert.equal([refund, gasWallet, sweptTo], [refundKey, gasKey, treasury.slice(2).toLowerCase()]);
+  assert.equal(
+    { refund, gasWallet, sweptTo },
+    { refund: refundKey, gasWallet: gasKey, sweptTo: treasury.slice(2).toLowerCase() },
+  );
 });
 
 test('the same attempt always gets the first bytes, whatever the rest of the request says', () => {

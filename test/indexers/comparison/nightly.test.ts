@@ -129,7 +129,10 @@ benchTest('what the node no longer has stays a difference, and later blocks are 
     },
   });
   const second = await bench.night(pruned);
-  assert.equal([second?.differs, second?.message], [first?.differs, first?.message]);
+  assert.equal(
+    { differs: second?.differs, message: second?.message },
+    { differs: first?.differs, message: first?.message },
+  );
   assert.ok((second?.through ?? 0) > (first?.through ?? 0));
   assert.equal(await open(bench), ['comparison_differs']);
 });

@@ -120,7 +120,10 @@ test('if the policy is depth and finality, a deep payment on a fork that the cha
     s.mine(20);
     await s.level();
     const [payment] = (await order.read()).payments;
-    assert.equal([payment?.state, payment?.confirmations], ['seen', 20]);
+    assert.equal(
+      { state: payment?.state, confirmations: payment?.confirmations },
+      { state: 'seen', confirmations: 20 },
+    );
     s.node.world.reorg({ depth: 20, keep: 'none', blocks: 25 });
     await until('the payment has left the chain', async () => (await order.read()).payments[0]?.state === 'orphaned');
     assert.is((await order.read()).life.status, 'pending');

@@ -107,7 +107,10 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       await poll(5, SECONDS_MS);
       await shop.holds(tipOf(own));
       const session = await lost.read();
-      assert.equal([session.life.status, session.standing.confirmedPar], ['paid', 0n]);
+      assert.equal(
+        { status: session.life.status, confirmedPar: session.standing.confirmedPar },
+        { status: 'paid', confirmedPar: 0n },
+      );
       assert.ok((await shop.database.alarms.list(10)).some(({ code }) => code === 'payment_reversed'));
       assert.is.not((await kept.read()).standing.confirmedPar, 0n);
       own.pay(lost.address, DUE);

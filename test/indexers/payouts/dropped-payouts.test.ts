@@ -87,7 +87,7 @@ for (const scene of scenes) {
       [],
     );
     const { unbalanced, differences } = await database.ledger.verify();
-    assert.equal([unbalanced, differences], [[], []]);
+    assert.equal({ unbalanced, differences }, { unbalanced: [], differences: [] });
   });
 }
 

@@ -99,7 +99,7 @@ benchTest('an altered payout waits for a person', async ({ plan, pass, database,
   ]);
   await pass();
   const altered = await database.payouts.find('r2');
-  assert.equal([altered?.state, altered?.wait?.code], ['stuck', 'signer_refused_mac']);
+  assert.equal({ state: altered?.state, code: altered?.wait?.code }, { state: 'stuck', code: 'signer_refused_mac' });
   assert.ok((await alarms()).includes('signer_refused_mac'));
   assert.is((await database.payouts.find('r1'))?.state, 'sent');
 });
@@ -260,8 +260,13 @@ benchTest(
     assert.is((await pass())?.code, 'node_inconsistent');
     const refused = await database.payouts.find('r1');
     assert.equal(
-      [refused?.state, refused?.wait, refused?.fault, refused?.notBeforeMs],
-      ['waiting', null, { code: 'node_inconsistent', message: 'no sense in r1' }, dueAtMs],
+      { state: refused?.state, wait: refused?.wait, fault: refused?.fault, notBeforeMs: refused?.notBeforeMs },
+      {
+        state: 'waiting',
+        wait: null,
+        fault: { code: 'node_inconsistent', message: 'no sense in r1' },
+        notBeforeMs: dueAtMs,
+      },
     );
     await untilSettled(bench, 'r2');
     assert.equal([await faultOf('r1'), await faultOf('r2')], ['node_inconsistent', undefined]);
@@ -314,7 +319,7 @@ benchTest('payouts that serve each other are made in order', async (bench) => {
   await untilSettled(bench, 'g1');
   await untilSettled(bench, 's1');
   const { unbalanced, differences } = await database.ledger.verify();
-  assert.equal([unbalanced, differences], [[], []]);
+  assert.equal({ unbalanced, differences }, { unbalanced: [], differences: [] });
 });
 
 let isForgetful = false;
@@ -416,7 +421,7 @@ test('an engine stops when asked to, whatever it waits for', async () => {
   const running = payer.run(stopping.signal);
   await until('it waits for its network', async () => clock.asleep() === 1);
   const [engine] = await temp.database.engines.list();
-  assert.equal([engine?.reason?.code, engine?.fence], ['network_not_followed', 0]);
+  assert.equal({ code: engine?.reason?.code, fence: engine?.fence }, { code: 'network_not_followed', fence: 0 });
   stopping.abort();
   await running;
   temp.close();

@@ -16,14 +16,17 @@ test(
       await plan('r1');
       for (let n = 0; n < 3; n++) await pass();
       const payout = await database.payouts.find('r1');
-      assert.equal([payout?.state, payout?.wait?.code], ['stuck', 'payout_bytes_differ']);
+      assert.equal({ state: payout?.state, code: payout?.wait?.code }, { state: 'stuck', code: 'payout_bytes_differ' });
       assert.match(payout?.wait?.message ?? '', 'transfers: 7 units instead of 5 units');
       assert.is(broadcasts, 0);
       assert.ok((await alarms()).includes('payout_bytes_differ'));
 
       await plan('r2');
       assert.is((await pass())?.code, 'payouts_frozen');
-      assert.equal([(await database.payouts.attempts('r2')).length, broadcasts], [0, 0]);
+      assert.equal(
+        { attempts: (await database.payouts.attempts('r2')).length, broadcasts },
+        { attempts: 0, broadcasts: 0 },
+      );
 
       isAltered = false;
       const nowMs = bench.clock.nowMs();

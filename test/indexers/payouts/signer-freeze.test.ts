@@ -121,7 +121,7 @@ test('a signer without approvers is not frozen, because nobody could end that; t
   const engine = start();
   await engine.renew();
   await engine.renew();
-  assert.equal([asked, lines.length], [[], 1]);
+  assert.equal({ asked, warnings: lines.length }, { asked: [], warnings: 1 });
   assert.match(String(lines[0]), 'no approver');
 });
 
@@ -130,7 +130,7 @@ test('whether the signer is frozen is asked twice a minute and reported when it 
   const { reports } = seen;
   const engine = start();
   for (let look = 0; look < 10; look++) await engine.renew();
-  assert.equal([reports, seen.questions], [[null], 1]);
+  assert.equal({ reports, questions: seen.questions }, { reports: [null], questions: 1 });
   await freezeByHand();
   clock.advance(29_000);
   await engine.renew();
@@ -161,11 +161,17 @@ test('the hash of the policy is logged when it is first seen, and after a change
   };
   await look();
   await look();
-  assert.equal([seen.reports, seen.policies], [[null], [{ policyHash: 'one' }]]);
+  assert.equal(
+    { reports: seen.reports, policies: seen.policies },
+    { reports: [null], policies: [{ policyHash: 'one' }] },
+  );
   edit('two');
   await look();
   await look();
-  assert.equal([seen.reports, seen.policies], [[null], [{ policyHash: 'one' }, { policyHash: 'two' }]]);
+  assert.equal(
+    { reports: seen.reports, policies: seen.policies },
+    { reports: [null], policies: [{ policyHash: 'one' }, { policyHash: 'two' }] },
+  );
 });
 
 test('a freeze by the engine itself is reported at once', async () => {

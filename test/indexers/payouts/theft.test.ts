@@ -69,7 +69,7 @@ test('more native coin than its fee may be is missed while a payout’s fee is n
   restart();
   for (let n = 0; n < 6; n++) await pass(READ_MS);
   const [attempt] = await database.payouts.attempts('rf_1');
-  assert.equal([attempt?.feeUnitsMax, attempt?.feeUnits], [0n, null]);
+  assert.equal({ feeUnitsMax: attempt?.feeUnitsMax, feeUnits: attempt?.feeUnits }, { feeUnitsMax: 0n, feeUnits: null });
   assert.equal(await codes(), []);
   const { feeUnitsMax = 0n } = await signer.wallets(network);
   sim.world.fund(wallet, -feeUnitsMax);

@@ -250,7 +250,11 @@ both('a token is a mint of the classic token program, with its own decimals', as
   }
   change(() => null);
   const missing = await tokenFaultOf(node);
-  assert.equal([missing.kind, missing.code], ['transient', 'token_missing'], 'the node may show an old state');
+  assert.equal(
+    { kind: missing.kind, code: missing.code },
+    { kind: 'transient', code: 'token_missing' },
+    'the node may show an old state',
+  );
   assert.match(missing.message, `no account at the token address ${usdt.address}`);
   assert.is((await node.identity()).chainId, SOLANA_CHAIN_ID);
   for (const answer of [null, {}, { value: [] }, { value: 'none' }, { value: [null, null] }]) {
