@@ -4,7 +4,6 @@ import * as assert from 'uvu/assert';
 import type { NetworkConfig } from '../../../src/config/network.ts';
 import { transient } from '../../../src/core/fault.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import type { FaultRates } from '../../simulated/faults.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
 import { inNodeShop, type NodeShop } from '../../support/indexed-shop.ts';
 import { startIndexer, statusOf } from '../../support/running-indexer.ts';
@@ -362,26 +361,13 @@ for (const [about, fault, code, expected] of [
   ['another chain', 'wrong_chain', 'chain_id_mismatch', /expected a node of chain 900001, found chain 900002/],
   ['other decimals', 'wrong_decimals', 'decimals_mismatch', /expected USDT at 0x5a.* to have 6 decimals, found 7/],
 ] as const) {
-  const rates: FaultRates = { [fault]: 1 };
-
   test(`a node of ${about} is refused at the start`, () =>
     scene({}, async (s) => {
-      s.node.faults.set({ rates });
+      s.node.faults.set({ rates: { [fault]: 1 } });
       s.start();
       await s.isIn('halted', code);
       assert.match((await s.status())?.reason?.message ?? '', expected);
       assert.is((await s.status())?.cursor, null);
-    }));
-
-  test(`a node of ${about} behind the same address is noticed after a reconnect`, () =>
-    scene({}, async (s) => {
-      s.start();
-      await s.level();
-      s.node.faults.set({ rates: { ...rates, drop: 1 } });
-      await until('the connection is lost', async () => (await s.status())?.state === 'fault');
-      s.node.faults.heal();
-      s.node.faults.set({ rates });
-      await s.isIn('halted', code);
     }));
 }
 
