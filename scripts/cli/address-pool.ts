@@ -4,7 +4,7 @@
  * users and the shell history could see it.
  */
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import * as z from 'zod';
 import {
   type AddressList,
@@ -16,8 +16,8 @@ import {
 } from '../../src/addresses/address-list.ts';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
+import { readLayers } from '../../src/config/layers.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { installationFolder } from '../../src/lib/installation.ts';
 import { type Command, type Input, notFound, type OfflineCommand, textOption, usage, wholeOption } from './command.ts';
 import { attempt } from './output.ts';
 import { askMnemonic, withSecret, withTerminal } from './terminal.ts';
@@ -86,12 +86,10 @@ export const addressPoolImport: Command = {
 /** Returns the pool of the preset that `--network` names. @throws Fault permanent `usage` */
 function readPool(input: Input): Pick<AddressList, 'mode'> & { family: Family } {
   const name = textOption(input, 'network') ?? '';
-  const file = join(installationFolder, 'config/networks', `${name}.json`);
-  if (!/^[a-z0-9-]+$/.test(name) || !existsSync(file))
-    throw usage(`--network is "${name}", which is not a preset in config/networks`);
+  const { presets, preset } = readLayers(input.env, input.cwd);
+  if (!presets.includes(name)) throw usage(`--network is "${name}", expected one of ${presets.join(', ')}`);
   const families = Object.keys(chains) as [Family, ...Family[]];
-  const preset = z.object({ family: z.enum(families), mode: z.enum(['live', 'test']) });
-  return preset.parse(JSON.parse(readFileSync(file, 'utf8')));
+  return z.object({ family: z.enum(families), mode: z.enum(['live', 'test']) }).parse(preset(name));
 }
 
 /** @throws Fault permanent `not_found`, `file_unusable` */

@@ -70,11 +70,10 @@ const createSigner = (input: Input, findSeed: (terminal: Terminal) => Promise<Ui
   withTerminal(async (terminal) => {
     const files = filesOf(input);
     refuseExistingSigner(files.dir);
-    const names = textOption(input, 'network')?.split(',');
-    const networks = readPaidNetworks(
-      input,
-      names?.map((name) => name.trim()),
-    );
+    const names = textOption(input, 'network')
+      ?.split(',')
+      .map((name) => name.trim());
+    const networks = readPaidNetworks(input, names);
     if (networks.length === 0) throw usage('no network is configured; name presets with --network');
     const policy = draftPolicy(networks, textOption(input, 'treasury') ?? '');
     return withSecret(findSeed(terminal), async (seed) => {
