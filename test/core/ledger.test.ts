@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import type { Intent } from '../../src/core/intent.ts';
 import {
   add,
+  adjustmentEntry,
   type Balances,
   differences,
   type Entry,
@@ -86,6 +87,23 @@ test('a refund that was paid before it was known is matched with its session', (
   assert.equal(balancesOf(paid), { 'test:one USDT refunded': -30n, 'test:one USDT unclaimed': 30n });
   const matched = balancesOf(paid, refundEntry(refund, 'reserved'), refundEntry(refund, 'matched'));
   assert.equal(matched, { 'test:one USDT refunded cs_1': -30n, 'test:one USDT received cs_1': 30n });
+});
+
+test('what left the hot wallets unexplained is an adjustment of each asset, and can be taken back', () => {
+  const moved = [
+    { asset: 'USDT', units: 30n },
+    { asset: 'native', units: 5n },
+    { asset: 'USDT', units: 12n },
+  ] as const;
+  const adjusted = adjustmentEntry(network, moved, 0);
+  assert.equal(balancesOf(adjusted), {
+    'test:one USDT refunded': -42n,
+    'test:one USDT adjusted': 42n,
+    'test:one native hot': -5n,
+    'test:one native adjusted': 5n,
+  });
+  assert.equal(balancesOf(adjusted, adjustmentEntry(network, moved, 1, true)), {});
+  assert.is(adjustmentEntry(network, [], 0), null);
 });
 
 test('what moves nothing makes no entry', () => {

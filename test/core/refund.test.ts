@@ -5,6 +5,7 @@ import {
   defaultRefundPolicy,
   type EarlierRefund,
   exceedsAutomatic,
+  isCovered,
   isHeld,
   judgeRefund,
   minorToUnits,
@@ -15,6 +16,7 @@ import {
   type RefundStatus,
   readRefundAmount,
   receiptNumber,
+  recentRefunds,
   refundable,
 } from '../../src/core/refund.ts';
 
@@ -100,6 +102,10 @@ test('a refund is paid on the network with most left to refund, in that token’
   assert.ok(second.kind === 'accepted');
   assert.is(second.part.network, 'test:one');
   assert.is(second.units, 3_000_000n);
+  const ofOther = { ...earlier(5_00n, 'pending', 'two'), currency: 'USDC' } as const;
+  const third = judge(3_00n, received, [ofOther]);
+  assert.is(third.kind === 'accepted' && third.part.network, 'test:two', 'refunds of another coin take nothing');
+  assert.is(why(judge(1_00n, [part('one', 0n)])), 'INVALID_CURRENCY');
 });
 
 test('a refund needs approval if one session, one destination or one asker gets more with it than the store’s limit', () => {
@@ -118,6 +124,34 @@ test('a refund needs approval if one session, one destination or one asker gets 
     false,
     'none of them alone',
   );
+});
+
+test('a refund counts together with those of its session, its address, its asker or its key, but not with itself', () => {
+  const asked = { sessionId: 's1', destination: 'aa', requestedBy: 'ann', requestedKey: 'k1' };
+  const other = { sessionId: 's2', destination: 'bb', requestedBy: 'bob', requestedKey: 'k2' };
+  const nothing = { sessionMinor: 0n, destinationMinor: 0n, askerMinor: 0n };
+  const sums = (
+    more: Partial<typeof asked>,
+    own: Partial<Record<'destination' | 'requestedBy' | 'requestedKey', null>> = {},
+  ) =>
+    recentRefunds({ ...asked, ...own, id: 'r1' }, [
+      { ...asked, id: 'r1', amountMinor: 1_00n },
+      { ...other, ...own, ...more, id: 'r2', amountMinor: 2_00n },
+      { ...other, ...own, ...more, id: 'r3', amountMinor: 3_00n },
+    ]);
+  assert.equal(sums({}), nothing);
+  assert.equal(sums({ sessionId: 's1' }), { ...nothing, sessionMinor: 5_00n });
+  assert.equal(sums({ destination: 'aa' }), { ...nothing, destinationMinor: 5_00n });
+  assert.equal(sums({ requestedBy: 'ann' }), { ...nothing, askerMinor: 5_00n });
+  assert.equal(sums({ requestedKey: 'k1' }), { ...nothing, askerMinor: 5_00n });
+  assert.equal(sums({}, { destination: null, requestedBy: null, requestedKey: null }), nothing, 'unknown ones differ');
+});
+
+test('held refunds of a coin are covered by what was received of it, to the cent', () => {
+  const received = [part('one', 6_00n), part('two', 4_00n), part('one', 9_00n, 6, 'USDC')];
+  assert.is(isCovered('USDT', received, [earlier(10_00n)]), true);
+  assert.is(isCovered('USDT', received, [earlier(10_01n)]), false);
+  assert.is(isCovered('USDC', received, [earlier(10_01n)]), true, 'another coin');
 });
 
 test('refunds in any order never hold more than was received', () => {
@@ -191,6 +225,8 @@ test('an amount to refund is written in whole or in cents', () => {
     ['12', 12_00n],
   ] as const)
     assert.is(readRefundAmount(text), minor);
+  assert.is(readRefundAmount('90071992547409.91'), BigInt(Number.MAX_SAFE_INTEGER));
+  assert.type(readRefundAmount('90071992547409.92'), 'string');
   for (const text of ['00.5', '.5', '1.', '1.001', '-1', '1e2', ' 1', '0.00']) {
     assert.type(readRefundAmount(text), 'string', text);
   }

@@ -24,6 +24,7 @@ import {
   standing,
   sumReceipts,
   type Terms,
+  toleratedPar,
 } from '../../src/core/session.ts';
 import { runs } from '../support/runs.ts';
 import { Bookkeeper, type Standing as OnChain, type OracleTerms, type Verdict } from './session-oracle.ts';
@@ -171,6 +172,13 @@ test('tolerance: down to due − tolerance is full, and one base unit less is no
   assert.is(exact.life.status, 'paid');
   assert.is(exact.standing.funded, 'full');
   assert.is(look(start, [receipt(9n * ONE - 1n, 500, 'confirmed')], 510, { terms: lenient }).life.status, 'pending');
+});
+
+test('the tolerance of a session is its store’s, and at most a twentieth of what is due', () => {
+  assert.is(toleratedPar(20n * ONE, ONE), ONE);
+  assert.is(toleratedPar(20n * ONE, ONE - 1n), ONE - 1n);
+  assert.is(toleratedPar(20n * ONE, ONE + 1n), ONE);
+  assert.is(toleratedPar(10n * ONE, 7n * ONE), ONE / 2n);
 });
 
 test('a session can be canceled only while nothing was seen; money after that is late', () => {

@@ -142,6 +142,15 @@ test('every owner is swept once, left once, or has nothing; no transaction is to
   );
 });
 
+test('among equal amounts the lower index is swept first, whatever the order of the owners', () => {
+  const owners = [5, 2, 9, 4].map((index) => owner({ index, key: String(index) }));
+  assert.equal(
+    groupSweeps(owners, 3).map((group) => group.owners.map(({ index }) => index)),
+    [[2, 4, 5], [9]],
+  );
+  for (const ownersMax of [0, 1.5]) assert.throws(() => groupSweeps(owners, ownersMax));
+});
+
 test('a greater amount is never in a later transaction of its currency than a smaller one', () => {
   fc.assert(
     fc.property(anyOwners, fc.integer({ min: 1, max: 7 }), (owners, ownersMax) => {
