@@ -21,6 +21,7 @@ import {
   payoutEntry,
   type Unexplained,
 } from '../core/ledger.ts';
+import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, toPar } from '../core/money.ts';
 import type { Phase } from '../core/session.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
@@ -31,7 +32,7 @@ import { createCounters } from './meta.ts';
 import { returnedMoneyOf } from './refunds/refund.ts';
 import { findSessionOf, lifeOf, type SessionRow, termsOf } from './session.ts';
 import { ledgerEntries, ledgerPostings, heldMoney as records, sessions } from './tables.ts';
-import { createShownIn } from './transfers.ts';
+import { createShownIn, type TransferRow } from './transfers.ts';
 
 const storeOf = (session: SessionRow | null) => ({ storeId: session?.storeId ?? null, mode: session?.mode ?? null });
 
@@ -124,8 +125,8 @@ export type LedgerReport = Readonly<{
   unbalanced: readonly string[];
   /** Places where the ledger and the facts (transfers, payouts, attempts) disagree. */
   differences: readonly Difference[];
-  /** Sessions of which more was promised or paid back than they received. */
-  overdrawn: readonly Readonly<{ sessionId: string; network: NetworkKey; asset: Asset; units: bigint }>[];
+  /** Sessions that paid back more of a coin than they received of it, on all networks together. */
+  overdrawn: readonly Readonly<{ sessionId: string; asset: Asset; valuePar: bigint }>[];
   /** Running sums that differ from what they add up: of sessions, held money, and days. */
   sums: readonly string[];
 }>;
@@ -135,8 +136,8 @@ export const ledgerProblems = ({ unbalanced, differences, overdrawn, sums }: Led
   ...unbalanced.map((what) => `unbalanced: ${what}`),
   ...differences.map(({ place, journal, facts }) => `${place}: the ledger has ${journal}, the facts say ${facts}`),
   ...overdrawn.map(
-    ({ sessionId, network, asset, units }) =>
-      `session ${sessionId}: refunds exceed what it received by ${units} units of ${asset} on ${network}`,
+    ({ sessionId, asset, valuePar }) =>
+      `session ${sessionId}: refunds exceed what it received by ${formatUnits(valuePar, PAR_DECIMALS, MINOR_DECIMALS)} ${asset}`,
   ),
   ...sums,
 ];
@@ -252,6 +253,15 @@ export function ledgerCommands(db: Db) {
     return facts;
   }
 
+  /** Returns the decimals of every token that was ever received, by network and currency. */
+  async function decimalsOfTokens(): Promise<ReadonlyMap<string, number>> {
+    const tokens = client.prepare('SELECT DISTINCT network, currency, decimals FROM transfers');
+    const decimals = new Map<string, number>();
+    for await (const token of tokens.iterate() as AsyncIterable<Pick<TransferRow, 'network' | 'currency' | 'decimals'>>)
+      decimals.set(`${token.network} ${token.currency}`, token.decimals);
+    return decimals;
+  }
+
   return {
     /** Adds up the whole ledger and compares it with the facts. The time grows with the number of payments. */
     async verify(): Promise<LedgerReport> {
@@ -259,15 +269,10 @@ export function ledgerCommands(db: Db) {
         const { entries, unbalanced, journal } = await readJournal();
         const found = differences(journal, await readFacts());
         const accountSums: Balances = new Map();
-        const overdrawn: LedgerReport['overdrawn'][number][] = [];
         for (const [place, units] of journal) {
-          const [network, asset, account, subject] = place.split(' ') as [Posting['network'], Asset, string, string?];
+          const [network, asset, account] = place.split(' ') as [Posting['network'], Asset, string];
           const sum = `${network} ${asset} ${account}`;
           accountSums.set(sum, (accountSums.get(sum) ?? 0n) + units);
-          // Negative is what a session still has; positive means that more left it than came.
-          if (account === 'received' && units > 0n && subject) {
-            overdrawn.push({ sessionId: subject, network, asset, units });
-          }
         }
         const balances = [...accountSums].sort().map(([place, units]) => {
           const [network, asset, account] = place.split(' ') as [Posting['network'], Asset, string];
@@ -278,12 +283,31 @@ export function ledgerCommands(db: Db) {
           balances,
           unbalanced,
           differences: found,
-          overdrawn,
+          overdrawn: overdrawn(journal, await decimalsOfTokens()),
           sums: [...(await auditSums(db)), ...(await auditHeldMoney(db))],
         };
       });
     },
   };
+}
+
+/**
+ * A refund is paid on one network, from what the session received on all: no network alone says whether it was covered.
+ */
+function overdrawn(journal: Balances, decimals: ReadonlyMap<string, number>): LedgerReport['overdrawn'] {
+  const left = new Map<string, bigint>();
+  for (const [place, units] of journal) {
+    const [network, asset, account, subject] = place.split(' ') as [Posting['network'], Asset, string, string?];
+    // Together, what came (negative) and what was paid of it; a promise moves from one to the other.
+    if (!subject || (account !== 'received' && account !== 'reserved')) continue;
+    const of = `${subject} ${asset}`;
+    const token = decimals.get(`${network} ${asset}`);
+    if (token !== undefined) left.set(of, (left.get(of) ?? 0n) + toPar(units, token));
+  }
+  return [...left].flatMap(([of, valuePar]) => {
+    const [sessionId, asset] = of.split(' ') as [string, Asset];
+    return valuePar > 0n ? [{ sessionId, asset, valuePar }] : [];
+  });
 }
 
 function isReceived({ subject, phase, network, number, timeS, ...session }: PaymentFact): boolean {

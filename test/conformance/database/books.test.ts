@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert';
-import { addressOf, booksAgree, inWorlds, keyOf, newSession, pays, sessionOf, T0_S } from './place.ts';
+import { addressOf, booksAgree, inWorlds, keyOf, newSession, pays, sessionOf, T0_MS, T0_S } from './place.ts';
+import { askForRefund, Purse } from './purse.ts';
 
 const test = inWorlds('books');
 
@@ -50,6 +51,33 @@ test('money for no session, or before it, is unclaimed', async ({ database, one 
     'test:one USDT collected': 4_000_000n,
     'test:one USDT unclaimed': -4_000_000n,
   });
+});
+
+test('a refund may take more from one network than the session received there, but not more than it received', async (world) => {
+  const { database, one, two } = world;
+  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const transfers = [pays(to, 600n)];
+  const block = await one.mine(transfers);
+  const other = await two.mine([pays(to, 400n, { network: 'two' })]);
+  await one.confirm(block);
+  await two.step({ confirm: [other], floor: other.number });
+  await database.stores.update('m1', { refundEarlyMaxMinor: 6_00 });
+  assert.ok(await askForRefund(one, 'r1', 'cs_o1', 1000n));
+  const purse = new Purse(one);
+  await purse.begin();
+  for (const minute of [0, 2, 3]) {
+    one.nowMs = T0_MS + minute * 60_000;
+    await purse.work('succeeded');
+  }
+  assert.is(purse.paid.size, 1);
+  const { 'test:one USDT received': left, 'test:two USDT received': right } = await booksAgree(database);
+  assert.equal({ left, right }, { left: 4_000_000n, right: -4n * 10n ** 18n });
+  await one.reorg(1, [[], []]);
+  assert.equal((await database.ledger.verify()).overdrawn, [
+    { sessionId: 'cs_o1', asset: 'USDT', valuePar: 6n * 10n ** 18n },
+  ]);
+  assert.is(await one.reconnect(2, [{ block, transfers }]), 'done');
+  await one.confirm(block);
 });
 
 test.run();

@@ -285,8 +285,6 @@ async function live(
     for (const session of sessions) await check(database, session, truths, when);
     for (const [n, id] of refunds.entries()) await checkRefund(database, `r${n}`, id, purses, when);
   }
-  // A payment that a reorg took away may have had a refund: nothing of that must have left.
-  for (const id of refunds) if (id) await database.refunds.reject(id, 'the end', nowMs);
   if (database !== first) database.close();
   paidRefunds += purses.reduce((sum, { paid }) => sum + paid.size, 0);
 }
