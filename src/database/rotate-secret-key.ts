@@ -54,8 +54,8 @@ type Resealed = Readonly<Record<string, unknown>> | null;
 
 type SealedTable = Readonly<{
   table: SQLiteTable;
-  /** The primary key. */
-  key: readonly SQLiteColumn[];
+  /** The primary key; `id` if it is left out. */
+  key?: readonly string[] | undefined;
   where?: SQL | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: each entry reads the rows of its own table
   reseal(row: any, from: Sealer, to: Sealer): Resealed;
@@ -131,15 +131,16 @@ async function refuseApproved(db: Db): Promise<void> {
 
 async function resealTable(
   { orm }: Db,
-  { table, key, where, reseal }: SealedTable,
+  { table, key = ['id'], where, reseal }: SealedTable,
   from: Sealer,
   to: Sealer,
   sum: { -readonly [K in keyof Resealing]: number },
 ): Promise<void> {
-  const names = key.map((column) => nameOf(table, column));
+  const named: Readonly<Record<string, SQLiteColumn>> = getTableColumns(table);
+  const columns = key.map((name) => named[name] as SQLiteColumn);
   for (let after: readonly unknown[] | null = null; ; ) {
-    const due = and(where, after === null ? undefined : sql`(${joined(key)}) > (${joined(after)})`);
-    const order = key.map((column) => asc(column));
+    const due = and(where, after === null ? undefined : sql`(${joined(columns)}) > (${joined(after)})`);
+    const order = columns.map((column) => asc(column));
     const rows = await orm
       .select()
       .from(table)
@@ -151,7 +152,7 @@ async function resealTable(
       const values = reseal(row, from, to);
       if (values === null) sum.altered++;
       else if (Object.keys(values).length > 0) {
-        const isRow = and(...key.map((column, at) => eq(column, row[names[at] as string])));
+        const isRow = and(...columns.map((column, at) => eq(column, row[key[at] as string])));
         await orm.update(table).set(values).where(isRow).run();
         sum.resealed++;
         if ('claimHash' in values) sum.claimLinks++;
@@ -159,7 +160,7 @@ async function resealTable(
     }
     const last = rows.at(-1) as Record<string, unknown> | undefined;
     if (last === undefined || rows.length < SLICE_ROWS) return;
-    after = names.map((name) => last[name]);
+    after = key.map((name) => last[name]);
   }
 }
 
@@ -168,9 +169,6 @@ const joined = (parts: readonly unknown[]): SQL =>
     parts.map((part) => sql`${part}`),
     sql`, `,
   );
-
-const nameOf = (table: SQLiteTable, column: SQLiteColumn): string =>
-  Object.entries(getTableColumns(table)).find(([, one]) => one === column)?.[0] ?? '';
 
 /** Seals the secrets of a row again; null if one of them does not open. */
 function secretsOf(
@@ -193,15 +191,14 @@ function secretsOf(
 /** A table whose rows have secrets. */
 const withSecrets = <T extends SQLiteTable>(
   table: T,
-  key: readonly SQLiteColumn[],
   namesOf: (row: T['$inferSelect']) => Readonly<Record<string, string>>,
-): SealedTable => ({ table, key, reseal: (row, from, to) => secretsOf(row, namesOf(row), from, to) });
+): SealedTable => ({ table, reseal: (row, from, to) => secretsOf(row, namesOf(row), from, to) });
 
 /** A table whose rows have MACs. */
 const withMacs = <T extends SQLiteTable>(
   table: T,
-  key: readonly SQLiteColumn[],
   macedOf: (row: T['$inferSelect']) => MacedRow,
+  key?: readonly string[],
 ): SealedTable => ({
   table,
   key,
@@ -212,7 +209,6 @@ const withMacs = <T extends SQLiteTable>(
 const sealedTables: readonly SealedTable[] = [
   {
     table: keys,
-    key: [keys.id],
     reseal(row: typeof keys.$inferSelect, from, to) {
       const sealed = from.macs.isIntact(macedKey(row), row.mac)
         ? secretsOf(row, { secret: apiSecretName(row.id) }, from, to)
@@ -220,23 +216,22 @@ const sealedTables: readonly SealedTable[] = [
       return sealed && { ...sealed, mac: to.macs.seal(macedKey({ ...row, ...sealed })) };
     },
   },
-  withSecrets(endpoints, [endpoints.id], ({ id, mode }) => ({ secret: webhookSecretName(id, mode) })),
-  withSecrets(stores, [stores.id], ({ id }) => ({
+  withSecrets(endpoints, ({ id, mode }) => ({ secret: webhookSecretName(id, mode) })),
+  withSecrets(stores, ({ id }) => ({
     liveSecret: webhookSecretName(id, 'live'),
     testSecret: webhookSecretName(id, 'test'),
   })),
-  withSecrets(people, [people.id], ({ id }) => ({ totpSecret: totpSecretName(id) })),
-  withSecrets(noticeTargets, [noticeTargets.id], ({ id }) => ({
+  withSecrets(people, ({ id }) => ({ totpSecret: totpSecretName(id) })),
+  withSecrets(noticeTargets, ({ id }) => ({
     address: noticeAddressName(id),
     code: noticeCodeName(id),
   })),
-  withMacs(addresses, [addresses.id], macedAddress),
-  withMacs(transfers, [transfers.id], macedTransfer),
-  withMacs(stores, [stores.id], macedDecision),
-  withMacs(refundAddresses, [refundAddresses.sessionId, refundAddresses.network], macedRefundAddress),
+  withMacs(addresses, macedAddress),
+  withMacs(transfers, macedTransfer),
+  withMacs(stores, macedDecision),
+  withMacs(refundAddresses, macedRefundAddress, ['sessionId', 'network']),
   {
     table: refunds,
-    key: [refunds.id],
     where: or(isNotNull(refunds.mac), isNotNull(refunds.claimHash)),
     reseal(row: typeof refunds.$inferSelect, from, to) {
       const hashOf = ({ tokens }: Sealer): string => tokens.hashOf(tokens.of('refund claim', row.id));
@@ -248,7 +243,6 @@ const sealedTables: readonly SealedTable[] = [
   },
   {
     table: payouts,
-    key: [payouts.id],
     where: and(inArray(payouts.kind, [...paybackKinds]), isNotNull(payouts.intent)),
     reseal({ intent }: typeof payouts.$inferSelect, from, to) {
       if (!isPayback(intent)) return {};
