@@ -15,7 +15,7 @@ export const payoutsResolve: Command = {
   options: {
     paid: { value: 'TRANSACTION', help: 'this final transaction paid it: the refund is completed by it' },
     never: { help: 'nothing paid it, and nothing signed for it can: it fails, and its amount can be refunded again' },
-    retry: { help: 'its cause is mended: it is looked at again, or signed again where nothing has paid it or can' },
+    retry: { help: 'its cause is fixed: it is looked at again, or signed again where nothing has paid it or can' },
     yes: { help: 'with --paid: agree that it paid, although its record shows no payment' },
     tx: { value: 'TX,…', help: 'with --never or --retry: these transfers, which equal it, were another payment' },
     reason: requiredReason,
