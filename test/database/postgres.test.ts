@@ -11,7 +11,16 @@ import { openPostgres } from '../../src/database/engine/postgres.ts';
 import { preparePostgres, refuseUnfit } from '../../src/database/engine/postgres-server.ts';
 import { translator } from '../../src/database/engine/translate.ts';
 import { fenced, leaseCommands } from '../../src/database/leases.ts';
-import { breaks, fails } from '../conformance/database/place.ts';
+import {
+  breaks,
+  addressOf as depositAddress,
+  fails,
+  inWorld,
+  newSession,
+  pays,
+  sessionOf,
+} from '../conformance/database/place.ts';
+import { askForRefund } from '../conformance/database/purse.ts';
 import { addressOf, copyTemplate } from '../support/postgres.ts';
 import { breaks as everyBreak, openPostgresProxy } from '../support/postgres-proxy.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
@@ -96,11 +105,64 @@ onServer('a lost transaction and a broken connection are run again; a number abo
   await one.write(() => set(one).run(2n ** 60n, 'a'));
   const above = await one.read(() => read(one).get('a')).catch((error: unknown) => String(error));
   assert.match(String(above), /above 2\^53/);
-  await breaks(one.write(() => add(one).run('b', null)));
+  const caught = async () =>
+    void (await add(one)
+      .run('b', null)
+      .catch(() => {}));
+  await breaks(one.write(caught));
   one.close();
   two.close();
   remove();
 });
+
+onServer('a body sees one state, and a row that was added since when it is run again', async () => {
+  const { url, remove } = copyTemplate(folder);
+  const [one, two] = [openPostgres(url, {}), openPostgres(url, {})];
+  const seen = await two.read(async () => {
+    const before = await read(two).get('b');
+    await one.write(() => add(one).run('b', 1));
+    return [before, await read(two).get('b')];
+  });
+  assert.equal(seen, [undefined, undefined]);
+  await fails(
+    two.read(() => raise(two).get('b')),
+    'storage_unavailable',
+  );
+  const answer = await two.write(async () => {
+    if ((await read(two).get('a')) !== undefined) return 'found';
+    await one.write(() => add(one).run('a', 1));
+    await add(two).run('a', 2);
+    return 'added';
+  });
+  assert.is(answer, 'found');
+  one.close();
+  two.close();
+  remove();
+});
+
+const inOneDay = inWorld(
+  async ({ database, place, one, two }) => {
+    await database.stores.update('m1', { refundDailyMinor: 1_50 });
+    const other = place.connect();
+    const feeds = [one, two];
+    for (const feed of feeds) {
+      const network = feed === one ? 'one' : 'two';
+      const session = sessionOf(await database.sessions.create(newSession(network)));
+      await feed.confirm(await feed.mine([pays(depositAddress(session), 1000n, { network })]));
+    }
+    two.database = other;
+    for (let day = 1; day <= 5; day++) {
+      for (const feed of feeds) feed.nowMs += 24 * 3_600_000;
+      const asking = feeds.map((feed, at) => askForRefund(feed, `r${day}/${at}`, `cs_${at ? 'two' : 'one'}`, 1_00n));
+      const asked = await Promise.all(asking);
+      assert.is(asked.filter((id) => id !== null).length, 1, `day ${day}`);
+    }
+    other.close();
+  },
+  {},
+  folder,
+);
+onServer('two refunds at once, on two networks, do not exceed what a store pays back in a day', inOneDay);
 
 test('an old server, a standby, and a clock that is apart are refused', () => {
   const [fit, asked] = [
