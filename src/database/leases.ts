@@ -30,8 +30,7 @@ type Row = typeof leases.$inferSelect;
 
 export function leaseCommands(db: Db) {
   const { client, orm } = db;
-  const known = client.prepare('SELECT holder, fence, until_ms AS "untilMs" FROM leases WHERE name = ?');
-  const locked = client.prepare('SELECT holder, fence, until_ms AS "untilMs" FROM leases WHERE name = ? /* lock */');
+  const find = client.prepare('SELECT holder, fence, until_ms AS "untilMs" FROM leases WHERE name = ?');
   const save = client.prepare(
     `INSERT INTO leases (name, holder, fence, since_ms, until_ms) VALUES (:name, :holder, :fence, :nowMs, :untilMs)
      ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, fence = excluded.fence, since_ms = excluded.since_ms,
@@ -41,7 +40,7 @@ export function leaseCommands(db: Db) {
   const all = atFirstUse(orm.select().from(leases).orderBy(asc(leases.name)));
 
   /** Returns the fence of a lease that may be taken; 0: nobody has had it. Null: another process holds it. */
-  async function freeFence(find: typeof known, { name, holder, isBack }: LeaseWish): Promise<number | null> {
+  async function freeFence({ name, holder, isBack }: LeaseWish): Promise<number | null> {
     const row = (await find.get(name)) as Pick<Row, 'holder' | 'fence' | 'untilMs'> | undefined;
     if (!row) return 0;
     const isFree = row.untilMs <= (await db.nowMs()) || (isBack && row.holder === holder);
@@ -51,10 +50,10 @@ export function leaseCommands(db: Db) {
   return {
     /** Takes a lease if nobody else holds it. @returns its fence; null if another process does */
     async take(wish: LeaseWish): Promise<number | null> {
-      // Those who wait look often, and take no lock.
-      if ((await db.read(() => freeFence(known, wish))) === null) return null;
+      // Those who wait look often, and need not write.
+      if ((await db.read(() => freeFence(wish))) === null) return null;
       return db.write(async () => {
-        const last = await freeFence(locked, wish);
+        const last = await freeFence(wish);
         if (last === null) return null;
         const nowMs = await db.nowMs();
         const { name, holder } = wish;

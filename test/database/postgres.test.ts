@@ -189,26 +189,18 @@ onServer('nobody takes a lease between the comparison of its fence and the commi
   const fence = (await holder.take({ name: 'chores', holder: 'a', isBack: true })) ?? 0;
   await holder.letGo({ name: 'chores', fence });
   const slow = one.client.prepare('SELECT pg_sleep(0.5)::text');
-  let begin = () => {};
-  const begun = new Promise<void>((resolve) => {
-    begin = resolve;
-  });
-  let isTaken = false;
-  let wasTaken = true;
-  const writing = fenced(one, { name: 'chores', fence }, () => {}).write(async () => {
-    begin();
+  let [taking, isTaken, wasTaken]: [Promise<void>, boolean, boolean] = [Promise.resolve(), false, true];
+  await fenced(one, { name: 'chores', fence }, () => {}).write(async () => {
+    taking = standby.take({ name: 'chores', holder: 'b', isBack: true }).then((taken) => {
+      isTaken = taken === fence + 1;
+    });
     await slow.get();
     await add(one).run('a', 1);
     // Read before the commit: of two commits that follow each other, the second may be answered first.
     wasTaken = isTaken;
   });
-  await begun;
-  const taking = standby.take({ name: 'chores', holder: 'b', isBack: true }).then((taken) => {
-    isTaken = true;
-    return taken;
-  });
-  const [taken] = await Promise.all([taking, writing]);
-  assert.equal({ taken, wasTaken }, { taken: fence + 1, wasTaken: false });
+  await taking;
+  assert.equal({ isTaken, wasTaken }, { isTaken: true, wasTaken: false });
   one.close();
   two.close();
   remove();
