@@ -26,7 +26,7 @@ export type Input = Readonly<{
   env: NodeJS.ProcessEnv;
   /** The folder that relative paths start from. */
   cwd: string;
-  /** Who runs it, when and why, for the audit log. */
+  /** The person, the time and the reason of this run, for the audit log. */
   act: OperatorAct;
   /** Lines on the terminal while it works; they are cleared when it ends. */
   progress: Progress;

@@ -311,7 +311,7 @@ const signed = (secret: string, parts: readonly string[], text: string): string 
     .digest('hex');
 
 let sent = 0;
-/** What a client sends for this method, path and body. */
+/** Returns a client's request with this method, path and body. */
 function bendFor(api: ApiServer, method: string, target: string, text = ''): Bend {
   const [timestamp, nonce] = [String(Math.floor(api.clock.nowMs() / 1000)), `nonce-number-${sent++}`];
   const value = signed(api.testKey.apiSecret, [timestamp, nonce, method, target], text);

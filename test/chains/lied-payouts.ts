@@ -79,7 +79,7 @@ export async function openLied(
 export type LyingFamily = Readonly<{
   /** Contradicts what the honest node says of a payout, whose transaction may no longer be included. */
   contradiction(lied: Lied): Lie | Promise<Lie>;
-  /** What a witness that is of no use says, and what it is told to be. */
+  /** Answers that make a witness useless, each with the code that says so. */
   useless: readonly (readonly [code: string, lie: Lie])[];
   /** Where the logs of a transaction are answered, how they are named there, and what is before their digits. */
   logs: Readonly<{ call: RegExp; name: string; prefix: string; otherToken: string }>;

@@ -199,7 +199,7 @@ async function startClient(server: string, truth: Truth, onFailure: (error: unkn
   const proxy = await openPostgresProxy(server);
   let [isStopped, isKilled] = [false, false];
 
-  /** Does something again and again. What the database refuses to do now is done again. */
+  /** Repeats a work, also after the database has refused it. */
   async function repeat(once: Work): Promise<void> {
     const database = openAt(proxy.address(DATABASE));
     while (!isStopped) {

@@ -1,4 +1,4 @@
-/** Between a client and a node of any family: answers what it is told to, and otherwise what the node says. */
+/** Stands between a client and a node of any family, and answers some calls falsely. */
 import type { Family } from '../../src/chains/chain.ts';
 import { startLyingProxy } from './lying-proxy.ts';
 import { startPostProxy } from './post-proxy.ts';
@@ -13,7 +13,7 @@ export class Failure {
 }
 
 /**
- * What a call is answered instead; undefined: what the node says.
+ * Returns the false answer to a call; undefined for the true one of the node.
  * @param call the method of JSON-RPC, or the path of java-tron's interface
  * @param asked the parameters, or the body
  */

@@ -57,7 +57,7 @@ export const runQuayside = (words: readonly string[], variables: Variables, cwd 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely and assert what they use
 export async function toolAnswer(tool: Tool, words: readonly string[], variables: Variables): Promise<any> {
   const { code, out, err } = await runTool(tool, [...words, '--json'], environment(variables), root);
-  // What is looked at may be broken.
+  // These two also exit with 1 about something broken that they show.
   const isShown = tool === quaysideTool && (words[0] === 'doctor' || (words[0] === 'show' && code === 1));
   if (code !== 0 && !isShown) throw new Error(`${tool.name} ${words.join(' ')} ended with ${code}: ${err}${out}`);
   return JSON.parse(out);

@@ -144,7 +144,7 @@ export function makeSignerIn(
 
 export type OpenSigningService = Readonly<{ service: SigningService; journal: Journal; close(): void }>;
 
-/** What takes the place of a part: `wrap` of the journal. */
+/** Parts that a test replaces; `wrap` takes the journal. */
 export type SignerParts = Readonly<{
   wrap?: (journal: Journal) => Journal;
   spendings?: ReadonlyMap<Family, Spending>;

@@ -97,7 +97,7 @@ const anAct: fc.Arbitrary<Act> = fc.oneof(
   },
 );
 
-/** What seldom comes about by accident: the newest session is paid, money becomes final, and some of it goes back. */
+/** Acts that rarely follow by accident: the newest session is paid, money becomes final, and some of it goes back. */
 const usual = (on: 0 | 1): Readonly<Record<'sale' | 'depth' | 'refund', readonly Act[]>> => {
   const mine: Act = { do: 'mine', on, coins: [] };
   const [refund, pay] = [
