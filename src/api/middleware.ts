@@ -1,6 +1,5 @@
 /**
- * Middleware for every request: request id, access log, per-IP rate limit, raw body; and the error
- * handler.
+ * Middleware for every request: request id, access log, rate limit of the address, raw body; and the error handler.
  */
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import { toSeconds } from '../lib/clock.ts';

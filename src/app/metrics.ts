@@ -65,8 +65,10 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
     age: gauge('rate_age_seconds', 'Age of the newest rate of a source.', ['source']),
     fresh: gauge('rate_fresh', '1 while a source’s rates are fresh enough to use.', ['source']),
   };
-  const coinPrice = gauge('coin_price_dollars', 'What a stablecoin is worth, by the sources of rates.', ['currency']);
-  const diskFree = gauge('disk_free_bytes', 'What is free on the disk of the database.');
+  const coinPrice = gauge('coin_price_dollars', 'Dollars that a stablecoin is worth, by the sources of rates.', [
+    'currency',
+  ]);
+  const diskFree = gauge('disk_free_bytes', 'Free bytes on the disk of the database.');
   const databaseSize = gauge('database_bytes', 'Size of the database and its journal.');
   const backupMade = gauge(
     'backup_made_timestamp_seconds',

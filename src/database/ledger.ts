@@ -117,7 +117,7 @@ export const ledgerOf = perDatabase((db: Db) => {
 // ── The audit ────────────────────────────────────────────────────────────────────────────────────────────────────────
 // It recomputes the balances from transfers, payouts and attempts, without the code that writes the ledger.
 
-/** The ledger's balances and everything that is wrong in it: the three lists are empty in a sound one. */
+/** The ledger's balances and everything that is wrong in it: the lists of faults are empty in a sound one. */
 export type LedgerReport = Readonly<{
   entries: number;
   balances: readonly Readonly<{ network: NetworkKey; asset: Asset; account: string; units: bigint }>[];

@@ -1,6 +1,6 @@
 /**
- * Connections to hosts, which are kept for the next POST: a handshake costs more than the rest of it. Each
- * is used for one exchange at a time.
+ * Connections to hosts, which are kept for the next POST: a handshake costs more than the rest of it. Each is used for
+ * one exchange at a time.
  */
 
 import { Client } from 'undici';
@@ -10,6 +10,8 @@ import type { UrlGuard } from './guard.ts';
 const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
 /** An idle connection is closed after this time, or sooner if the host says so: most servers close theirs after 5 s. */
 const IDLE_MS_MAX = 4_000;
+/** Idle connections, at most: each host that sessions name could add some. A further one is closed after its exchange. */
+export const IDLE_MAX = 256;
 /** A connection is used for this long at most: later its host may have another address. */
 const USED_MS_MAX = 60_000;
 
@@ -69,6 +71,7 @@ export function createConnections(guard: UrlGuard, connectMsMax: number, clock: 
     },
     keep(connection) {
       if (connection.client.destroyed) return;
+      if ([...idle.values()].flat().length >= IDLE_MAX) return void connection.client.destroy();
       idle.set(connection.origin, [...(idle.get(connection.origin) ?? []), connection]);
     },
     close() {

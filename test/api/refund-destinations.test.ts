@@ -402,7 +402,7 @@ test('a claim link does not turn an approval into one of another address', () =>
     const { approvedDestination, approvedAtMs } = await findRefund(api, 'r-1');
     assert.equal({ approvedDestination, approvedAtMs }, { approvedDestination: null, approvedAtMs: null });
     assert.is(await approve(api.database(), id, api.clock.nowMs()), 'done');
-    assert.equal(await bringOut(api, 'r-1'), ['processing', keyOf(thief)], 'whoever approved saw this address');
+    assert.equal(await bringOut(api, 'r-1'), ['processing', keyOf(thief)], 'its approver saw this address');
   }));
 
 test('a key that only reads sees no link that names where money goes', () =>

@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../src/lib/clock.ts';
+import { IDLE_MAX } from '../../src/lib/connections.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { createSender, type Sender, type Sent } from '../../src/lib/sender.ts';
 import { until } from '../support/until.ts';
@@ -114,6 +115,12 @@ hostTest('a connection is used for a minute at most', ok, async (host, send) => 
   await send();
   assert.is(host.made, 2);
   await until('the old one is closed', () => host.open.size === 1);
+});
+
+hostTest('at most so many idle connections are kept', ok, async (host, send) => {
+  const names = Array.from({ length: IDLE_MAX + 1 }, (_, n) => `h${n}.example`);
+  for (let round = 0; round < 2; round++) await Promise.all(names.map((name) => send(name)));
+  assert.ok(host.made > names.length, 'one was not kept');
 });
 
 hostTest('abort closes idle connections', ok, async ({ open }, send, sender) => {
