@@ -3,9 +3,12 @@
  */
 import Sqlite from 'better-sqlite3';
 import { type Fault, invariant, permanent, transient } from '../../core/fault.ts';
+import { systemClock } from '../../lib/clock.ts';
 
 /** Older versions can corrupt a WAL file that several processes write (sqlite.org/wal.html, "WAL-reset bug"). */
 const SQLITE_VERSION_MIN = [3, 51, 3] as const;
+
+const WAL_RETRY_MS = 10;
 
 /** The value of `PRAGMA synchronous` that syncs each commit. */
 const FULL = 2;
@@ -22,7 +25,7 @@ export function connect(file: string, busyTimeoutMs: number, mustExist: boolean)
   try {
     client.pragma(`busy_timeout = ${busyTimeoutMs}`);
     refuseOldSqlite(String(client.prepare('SELECT sqlite_version()').pluck().get()));
-    client.pragma('journal_mode = WAL');
+    useWal(client, busyTimeoutMs);
     client.pragma('synchronous = FULL');
     // Signed bytes are sent as soon as they are recorded, so power loss must not undo the record.
     invariant(client.pragma('synchronous', { simple: true }) === FULL, 'each commit is synced to the disk');
@@ -32,6 +35,22 @@ export function connect(file: string, busyTimeoutMs: number, mustExist: boolean)
   } catch (error) {
     client.close();
     throw error;
+  }
+}
+
+/**
+ * Switches the file to WAL. Of two processes that switch a new file at the same time, each would wait for the other, so
+ * SQLite refuses one at once, whatever its timeout (sqlite.org/c3ref/busy_handler.html).
+ */
+function useWal(client: Sqlite.Database, timeoutMs: number): void {
+  for (const giveUpAtMs = systemClock.nowMs() + timeoutMs; ; ) {
+    try {
+      client.pragma('journal_mode = WAL');
+      return;
+    } catch (error) {
+      if (!isBusy(error) || systemClock.nowMs() >= giveUpAtMs) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WAL_RETRY_MS);
+    }
   }
 }
 
