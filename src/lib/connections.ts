@@ -10,7 +10,7 @@ import type { UrlGuard } from './guard.ts';
 const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
 /** An idle connection is closed after this time, or sooner if the host says so: most servers close theirs after 5 s. */
 const IDLE_MS_MAX = 4_000;
-/** Idle connections, at most: each host that sessions name could add some. A further one is closed after its exchange. */
+/** Idle connections, at most: each host that a session names could add some. A further one ends with its exchange. */
 export const IDLE_MAX = 256;
 /** A connection is used for this long at most: later its host may have another address. */
 const USED_MS_MAX = 60_000;
