@@ -17,8 +17,11 @@ import { readApproval } from '../../src/app/refund-approvals.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { sortableId } from '../../src/lib/id.ts';
+import { createSender } from '../../src/lib/sender.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { readSmallFile } from '../../src/signer/approval-file.ts';
+import { attemptLimits } from '../../src/webhooks/format.ts';
+import { sendTestEvent } from '../../src/webhooks/test-event.ts';
 import {
   type Command,
   dashed,
@@ -84,10 +87,13 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
         return { json: { id: target, ...planned, dry_run: true }, lines: [...shown, 'Nothing was changed.'] };
       }
       if (confirms && input.options.yes !== true) await agree(input, shown, 'Go on?', true);
-      const outcome = await act.run(context, plan);
+      const ready = act.before ? await act.before(context, plan) : plan;
+      if (isRefusal(ready)) throw faultOf(ready, prefix);
+      const outcome = await act.run(context, ready);
       if (isRefusal(outcome)) throw faultOf(outcome, prefix);
       return {
         json: { id: target, ...outcome.json, dry_run: false },
+        ...(outcome.isBad && { isBad: true }),
         lines: [
           englishOf(outcome.said),
           ...factLines(outcome.facts ?? []),
@@ -129,6 +135,10 @@ const contextOf = (input: Input, { config, database, clock }: Installation): Con
   destinationCheck: () => createDestinationCheck(config),
   readApproval: (refund, text) => readApproval({ config, database, clock }, refund, text),
   checkWebhookUrl: createUrlGuard(config.webhooks.allowCidrs).check,
+  async sendTestEvent(endpoint) {
+    const sender = createSender(createUrlGuard(config.webhooks.allowCidrs), attemptLimits, clock);
+    return sendTestEvent({ database, sender, clock }, endpoint).finally(sender.abort);
+  },
   issue: { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
   dashboardUrl: readServerFile(config.dataDir)?.dashboard_url ?? config.dashboardUrl,
   checkoutUrl: config.checkoutUrl,

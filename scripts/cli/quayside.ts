@@ -8,6 +8,7 @@ import { linkPerson, removePerson } from '../../src/acts/people.ts';
 import { approveRefund, redirectRefund, rejectRefund } from '../../src/acts/refunds.ts';
 import { decideStore } from '../../src/acts/store-decisions.ts';
 import { setStore } from '../../src/acts/stores.ts';
+import { testEndpoint } from '../../src/acts/webhook-test.ts';
 import { addEndpoint, removeEndpoint, resendWebhooks, rotateSecret, setEndpoint } from '../../src/acts/webhooks.ts';
 import { RESEND_PACE_MS } from '../../src/database/events.ts';
 import { commandOf } from './act-command.ts';
@@ -31,7 +32,6 @@ import { status } from './status.ts';
 import { storeAdd } from './store.ts';
 import { sweep } from './sweep.ts';
 import { tronWs } from './tron-ws.ts';
-import { webhooksTest } from './webhook-test.ts';
 
 /** The commands by how often each subject is needed, in the order of the overview. */
 const sections: Tool['sections'] = [
@@ -92,7 +92,12 @@ const sections: Tool['sections'] = [
           'An endpoint gets the events from its addition on; the API has earlier ones (GET /api/v1/events).',
         ],
       }),
-      webhooksTest,
+      commandOf(testEndpoint, {
+        notes: [
+          'The event has the type `webhook.test`, the mode of the endpoint and no payment. It is sent once, also to an',
+          'endpoint that is disabled, and is not kept. The exit code is 1 unless the answer is 2xx.',
+        ],
+      }),
       commandOf(rotateSecret, {
         notes: [
           'Until a rotation is finished, `X-Service-Signature` is made with the old secret, and `webhook-signature` holds one',

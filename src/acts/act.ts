@@ -10,7 +10,7 @@ import type { Currency, Mode } from '../core/transfer.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { RefundApproval, Scope } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
-import type { NewEndpoint } from '../database/endpoints.ts';
+import type { Endpoint, NewEndpoint } from '../database/endpoints.ts';
 import type { ApiKey, NewApiKey } from '../database/keys.ts';
 import type { DestinationCheck, Refund } from '../database/refunds/refund.ts';
 import type { NewStore } from '../database/stores.ts';
@@ -64,6 +64,8 @@ export type Context = Readonly<{
   readApproval(refund: Refund, text: string): Promise<RefundApproval>;
   /** @returns why an endpoint cannot have this URL, or null */
   checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
+  /** Sends a signed test event to an endpoint now. @returns null if it was removed */
+  sendTestEvent(endpoint: Endpoint): Promise<TestAnswer | null>;
   issue: Issuer;
   /** The dashboard’s address in browsers, without a trailing slash. */
   dashboardUrl: string;
@@ -71,6 +73,17 @@ export type Context = Readonly<{
   checkoutUrl: string;
   /** The id, without its prefix, of what is made. A form that is sent again has the same one. */
   newId: string;
+}>;
+
+/** An endpoint's answer to a test event. `error` is a class such as `timeout`. */
+export type TestAnswer = Readonly<{
+  eventId: string;
+  status: number | null;
+  error: string | null;
+  detail: string | null;
+  answer: string | null;
+  durationMs: number;
+  isDelivered: boolean;
 }>;
 
 /** Makes what is given to merchants; saves nothing. */
@@ -165,6 +178,8 @@ export type Outcome = Readonly<{
   facts?: readonly Fact[];
   made?: Sentence;
   next?: string;
+  /** It went wrong: the exit code of the command is 1. */
+  isBad?: boolean;
   /** The form was sent before, so nothing is made again. */
   isRepeated?: true;
 }>;

@@ -43,7 +43,11 @@ const eventsField = {
   read: readEvents,
 } as const satisfies Field;
 const eventsText = (events: readonly ExtendedEventType[]) => events.join(', ') || say('none');
-const endpointField = { label: say('Endpoint'), help: 'its id, we_…', isArgument: true } as const satisfies Field;
+export const endpointField = {
+  label: say('Endpoint'),
+  help: 'its id, we_…',
+  isArgument: true,
+} as const satisfies Field;
 
 /** Returns an endpoint for programs. */
 export const endpointJson = (one: NewEndpoint & Partial<Pick<Endpoint, 'dialect' | 'pid'>>) => ({
@@ -58,11 +62,11 @@ export const endpointJson = (one: NewEndpoint & Partial<Pick<Endpoint, 'dialect'
   created_at: textOf({ atMs: one.createdAtMs }),
 });
 
-const unknownEndpoint = (id: string): Refusal =>
+export const unknownEndpoint = (id: string): Refusal =>
   refuse('not_found', say('there is no endpoint {id}; `quayside webhook list` shows all', { id }));
 
 /** Returns the endpoint that the page, or the operator, may change. */
-async function endpointOf({ database, scope }: Context, id: string): Promise<Endpoint | Refusal> {
+export async function endpointOf({ database, scope }: Context, id: string): Promise<Endpoint | Refusal> {
   const all = await database.endpoints.list(scope?.storeId ?? null);
   return all.find((one) => one.id === id && (!scope || one.mode === scope.mode)) ?? unknownEndpoint(id);
 }

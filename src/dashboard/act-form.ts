@@ -292,6 +292,7 @@ export function contextOf(
       throw permanent('refused', 'signatures are handed in with `quayside refund approve`');
     },
     checkWebhookUrl: deps.checkWebhookUrl,
+    sendTestEvent: deps.sendTestEvent,
     issue: deps.issue,
     dashboardUrl: deps.url,
     checkoutUrl: deps.config.checkoutUrl,

@@ -1,7 +1,7 @@
 /**
  * The parts that the dashboard works on.
  */
-import type { Issuer } from '../acts/act.ts';
+import type { Context, Issuer } from '../acts/act.ts';
 import type { Config } from '../config/config.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { PoolLevel } from '../database/addresses.ts';
@@ -9,7 +9,6 @@ import type { NewNoticeTarget, TargetField, TargetText } from '../database/alarm
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { ChannelKind } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
-import type { Endpoint } from '../database/endpoints.ts';
 import type { Person } from '../database/people.ts';
 import type { DestinationCheck } from '../database/refunds/refund.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -43,8 +42,7 @@ export type DashboardDeps = Readonly<{
     order: Readonly<{ amountMinor: bigint; currency: string; orderId: string }>,
     replay: Readonly<{ idempotencyKey: string; path: string; act: OperatorAct }>,
   ): Promise<Readonly<{ id: string }> | Readonly<{ refusal: string }>>;
-  /** Sends a signed test event to an endpoint now. @returns null if it was removed */
-  sendTestEvent(endpoint: Endpoint): Promise<TestAnswer | null>;
+  sendTestEvent: Context['sendTestEvent'];
   newNotices: NewNotices;
   /** Returns when the newest backup was made and proved, and why the last scheduled one failed; or nulls. */
   readBackups(): Readonly<{
@@ -72,16 +70,6 @@ type NewNotices = Readonly<{
       answer: Readonly<{ ok: boolean; status: number | null; text: string }>;
     }>
   >;
-}>;
-
-/** An endpoint's answer to a test event. `error` is a class such as `timeout`. */
-export type TestAnswer = Readonly<{
-  status: number | null;
-  error: string | null;
-  detail: string | null;
-  answer: string | null;
-  durationMs: number;
-  isDelivered: boolean;
 }>;
 
 export type SignInDeps = DashboardDeps & Readonly<{ sessions: WebSessions; notices: Notices }>;

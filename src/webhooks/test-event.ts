@@ -9,7 +9,7 @@ import type { Endpoint } from '../database/endpoints.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Sender } from '../lib/sender.ts';
 
-export const TEST_EVENT_TYPE = 'webhook.test';
+const TEST_EVENT_TYPE = 'webhook.test';
 /** How much of an answer is shown. */
 const ANSWER_CHARACTERS_MAX = 500;
 

@@ -1,8 +1,7 @@
 /** Webhooks of a store: its endpoints and deliveries; an endpoint and what people do about it; a delivery. */
 
-import { type Refusal, refuse, type Sentence, say } from '../../acts/act.ts';
+import { testEndpoint } from '../../acts/webhook-test.ts';
 import { addEndpoint, removeEndpoint, resendWebhooks, rotateSecret, setEndpoint } from '../../acts/webhooks.ts';
-import { sendErrors } from '../../core/delivery.ts';
 import { documentedPaymentEvents, documentedRefundEvents } from '../../core/event.ts';
 import type { Endpoint } from '../../database/endpoints.ts';
 import type { Attempt, Delivery, DeliverySearch, DeliveryState } from '../../database/events.ts';
@@ -10,8 +9,8 @@ import { type Html, html } from '../../lib/html.ts';
 import type { Chosen, Field } from '../../web/filters.ts';
 import { type Column, facts, list, section } from '../../web/list.ts';
 import { badge, data, plainText, type Tone, time } from '../../web/show.ts';
-import { browserAct, formOf, pageWith } from '../act-form.ts';
-import type { DashboardDeps, TestAnswer } from '../deps.ts';
+import { formOf, pageWith } from '../act-form.ts';
+import type { DashboardDeps } from '../deps.ts';
 import { type Listing, showList } from '../listing.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import type { Words } from '../texts.ts';
@@ -194,52 +193,6 @@ export const deliveryState = (words: Words, { state, attempts }: Pick<Delivery, 
     : badge(words.say(`general.delivery_${state}`), tones[state]);
 
 const ENDPOINT_PATH = '/s/:store/:mode/webhooks/:endpoint';
-
-/** An endpoint's answer to a test event. */
-type TestPlan = Readonly<{ endpoint: Endpoint; sent: TestAnswer | null }>;
-
-const testEndpoint = browserAct({
-  name: 'webhook test',
-  needs: 'webhooks:resend',
-  fields: { endpoint: { label: say('Endpoint'), isArgument: true } },
-  async plan({ database, visit: { at } }, { endpoint: id }): Promise<TestPlan | Refusal> {
-    const endpoint = at && (await findEndpoint(database, at, id));
-    return endpoint ? { endpoint, sent: null } : gone;
-  },
-  async before({ deps }, { endpoint }) {
-    const sent = await deps.sendTestEvent(endpoint);
-    return sent ? { endpoint, sent } : gone;
-  },
-  async run({ database, act }, { endpoint, sent }) {
-    if (!sent) return gone;
-    const { isDelivered, status, error, detail, answer, durationMs } = sent;
-    const entry = { target: endpoint.id, before: null, after: { answer: status ?? error ?? 'none' } };
-    await database.audit.record(act, entry);
-    return {
-      made: say('Test event'),
-      said: adviceOn(sent),
-      json: {},
-      facts: [
-        [say('State'), say(isDelivered ? 'general.delivery_delivered' : 'not delivered')],
-        [say('URL'), endpoint.url],
-        [say('Answer'), status ?? say('none')],
-        [say('Took'), `${durationMs} ms`],
-        ...(detail === null ? [] : [[say('What happened'), plainText(detail)] as const]),
-        ...(answer === null ? [] : [[say('It said'), plainText(answer)] as const]),
-      ],
-    };
-  },
-});
-
-const gone = refuse('not_found', say('Its endpoint was removed.'));
-
-/** Says what an answer to a test means, and what to do next. */
-function adviceOn({ isDelivered, status, error }: TestAnswer): Sentence {
-  if (isDelivered) return say('general.delivery_delivered');
-  if (status !== null) return say('webhook-changes.error_status', { status: String(status) });
-  const known = sendErrors.find((one) => one === error);
-  return say(known === undefined ? 'not delivered' : `webhook-changes.error_${known}`);
-}
 
 const testing = formOf(testEndpoint, { path: `${ENDPOINT_PATH}/test` });
 const rotating = formOf(rotateSecret, { path: `${ENDPOINT_PATH}/secret`, inputs: ['rotate'], hint: SECRET_HINT });
