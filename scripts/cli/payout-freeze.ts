@@ -39,10 +39,3 @@ export const payoutsFreeze: Command = {
 /** Describes a freeze: where, why, by whom and since when. */
 export const freezeText = (freeze: Freeze): string =>
   `${placeOf(freeze)}, by ${freeze.frozenBy} since ${moment(freeze.sinceMs)}: ${freeze.reason}`;
-
-/** Returns whether the signer is frozen, and what ends that, in words; nothing if it is not. */
-export const signerState = async (dir: string): Promise<string[]> =>
-  withSigner(dir, (signer) => signer.freezeState()).then(
-    (state) => (state.freeze ? freezeLines(state) : []),
-    (error: Error) => [`whether the signer itself is frozen is not known: ${error.message}`],
-  );

@@ -15,22 +15,16 @@ import type { Finder, Scene } from './show-scene.ts';
 const SESSIONS_SHOWN_MAX = 10;
 
 const ASK_PAYER =
-  'look in an explorer which address it pays, and show that: `quayside show ADDRESS`. The payer can paste the transaction ' +
+  'Look in an explorer which address it pays, and show that: `quayside show ADDRESS`. The payer can paste the transaction ' +
   'on the payment page, which asks the node';
 
 /** Finds what is known of a transaction, by any text that has the form of one. @throws Fault permanent `not_found` */
 export const findTransaction: Finder = async (scene, text) => {
-  const ids = Object.values(chains).flatMap(({ family, transactionId }) => {
-    const tx = transactionId(text);
-    return tx === null ? [] : [{ family, tx }];
-  });
-  if (ids.length === 0) return [];
-  const names = [...new Set(ids.map(({ tx }) => tx))];
+  const names = [...new Set(Object.values(chains).flatMap(({ transactionId }) => transactionId(text) ?? []))];
+  if (names.length === 0) return [];
   const known = (await mapInOrder(names, (tx) => transactionFindings(scene, tx))).flat();
   if (known.length > 0) return [{ kind: 'transaction', json: {}, findings: [ok('transaction', text), ...known] }];
-  const keys = scene.config.networks.filter((one) => ids.some(({ family }) => family === one.family));
-  const places = keys.map(({ key }) => key).join(', ') || 'no configured network';
-  throw notFound(`${text}: nothing of ours is known in it. By its form it may be of ${places}: ${ASK_PAYER}`);
+  throw notFound(`${text}: nothing of ours is known in it. ${ASK_PAYER}`);
 };
 
 async function transactionFindings(scene: Scene, tx: string): Promise<Finding[]> {
@@ -67,21 +61,10 @@ export const findAddress: Finder = async (scene, text) => {
     return key === null ? [] : [{ family, key }];
   });
   if (names.length === 0) return [];
-  const known = await mapInOrder(names, async ({ family, key }) => {
-    const own = await scene.database.traces.findAddresses(family, key);
-    const onNetworks = scene.config.networks.filter((one) => one.family === family);
-    const wallets = await mapInOrder(onNetworks, async (network) =>
-      (await scene.database.wallets.listOwn(network.key)).flatMap(({ key: own, role }) =>
-        own === key
-          ? [ok('address', `${text} is our ${role} wallet on ${network.key}: what comes to it pays no order`)]
-          : [],
-      ),
-    );
-    return [...(await mapInOrder(own, (one) => addressFindings(scene, text, one))).flat(), ...wallets.flat()];
-  });
-  const findings = known.flat();
+  const own = (await mapInOrder(names, ({ family, key }) => scene.database.traces.findAddresses(family, key))).flat();
+  const findings = (await mapInOrder(own, (one) => addressFindings(scene, text, one))).flat();
   if (findings.length > 0) return [{ kind: 'address', json: {}, findings }];
-  const foreign = `${text} is none of our deposit addresses or wallets: money sent there does not reach us`;
+  const foreign = `${text} is none of our deposit addresses: money sent there pays no order`;
   throw notFound(`${foreign}. Compare it with the address on the payment page`);
 };
 

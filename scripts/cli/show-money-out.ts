@@ -1,5 +1,4 @@
-/** Money that goes out, or waits for a decision: refunds and returns, payouts with their attempts, held money. */
-import { heldAdvice, heldAmount, heldJson, heldState, meanings } from '../../src/acts/held.ts';
+/** Money that goes out: refunds and returns, payouts with their attempts. */
 import { amountText } from '../../src/acts/refund-words.ts';
 import { refundJson, whatNext } from '../../src/acts/refunds.ts';
 import { type Attempt, attemptName, delayOf, type Payout } from '../../src/core/payout.ts';
@@ -140,17 +139,3 @@ async function outcomeOf(scene: Scene, payout: Payout): Promise<Finding> {
     return waiting(area, `it is signed after ${at(notBeforeMs)}, when it can no longer be canceled`);
   return waiting(area, state === 'sent' ? 'it waits for a block and for finality' : 'it is signed next');
 }
-
-/** Finds held money, with its returns. */
-export const findHeld: Finder = async (scene, id) => {
-  const held = await scene.database.held.find(id);
-  if (!held) return [];
-  const { state, kind, sessionId, orderId } = held;
-  const text = `${id} of ${sessionId}, order ${orderId}: ${heldAmount(held)} (${kind}: ${meanings[kind]}), ${heldState(held)}`;
-  const returns = held.returns.map(({ id: own, status }) => ({ id: own, status }));
-  const findings = [
-    state === 'open' ? waiting('held', text, heldAdvice(id)) : ok('held', text),
-    ...returns.map((one) => note('return', `${one.id}, ${one.status}`)),
-  ];
-  return [{ kind: 'held', json: { ...heldJson(held), held_kind: kind, returns }, findings }];
-};

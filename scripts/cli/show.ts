@@ -6,16 +6,15 @@ import { approvalRequest } from '../../src/app/refund-approvals.ts';
 import { countOf, findingLines } from '../nodes/finding.ts';
 import { type Answer, type Command, notFound } from './command.ts';
 import { findAddress, findTransaction } from './show-address.ts';
-import { findHeld, findPayout, findRefund } from './show-money-out.ts';
+import { findPayout, findRefund } from './show-money-out.ts';
 import { findFollowed } from './show-network.ts';
 import { findSessions } from './show-payment.ts';
 import { type Finder, readPlaces, type Scene, type Shown } from './show-scene.ts';
-import { findDelivery, findEndpoint, findEvent } from './show-webhook.ts';
+import { findEndpoint } from './show-webhook.ts';
 
 /** The nouns, in the order in which a text is tried as the name of one. */
 const nouns: readonly Finder[] = [
-  ...[findSessions, findFollowed, findRefund, findPayout, findHeld, findEndpoint, findDelivery, findEvent],
-  ...[findTransaction, findAddress],
+  ...[findSessions, findFollowed, findRefund, findPayout, findEndpoint, findTransaction, findAddress],
 ];
 
 export const show: Command = {
@@ -26,8 +25,8 @@ export const show: Command = {
     request: { help: 'of a refund above the signer’s caps: print only what an approver is to sign' },
   },
   notes: [
-    'A thing is a session, an order, a transaction, an address, a refund, a payout, held money, an event, a delivery, an',
-    'endpoint or a network, by its id or name. ✓ done, … goes on with time, ✗ wrong, · note. --json has its whole record.',
+    'A thing is a session, an order, a transaction, an address, a refund, a payout, an endpoint or a network, by its id',
+    'or name; of held money, an event or a delivery, its session is shown. ✓ done, … goes on with time, ✗ wrong, · note.',
     'Exit codes: 0 nothing is wrong, 1 something is, 3 it is not known here.',
   ],
   needsSandbox: true,

@@ -2,10 +2,8 @@
 
 import { alarmJson, alarmShown } from '../../src/acts/alarms.ts';
 import { storeJson } from '../../src/acts/store-decisions.ts';
-import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
-import { networkOfEachPool, type PoolReport, readPool } from '../../src/addresses/pool-level.ts';
+import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
 import { readBackupReport } from '../../src/app/backup/report.ts';
-import { COMPARISON_TIME } from '../../src/app/nightly.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { readStandbyReport } from '../../src/app/standby.ts';
 import { safetyWarnings } from '../../src/app/startup-banner.ts';
@@ -15,9 +13,10 @@ import { unreadMinutes } from '../../src/core/wallet-books.ts';
 import { isInformed } from '../../src/database/alarms.ts';
 import { createAddressFormat } from '../../src/payments/destination.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
+import { linesOf } from '../nodes/finding.ts';
 import { type Command, type Installation, moment, momentOrNull } from './command.ts';
-import { freezeText, signerState } from './payout-freeze.ts';
-import { networkFacts, secondsSince } from './show-network.ts';
+import { freezeText } from './payout-freeze.ts';
+import { gapFindings, networkFacts, networkFinding, secondsSince } from './show-network.ts';
 import { readPlaces } from './show-scene.ts';
 import { listLines } from './table.ts';
 
@@ -27,23 +26,20 @@ const RATES_TIMEOUT_MS = 2000;
 /** One part of the state: its members of the answer for programs, and its lines for people. */
 type Part = Readonly<{ json: object; lines: readonly string[] }>;
 
+/** Returns a part that is a list; nothing of it is shown where it is empty. */
+const listed = <T extends object>(name: string, rows: readonly T[], shown?: readonly (keyof T & string)[]): Part => ({
+  json: { [name]: rows },
+  lines: rows.length === 0 ? [] : [...listLines(rows, shown), ''],
+});
+
 export const status: Command = {
   name: 'status',
   summary: 'Show the state of everything: stores, networks, pools, rates, webhooks, held money, payouts and alarms.',
+  notes: ['`quayside doctor` says what is wrong with any of it.'],
   needsSandbox: true,
   async run(_input, installation) {
-    const read = [
-      serverPart,
-      storesPart,
-      networksPart,
-      poolsPart,
-      ratesPart,
-      paymentsPart,
-      payoutsPart,
-      leasesPart,
-      carePart,
-    ];
-    const parts = await Promise.all([...read, alarmsPart].map((part) => part(installation)));
+    const read = [serverPart, storesPart, networksPart, poolsPart, ratesPart, paymentsPart, payoutsPart, leasesPart];
+    const parts = await Promise.all([...read, carePart, alarmsPart].map((part) => part(installation)));
     return {
       json: Object.assign({}, ...parts.map(({ json }) => json)),
       lines: parts.flatMap(({ lines }) => lines),
@@ -58,50 +54,33 @@ async function serverPart({ config }: Installation): Promise<Part> {
   return { json: { server: { pid, base_url, metrics_url } }, lines: [`server ${base_url} (pid ${pid})`, ''] };
 }
 
-async function storesPart({ database }: Installation): Promise<Part> {
-  const stores = (await database.stores.list()).map(storeJson);
-  const shown = ['id', 'status', 'settlement_currency', 'late_policy', 'created_at', 'name'] as const;
-  return { json: { stores }, lines: [...listLines(stores, shown), ''] };
-}
+const storesPart = async ({ database }: Installation): Promise<Part> =>
+  listed('stores', (await database.stores.list()).map(storeJson), ['id', 'status', 'created_at', 'name']);
 
 async function networksPart({ config, database, clock }: Installation): Promise<Part> {
+  const nowMs = clock.nowMs();
   const places = [...(await readPlaces(database, config.networks)).values()];
-  const networks = places.map((place) => networkFacts(place, clock.nowMs()));
-  const notes = networks.flatMap(({ network, reason, gaps, next }) => [
-    ...(reason ? [`${network}: ${reason.message}`] : []),
-    ...gaps.map(({ from, to }) => `${network}: blocks ${from} to ${to} were skipped; payments in them are not seen`),
-    ...(next === null ? [] : [`${network}: ${next}`]),
-  ]);
-  const shown = ['network', 'state', 'head', 'cursor', 'lag', 'reported_s_ago', 'reason'] as const;
-  return { json: { networks }, lines: [...listLines(networks, shown), ...notes, ''] };
+  const findings = places.flatMap((place) => [networkFinding(place, nowMs), ...gapFindings(place, -1)]);
+  const wrong = findings.filter(({ severity }) => severity !== 'ok');
+  const networks = places.map((place) => networkFacts(place, nowMs));
+  const { json, lines } = listed('networks', networks, ['network', 'state', 'head', 'cursor', 'lag', 'reported_s_ago']);
+  return { json, lines: [...lines, ...wrong.flatMap(linesOf)] };
 }
 
 /** All networks of a family and mode share a pool. */
 async function poolsPart({ config, database }: Installation): Promise<Part> {
   const reports = networkOfEachPool(config.networks).map((network) => readPool(database.addresses, network));
-  const pools = (await Promise.all(reports)).map((report) => {
-    const { family, mode, free, taken, isLow } = report;
-    return { family, mode, free, taken, low: isLow, note: poolNote(report) };
+  const pools = (await Promise.all(reports)).map(({ family, mode, free, taken, isLow, nextIndex }) => {
+    const next = isLow ? `derive and import addresses from ${nextIndex} on with \`quayside address-pool\`` : '';
+    return { family, mode, free, taken, next };
   });
-  return { json: { pools }, lines: [...listLines(pools, ['family', 'mode', 'free', 'taken', 'note']), ''] };
+  return listed('pools', pools);
 }
-
-const poolNote = ({ free, isLow, nextIndex }: PoolReport): string =>
-  [
-    ...(free === 0 ? [`EMPTY: ${WHILE_EMPTY}`] : []),
-    ...(isLow ? [`derive and import addresses from ${nextIndex} on with \`quayside address-pool\``] : []),
-  ].join('; ');
 
 async function ratesPart({ config }: Installation): Promise<Part> {
   const running = readServerFile(config.dataDir);
-  const rates = running && (await readRates(running.metrics_url));
-  const shown = (rates ?? []).map(({ source, pairs, ageS, fresh, fault }) => ({
-    source,
-    rates: pairs,
-    age: ageS === null ? 'no answer yet' : `${ageS} s${fresh ? '' : ', TOO OLD'}`,
-    fault,
-  }));
-  return { json: { rates }, lines: shown.length > 0 ? [...listLines(shown), ''] : [] };
+  const rates = (running && (await readRates(running.metrics_url))) ?? [];
+  return listed('rates', rates, ['source', 'pairs', 'ageS', 'fresh', 'fault']);
 }
 
 /** Fetches the rates, which are in the server's memory, from its metrics listener. Null if it does not answer. */
@@ -134,8 +113,6 @@ async function paymentsPart({ database, clock }: Installation): Promise<Part> {
   };
 }
 
-const shownWallet = ['network', 'wallet', 'address', 'holds', 'low', 'unread_minutes'] as const;
-
 /** Waiting payouts with their reasons, wallet balances, and freezes. */
 async function payoutsPart({ database, config, clock }: Installation): Promise<Part> {
   const nowMs = clock.nowMs();
@@ -145,9 +122,6 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
     database.wallets.balances(),
     database.holds.list(),
   ]);
-  const signer = config.signer ? await signerState(config.signer.dir) : [];
-  const isOpen = ({ state }: (typeof stats.counts)[number]) => ['waiting', 'sent', 'stuck'].includes(state);
-  const open = stats.counts.filter(isOpen).reduce((sum, { count }) => sum + count, 0);
   const waiting = stats.waiting.map(({ network, code, count, oldestAtMs }) => {
     return { network, reason: code, payouts: count, oldest_s: secondsSince(oldestAtMs, nowMs) };
   });
@@ -155,24 +129,21 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
     const assets = Object.entries(units).filter(([, value]) => value !== 0n);
     const holds = assets.map(([asset, value]) => coinText(config.networks, network, asset as Asset, value));
     const address = createAddressFormat(config)(network, key);
-    const read = { read_at: moment(readAtMs), unread_minutes: unreadMinutes(readAtMs, nowMs) };
-    return { network, wallet: role, address, holds, low, ...read };
+    return { network, wallet: role, address, holds, low, unread_minutes: unreadMinutes(readAtMs, nowMs) };
   });
   const frozen = freezes.map(({ frozenBy, sinceMs, ...freeze }) => {
     return { ...freeze, frozen_by: frozenBy, since: moment(sinceMs) };
   });
   const shown = engines.map(({ network, reason }) => ({ network, reason }));
   return {
-    json: { payouts: { open, has_signer: config.signer !== null, engines: shown, waiting, wallets, frozen } },
+    json: { payouts: { has_signer: config.signer !== null, engines: shown, waiting, wallets, frozen } },
     lines: [
       ...freezes.map((one) => `money out is FROZEN: ${freezeText(one)}`),
-      ...signer,
-      ...(open > 0 && !config.signer ? ['the configuration has no `signer` to sign payouts (docs/money.md)'] : []),
-      ...listLines(waiting),
-      ...engines.flatMap(({ network, reason }) =>
+      ...listed('waiting', waiting).lines,
+      ...shown.flatMap(({ network, reason }) =>
         reason ? [`payouts on ${network} are stopped: ${reason.code}: ${reason.message}`] : [],
       ),
-      ...(wallets.length > 0 ? ['', ...listLines(wallets, shownWallet), ''] : []),
+      ...listed('wallets', wallets).lines,
     ],
   };
 }
@@ -180,25 +151,19 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
 /** The holder of each job that one process does at a time; shown where several machines may do it. */
 async function leasesPart({ config, database }: Installation): Promise<Part> {
   const leases = (await database.leases.list()).map(({ name, holder, fence, isHeld, ageMs }) => {
-    const for_s = Math.floor(ageMs / 1000);
-    return { job: name, holder: isHeld ? holder : null, fence, for_s, last_holder: holder };
+    return { job: name, fence, for_s: Math.floor(ageMs / 1000), holder: isHeld ? holder : null, last_holder: holder };
   });
-  const shown = leases.map((one) => ({ ...one, holder: one.holder ?? `NOBODY (last: ${one.last_holder})` }));
-  const isOnServer = config.databaseUrl !== null && leases.length > 0;
-  return {
-    json: { leases },
-    lines: isOnServer ? ['', ...listLines(shown, ['job', 'fence', 'for_s', 'holder']), ''] : [],
-  };
+  const { json, lines } = listed('leases', leases);
+  return { json, lines: config.databaseUrl === null ? [] : lines };
 }
 
 /** The last comparison, backup and check of the standby, whether somebody hears of alarms, and unsafe settings. */
 async function carePart({ config, database }: Installation): Promise<Part> {
-  const compared = new Map((await database.blocks.listComparisons()).map((one) => [one.network, one]));
-  const comparison = config.networks.map(({ key }) => {
-    const { comparedAtMs = null, ...found } = compared.get(key) ?? {};
-    return { ...found, network: key, compared_at: momentOrNull(comparedAtMs) };
+  const comparison = (await database.blocks.listComparisons()).map(({ comparedAtMs, ...found }) => {
+    const result = found.differs ? `DIFFERENCES: ${found.message}` : 'no difference';
+    return { ...found, compared_at: momentOrNull(comparedAtMs), result };
   });
-  const informed = (await database.alarms.listTargets()).filter(isInformed);
+  const isHeard = (await database.alarms.listTargets()).some(isInformed);
   const { newest, failure } = readBackupReport(config.dataDir);
   const standby = config.backup.standby === null ? null : readStandbyReport(config.dataDir);
   const made = newest && {
@@ -214,13 +179,8 @@ async function carePart({ config, database }: Installation): Promise<Part> {
       standby: standby && { ...standby, checked_at: moment(standby.checked_at_ms) },
     },
     lines: [
-      ...comparison.flatMap(({ network, compared_at, through, differs, message }) => {
-        if (compared_at === null)
-          return config.sandbox ? [] : [`compared ${network}: not yet, next at ${COMPARISON_TIME} UTC`];
-        const result = differs ? `DIFFERENCES in blocks ${differs.from} to ${differs.to}: ${message}` : 'no difference';
-        return [`compared ${network}: through block ${through} at ${compared_at}, ${result}`];
-      }),
-      ...(informed.length > 0 ? [] : ['alarms reach nobody: add a recipient in the dashboard, under Alarms']),
+      ...listed('comparison', comparison, ['network', 'through', 'compared_at', 'result']).lines,
+      ...(isHeard ? [] : ['alarms reach nobody: add a recipient in the dashboard, under Alarms']),
       ...(made ? [`backup: newest of ${made.made_at}, proved at ${made.proved_at}`] : []),
       ...(failure ? [`backup FAILED at ${moment(failure.at_ms)}: ${failure.message}`] : []),
       ...(standby ? [`standby’s copy: checked ${moment(standby.checked_at_ms)}`, ...standby.problems] : []),

@@ -46,14 +46,17 @@ export const countOf = (findings: readonly Finding[], severity: Severity): numbe
 
 const signs: Readonly<Record<Severity, string>> = { ok: '✓', note: '·', waiting: '…', warning: '!', error: '✗' };
 
+/** Returns a finding as people read it. */
+export const linesOf = ({ area, severity, text, next }: Finding): string[] => [
+  `${signs[severity]} ${area}: ${text}`,
+  ...(next ? [`    → ${next}`] : []),
+];
+
 /** Returns findings as people read them, with their number in the last line. */
 export function findingLines(findings: readonly Finding[]): string[] {
   const [errors, warnings] = [countOf(findings, 'error'), countOf(findings, 'warning')];
   return [
-    ...findings.flatMap(({ area, severity, text, next }) => [
-      `${signs[severity]} ${area}: ${text}`,
-      ...(next ? [`    → ${next}`] : []),
-    ]),
+    ...findings.flatMap(linesOf),
     '',
     errors + warnings === 0 ? 'nothing is wrong' : `errors: ${errors}, warnings: ${warnings}`,
   ];
