@@ -23,7 +23,6 @@ export const depositOf = (bytes: number): bigint => BigInt(128 + bytes) * 5_080n
 export const TOKEN_ACCOUNT_BYTES = 165;
 
 const TRANSFER = 2;
-const CREATE_WITH_SEED = 3;
 const ALLOCATE_WITH_SEED = 9;
 const TRANSFER_CHECKED = 12;
 const SET_UNIT_LIMIT = 2;
@@ -101,10 +100,7 @@ function effectOf(
   const made = new Map<string, AccountOwner>();
   for (const { program, accounts: named, data } of instructions) {
     if (program === COMPUTE_BUDGET) continue;
-    if (program === SYSTEM && data[0] === CREATE_WITH_SEED) {
-      const to = named[1] ?? '';
-      native.push({ from: named[0] ?? '', to, units: uint(data.subarray(76, 84)), makes: 'account' });
-    } else if (program === SYSTEM && data[0] === TRANSFER) {
+    if (program === SYSTEM && data[0] === TRANSFER) {
       native.push({ from: named[0] ?? '', to: named[1] ?? '', units: uint(data.subarray(4, 12)) });
     } else if (program === SYSTEM && data[0] === ALLOCATE_WITH_SEED) {
       native.push({ from: payer, to: named[0] ?? '', units: 0n, makes: 'data' });
@@ -157,10 +153,8 @@ function whyNot(
   feeUnits: bigint,
   accounts: Accounts,
 ): Failure | null {
-  // The System program neither creates an account that has coins, nor allocates data where there is some.
-  const isThere = ({ makes, to }: NativeTransfer): boolean =>
-    (makes === 'account' && accounts.native(to) > 0n) || (makes === 'data' && accounts.hasData(to));
-  if (native.some(isThere)) return { kind: 'exists' };
+  // The System program allocates no data where there is some.
+  if (native.some(({ makes, to }) => makes === 'data' && accounts.hasData(to))) return { kind: 'exists' };
   let left = accounts.native(sender) - feeUnits;
   for (const [at, { units }] of native.entries()) {
     left -= units;

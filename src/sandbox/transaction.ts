@@ -34,11 +34,8 @@ export type WorldTransaction = Readonly<{
   signed?: SignedPart;
 }>;
 
-/**
- * `makes`: what the transaction fails without being the first to make, where accounts can have data: the account `to`,
- * or data in it.
- */
-export type NativeTransfer = Readonly<{ from: string; to: string; units: bigint; makes?: 'account' | 'data' }>;
+/** `makes`: the transaction fails unless it is the first to make data in the account `to`. */
+export type NativeTransfer = Readonly<{ from: string; to: string; units: bigint; makes?: 'data' }>;
 
 type SignedPart = Readonly<{
   /** As received, hex. */

@@ -5,6 +5,7 @@ import { solanaOfflineKeys } from '../../src/chains/solana/offline-keys.ts';
 import { tokenAddress } from '../../src/chains/solana/token-account.ts';
 import type { PayoutNode, PayoutNodeOptions, SpendNetwork } from '../../src/chains/spend.ts';
 import { invariant } from '../../src/core/fault.ts';
+import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { startPostProxy } from '../support/post-proxy.ts';
 import { simulatedChains, solanaTokens, startSimulatedNode, writtenBy } from '../support/simulated-node.ts';
@@ -71,7 +72,7 @@ const setups: Readonly<Record<Family, Setup>> = {
 };
 
 /** Starts the node, and another of the same network that has none of our transactions. */
-export async function makeSimulatedPayouts(family: Family, seed = 'payouts') {
+export async function makeSimulatedPayouts(family: Family, seed = 'payouts', dialect?: DialectName) {
   const setup = setups[family];
   const { treasury, finalBlocks, life } = setup;
   const { chainId, tokens } = simulatedChains[family];
@@ -79,7 +80,8 @@ export async function makeSimulatedPayouts(family: Family, seed = 'payouts') {
   const chain = chains[family];
   const [spending, payouts] = await Promise.all([chain.spending?.(), chain.payouts?.()]);
   invariant(spending && payouts, `${family} pays out`);
-  const start = () => startSimulatedNode({ family, seed, clock, finalityDistance: finalBlocks });
+  const start = () =>
+    startSimulatedNode({ family, seed, clock, finalityDistance: finalBlocks, ...(dialect && { dialect }) });
   const [sandbox, blind] = [await start(), await start()];
   const bridge = await setup.bridge?.(sandbox.httpUrl);
   const { world } = sandbox;
