@@ -1,9 +1,8 @@
 /**
- * Writes `src/database/tables.ts`, the tables for the query builder, from `src/database/schema.sql`; and for each SQL
- * file beside it, the counterpart for PostgreSQL.
+ * Writes `src/database/tables.ts`, the tables for the query builder, from `src/database/schema.sql`.
  *
- *   npm run tables               writes the files
- *   npm run tables -- --check    fails if a file is not what the schema says
+ *   npm run tables               writes the file
+ *   npm run tables -- --check    fails if the file is not what the schema says
  *
  * SQLite itself reads the schema. Types that SQL does not say stand behind `-->` at the end of a column's line:
  * `--> Scope`, a type of `src/core` or `column-values.ts`; `--> intent`, a column of
@@ -13,7 +12,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
-import { postgresSchemaOf } from '../src/database/engine/postgres-schema.ts';
 
 type Column = Readonly<{
   name: string;
@@ -128,17 +126,9 @@ function writeTables(schema: string): string {
   return execFileSync('node_modules/.bin/biome', biome, { input: text, encoding: 'utf8' });
 }
 
-/** Writes a file; with `--check`, fails if it has another text. */
-function write(file: string, text: string, from: string): void {
-  if (!process.argv.includes('--check')) writeFileSync(file, text);
-  else if (!existsSync(file) || readFileSync(file, 'utf8') !== text) {
-    process.stderr.write(`${file} is not what ${from} says. Run \`npm run tables\`.\n`);
-    process.exitCode = 1;
-  }
-}
-
-write(tablesFile, writeTables(readFileSync(schemaFile, 'utf8')), schemaFile);
-for (const name of readdirSync('src/database').filter((one) => /^[^.]+\.sql$/.test(one))) {
-  const file = `src/database/${name}`;
-  write(file.replace(/\.sql$/, '.pg.sql'), postgresSchemaOf(readFileSync(file, 'utf8'), name), file);
+const text = writeTables(readFileSync(schemaFile, 'utf8'));
+if (!process.argv.includes('--check')) writeFileSync(tablesFile, text);
+else if (!existsSync(tablesFile) || readFileSync(tablesFile, 'utf8') !== text) {
+  process.stderr.write(`${tablesFile} is not what ${schemaFile} says. Run \`npm run tables\`.\n`);
+  process.exitCode = 1;
 }

@@ -225,7 +225,7 @@ onServer('what cannot be used is refused in a sentence', async () => {
   const [empty, first, second] = [open(addressOf(folder, 'empty'), 1), open(url, 1), open(url, 2)];
   await fails(empty.stores.list(), 'schema_not_current');
   const both = await Promise.all([1, 2].map(() => preparePostgres(addressOf(folder, 'empty'))));
-  assert.equal(both.flat(), ['schema.pg.sql'], 'only one of two creates the tables');
+  assert.equal(both.flat(), ['schema.sql'], 'only one of two creates the tables');
   await first.stores.list();
   await fails(second.stores.list(), 'secret_key_wrong');
   for (const one of [empty, first, second]) one.close();

@@ -9,13 +9,13 @@ import type { Rule } from './rule.ts';
 const LINES_MAX = 500;
 const TEST_LINES_MAX = 600;
 /** Every table is read in one place. Its length only falls: 700 is the goal. */
-const SCHEMA_LINES_MAX = 832;
+const SCHEMA_LINES_MAX = 711;
 
 function sizeFindings(sources: Sources): string[] {
   return [...sources].flatMap(([path, text]) => {
     const lines = text.split('\n').length - 1;
     // The tables are written by a program, from the schema.
-    if (path === 'src/database/tables.ts' || path.endsWith('.pg.sql')) return [];
+    if (path === 'src/database/tables.ts') return [];
     const own = path === 'src/database/schema.sql' ? SCHEMA_LINES_MAX : LINES_MAX;
     const max = path.startsWith('test/') ? TEST_LINES_MAX : own;
     return lines > max ? [`${path} has ${lines} lines, more than ${max}: it is two nouns, split it`] : [];

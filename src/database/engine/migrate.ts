@@ -42,7 +42,7 @@ type MigrateOptions = Readonly<{
  * `copy_damaged`; transient `storage_unavailable`
  */
 export function migrate({ file, backupDir, log, directory }: MigrateOptions): string[] {
-  const scripts = readScripts('.sql', directory);
+  const scripts = readScripts(directory);
   return guarded(file, () => {
     // Created here so that its mode is ours: SQLite gives its side files the mode of the main file.
     if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));

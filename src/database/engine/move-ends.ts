@@ -34,7 +34,7 @@ export type End = Readonly<{
 
 /** Returns the tables of the current schema, each after those that its rows name. */
 export function listTables(): readonly Table[] {
-  const { schema, migrations } = readScripts('.sql');
+  const { schema, migrations } = readScripts();
   const client = new Sqlite(':memory:');
   try {
     for (const { text } of [schema, ...migrations]) client.exec(text);

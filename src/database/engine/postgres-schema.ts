@@ -5,6 +5,7 @@
  *
  * It relies on the form of `schema.sql`: one column or rule a line, and a trigger only for an append-only table.
  */
+import type { Script } from './scripts.ts';
 
 /**
  * The exact sum of amounts in decimal text; what refuses changes of append-only tables; a number of commits; and the
@@ -54,11 +55,8 @@ function statementOf(statement: string): string {
   return translate(statement).replace(/\n\) STRICT(, WITHOUT ROWID)?$/, '\n)');
 }
 
-/** Returns the text of the counterpart of an SQL file. */
-export const postgresSchemaOf = (text: string, name: string): string =>
-  [
-    `-- Made of \`${name}\` by \`npm run tables\`, for PostgreSQL; change that, not this.`,
-    ...(name === 'schema.sql' ? [prelude] : []),
-    ...statementsOf(text).map((statement) => `${statementOf(statement)};`),
-    '',
-  ].join('\n');
+/** Returns what a script is for PostgreSQL. */
+export const postgresTextOf = ({ version, text }: Script): string =>
+  [...(version === 0 ? [prelude] : []), ...statementsOf(text).map((statement) => `${statementOf(statement)};`)].join(
+    '\n',
+  );

@@ -6,6 +6,7 @@ import { permanent } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { liveFault } from './inspection.ts';
 import { asPostgresFault, codeOf } from './postgres-fault.ts';
+import { postgresTextOf } from './postgres-schema.ts';
 import { appliedQuery, newestOf, readScripts, recordsOf, refuseOtherVersion, scriptsAfter } from './scripts.ts';
 
 const VERSION_MIN = 15;
@@ -204,14 +205,14 @@ const LIVE_DATA = `SELECT 1 FROM networks WHERE starts_with(key, 'live:') UNION 
   LIMIT 1`;
 
 async function applyMissing(pool: Pool, ask: Ask, name: string): Promise<readonly string[]> {
-  const scripts = readScripts('.pg.sql');
+  const scripts = readScripts();
   await pool.query('BEGIN');
   try {
     const applied = await appliedTo(ask, name);
     // A table that others lock, too, so that one process migrates at a time.
     if (applied) await pool.query('LOCK TABLE meta IN ACCESS EXCLUSIVE MODE');
     const missing = applied ? scriptsAfter({ name, version: newestOf(applied), applied }, scripts) : [scripts.schema];
-    for (const { text } of missing) await pool.query(text);
+    for (const script of missing) await pool.query(postgresTextOf(script));
     const done = applied || missing.length === 0 ? missing : [scripts.schema, ...scripts.migrations];
     for (const row of recordsOf(done, systemClock.nowMs()))
       await pool.query('INSERT INTO meta (name, value) VALUES ($1, $2)', [...row]);

@@ -1,7 +1,6 @@
 /**
  * The SQL files that make a database and bring it up to date, and how it remembers them. `schema.sql` makes a new
- * one, and a change after a release is a numbered file beside it. For PostgreSQL, each has its counterpart in
- * `.pg.sql`.
+ * one, and a change after a release is a numbered file beside it. PostgreSQL gets a translation of each.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -23,25 +22,25 @@ type Applied = Readonly<{ version: number; name: string; checksum: string; appli
 
 const ownDirectory = fileURLToPath(new URL('../', import.meta.url));
 
-/** Reads `schema.sql` and `0001_name.sql`, `0002_name.sql`, …, which must be without gaps; or their counterparts. */
-export function readScripts(ending: '.sql' | '.pg.sql', directory = ownDirectory): Scripts {
+/** Reads `schema.sql` and `0001_name.sql`, `0002_name.sql`, …, which must be without gaps. */
+export function readScripts(directory = ownDirectory): Scripts {
   const read = (name: string, version: number): Script => {
     const text = readFileSync(join(directory, name), 'utf8');
     return { version, name, text, checksum: createHash('sha256').update(text).digest('hex') };
   };
   const names = readdirSync(directory)
-    .filter((name) => /^\d{4}_\w+\./.test(name) && name.slice(name.indexOf('.')) === ending)
+    .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
     .sort();
   const migrations = names.map((name, at) => {
     const version = Number(name.slice(0, 4));
     if (version === at + 1) return read(name, version);
     throw permanent('migration_missing', `Migration ${at + 1} is missing in ${directory}: ${name} follows a gap.`);
   });
-  return { schema: read(`schema${ending}`, 0), migrations };
+  return { schema: read('schema.sql', 0), migrations };
 }
 
 /** Returns the version of the schema that this program uses. */
-const currentVersion = (): number => readScripts('.sql').migrations.length;
+const currentVersion = (): number => readScripts().migrations.length;
 
 /** Reads what a database was made with. */
 export const appliedQuery = `SELECT value FROM meta WHERE name > '${APPLIED} ' AND name < '${APPLIED}!' ORDER BY name`;
