@@ -41,7 +41,8 @@ import { agree, yesOption } from './terminal.ts';
 type More = Readonly<{ notes?: readonly string[]; confirms?: true; needsSandbox?: true }>;
 
 /** Returns the command that does an act. */
-export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms, needsSandbox }: More = {}): Command {
+export function commandOf<I, P extends object>(act: Act<I, P>, more: More = {}): Command {
+  const { confirms, ...described } = more;
   const fields = Object.entries<Field>(act.fields);
   const positional = fields.filter(([, { isArgument }]) => isArgument).map(([name]) => name);
   const args = fields.flatMap(([name, { isArgument }]) =>
@@ -61,8 +62,7 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
       ...(confirms && { yes: yesOption }),
     },
     ...(hasSettings && { settings }),
-    ...(notes && { notes }),
-    ...(needsSandbox && { needsSandbox }),
+    ...described,
     async run(input, installation) {
       const texts = textsOf(hasSettings ? withSettings(input, settings) : input, positional);
       for (const [name, { isFile }] of fields) {
@@ -81,10 +81,12 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
       const context = contextOf(input, installation);
       const plan = await act.plan(context, given.input);
       if (isRefusal(plan)) throw faultOf(plan, prefix);
-      const { title, target, facts, notes: following, json: planned = jsonOf(facts) } = act.review(plan);
-      const shown = [englishOf(title), ...factLines(facts), ...following.map(englishOf)];
+      const { title, target, facts, notes } = act.review(plan);
+      const effects = notes.map(englishOf);
+      const shown = [englishOf(title), ...factLines(facts), ...effects];
       if (input.options.dryRun === true) {
-        return { json: { id: target, ...planned, dry_run: true }, lines: [...shown, 'Nothing was changed.'] };
+        const json = { id: target, ...jsonOf(facts), effects, dry_run: true };
+        return { json, lines: [...shown, 'Nothing was changed.'] };
       }
       if (confirms && input.options.yes !== true) await agree(input, shown, 'Go on?', true);
       const ready = act.before ? await act.before(context, plan) : plan;

@@ -164,8 +164,6 @@ export type Review = Readonly<{
   isDangerous?: true;
   /** The text to be typed exactly. */
   typed?: string;
-  /** A dry run's answer to programs; the facts, if it is left out. */
-  json?: Readonly<Record<string, unknown>>;
 }>;
 
 /**

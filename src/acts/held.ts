@@ -3,7 +3,6 @@ import { type HeldKind, type HeldPart, openPar } from '../core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, shownUnits } from '../core/money.ts';
 import { type Currency, currencies, type NetworkKey } from '../core/transfer.ts';
 import type { AcceptHeldOutcome, HeldMoney, HeldSession, ReturnHeldOutcome } from '../database/held-money.ts';
-import type { Refund } from '../database/refunds/refund.ts';
 import {
   type Context,
   defineAct,
@@ -108,20 +107,6 @@ export function acceptEffect({ effect, after }: Accepted): Sentence {
       });
 }
 
-const sessionJson = ({ status, confirmedPar, duePar, paidLate }: HeldSession) => ({
-  status,
-  confirmed: parText(confirmedPar),
-  due: parText(duePar),
-  paid_late: paidLate,
-});
-
-/** Returns what accepting does, for programs. */
-const acceptJson = ({ effect, before, after }: Accepted) => ({
-  effect,
-  before: sessionJson(before),
-  after: sessionJson(after),
-});
-
 export const acceptHeld = defineAct({
   name: 'held accept',
   summary: 'Accept held money: the session is paid with it, or it is settled where nothing is left to pay.',
@@ -141,11 +126,12 @@ export const acceptHeld = defineAct({
     facts: [],
     notes: [acceptEffect(tried), say('This cannot be taken back.')],
     button: say('Accept {amount}', { amount: heldAmount(tried.held) }),
-    json: acceptJson(tried),
   }),
   async run({ database, act }, { held: { id } }) {
     const done = await database.held.accept(id, act, false);
-    return done.kind === 'done' ? { said: say('It is accepted.'), json: acceptJson(done) } : isDecided;
+    if (done.kind !== 'done') return isDecided;
+    const { effect, after } = done;
+    return { said: say('It is accepted.'), json: { effect, status: after.status, paid_late: after.paidLate } };
   },
 });
 
@@ -244,7 +230,6 @@ export const returnHeld = defineAct({
     button: say('Return {amount}', { amount: amountText(refund) }),
     isDangerous: true,
     typed: minorText(refund.amountMinor),
-    json: returnJson(held, refund),
   }),
   async run(context, { held, wish }) {
     const done = await order(context, wish, false);
@@ -252,20 +237,16 @@ export const returnHeld = defineAct({
     const { refund } = done;
     return {
       said: say('It is being returned.'),
-      json: returnJson(held, refund),
+      json: {
+        return: refund.id,
+        amount: minorText(refund.amountMinor),
+        currency: refund.currency,
+        network: refund.network,
+        address: refund.destination?.address ?? '',
+      },
       next: `show ${refund.id}`,
     };
   },
-});
-
-const returnJson = ({ kind }: HeldMoney, refund: Refund) => ({
-  kind,
-  return: refund.id,
-  amount: minorText(refund.amountMinor),
-  currency: refund.currency,
-  network: refund.network,
-  address: refund.destination?.address ?? '',
-  address_from: refund.destination?.from ?? null,
 });
 
 const needsReconcile = say(

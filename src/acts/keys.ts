@@ -143,7 +143,6 @@ export const createKey = defineAct({
     facts: factsOf(plan),
     notes: warningsOf(plan),
     button: say('Create the key'),
-    json: { store: plan.storeId, mode: plan.mode, name: plan.name, scopes: plan.granted, ...lifeJson(plan) },
   }),
   async run({ database, act, issue, nowMs }, plan) {
     const { id, storeId, mode, name, granted, expiresAtMs, sources } = plan;

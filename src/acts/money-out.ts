@@ -84,7 +84,6 @@ export const thawMoneyOut = defineAct({
     notes: [say('Payouts that wait are signed and sent again, on networks without another freeze.')],
     button: say('End the freeze'),
     isDangerous: true,
-    json: { network: plan.network, still_frozen: plan.others.map((one) => one.network) },
   }),
   async run({ database, act }, { network, own, others }) {
     const ended = await database.holds.thaw({ freezes: own, transfers: [] }, act);

@@ -82,7 +82,6 @@ export const linkPerson = defineAct({
     facts: [[say('Name'), name], ...memberships.map(({ role }) => [say('Role'), roleWords[role]] as const)],
     notes: [],
     button: say('Make the link'),
-    json: { name, roles: memberships.map(roleJson) },
   }),
   async run({ database, act, dashboardUrl, newId, nowMs }, { id, name, person, memberships, expiresAtMs }) {
     if (person && id === `usr_${newId}`) {

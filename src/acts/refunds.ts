@@ -122,7 +122,6 @@ export const approveRefund = defineAct({
       : facts,
     notes: [cancelText(cancelWindowS, false)],
     button: say('Approve {amount}', { amount: amountText(refund) }),
-    json: { ...refundJson(refund), approver: approval?.approver ?? null },
   }),
   async run({ database, nowMs, act }, { refund, approval }) {
     const key = refund.destination?.key ?? null;
@@ -165,7 +164,6 @@ export const rejectRefund = defineAct({
     ],
     button: say('Refuse the refund'),
     isDangerous: true,
-    json: { ...refundJson(refund), failure_reason: failure },
   }),
   async run({ database, nowMs, scope, act }, { refund, failure }) {
     const isDone = await database.refunds.reject(refund.id, failure, nowMs, act);
@@ -228,7 +226,6 @@ export const redirectRefund = defineAct({
     notes: [],
     button: say('Change the address'),
     typed: minorText(refund.amountMinor),
-    json: refundJson(refund),
   }),
   async run(context, { refund, address }) {
     const done = await redirect(context, refund, address);

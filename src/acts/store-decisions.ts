@@ -92,7 +92,6 @@ export const decideStore = defineAct({
       facts: [[say('Merchant id'), store.id], ...why],
       notes: [say(text)],
       button: say(button),
-      json: { decision, status: stateOf(store) },
     };
   },
   async run({ database, act }, { store, decision }) {

@@ -69,7 +69,6 @@ export const setStore = defineAct({
       }),
       notes: [],
       button: say('Save'),
-      json: { before: stateJson(before), after: stateJson(after) },
     };
   },
   async run({ database, act }, { store, before, after, changed }) {

@@ -107,7 +107,7 @@ export const addEndpoint = defineAct({
     const why = await context.checkWebhookUrl(url, mode);
     return why === null ? plan : refuse('usage', say('That URL cannot be used: {why}', { why }));
   },
-  review: ({ id, url, mode, events, storeId }) => ({
+  review: ({ id, url, mode, events }) => ({
     title: say('Send events there?'),
     target: id,
     facts: [
@@ -117,7 +117,6 @@ export const addEndpoint = defineAct({
     ],
     notes: [],
     button: say('Add the endpoint'),
-    json: { url, mode, store: storeId, extended_events: events },
   }),
   async run({ database, act, issue, nowMs }, { id, url, storeId, mode, events }) {
     if (await database.endpoints.find(id)) {
@@ -176,7 +175,7 @@ export const setEndpoint = defineAct({
     return { endpoint, events: isKept ? null : events, isOn: isChanged ? state === 'on' : null };
   },
   asks: ({ isOn }) => (isOn === null ? 'nothing' : 'confirmation'),
-  review: ({ endpoint: { id, url, extendedEvents: before }, events, isOn }) => ({
+  review: ({ endpoint: { id, url }, events, isOn }) => ({
     title: isOn === false ? say('Disable the endpoint?') : say('Enable the endpoint?'),
     target: id,
     facts: events === null ? [] : [[say('More events'), eventsText(events)]],
@@ -185,7 +184,6 @@ export const setEndpoint = defineAct({
       ...(isOn === false ? [say('Nothing is sent to {url} until it is enabled; its events wait.', { url })] : []),
     ],
     button: isOn === false ? say('Disable') : say('Enable'),
-    json: { enabled: isOn, before: { extended_events: before }, after: { extended_events: events ?? before } },
   }),
   async run({ database, act, nowMs }, { endpoint: { id }, events, isOn }) {
     if (events !== null) await database.endpoints.setEvents(id, events, act);
@@ -283,7 +281,6 @@ export const resendWebhooks = defineAct({
             ),
           ],
     button: say('Send them again'),
-    json: count === null ? { due: false } : { deliveries: count, seconds: secondsOf(count) },
   }),
   async run({ database, nowMs, act }, { which, target, count: planned }) {
     const count = await database.deliveries.resend(which, nowMs, { act });
@@ -391,7 +388,6 @@ export const rotateSecret = defineAct({
       facts: [],
       notes: words ? [words.note] : [],
       button: words?.button ?? say('Show the secret'),
-      json: { owner: secret.owner, mode: secret.mode, rotate: step?.kind ?? null },
     };
   },
   async run({ database, act }, { secret, mode, step }) {

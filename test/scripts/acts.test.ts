@@ -86,7 +86,7 @@ test('a store, its keys and its endpoint are created, listed and removed; each c
 
   const words = ['key', 'create', '--store', store, '--mode', 'live', '--scopes', 'sessions:read', '--expires', '30d'];
   const tried = await answer(...words, '--from', '203.0.113.7', '--dry-run');
-  assert.equal([tried.from, tried.dry_run, 'api_key' in tried], [['203.0.113.7/32'], true, false]);
+  assert.equal([tried.from, tried.dry_run, 'api_key' in tried], ['203.0.113.7/32', true, false]);
   assert.equal(await answer('key', 'list'), [], 'a dry run makes no key');
   const key = await answer(...words);
   assert.match(key.api_key, /^sk_live_[0-9A-Za-z]{32}$/);
@@ -183,9 +183,10 @@ test('late money is listed, counted, shown with what accepting does, and accepte
   assert.is((await answer('status')).held_money, 1);
   assert.match((await run('show', id)).out, `held accept ${held.id}`);
   const tried = await answer('held', 'accept', held.id, '--dry-run');
-  assert.equal([tried.effect, tried.before.status, tried.after.status], ['paid', 'expired', 'paid']);
+  assert.match(tried.effects[0], 'The payment is paid with 10.00 of 10.00');
   assert.is((await heldNow()).length, 1, 'a dry run changes nothing');
-  assert.equal({ ...(await answer('held', 'accept', held.id)), dry_run: true }, tried);
+  const { effect, status } = await answer('held', 'accept', held.id);
+  assert.equal([effect, status], ['paid', 'paid']);
   const [settled] = await heldNow('--state', 'settled');
   assert.equal([settled.id, settled.settled, await heldNow()], [held.id, '10.00', []]);
   assert.is(await codeOf('held', 'accept', held.id), 1);
@@ -203,11 +204,11 @@ test('a surplus is returned: tried, begun, shown, neither accepted nor returned 
     assert.is(await codeOf(...wrong), 2, wrong.join(' '));
   assert.is(await codeOf(...noAddress, '--to', 'nowhere'), 1);
   const tried = await answer(...words, ...because, '--dry-run');
-  assert.equal([tried.amount, tried.currency, tried.address_from, tried.dry_run], ['2.50', 'USDT', 'operator', true]);
+  assert.equal([tried.amount, tried.to, tried.dry_run], ['2.50 USDT', payee, true]);
   const stateNow = async () => (await heldNow('--state', 'any')).find(({ id }: { id: string }) => id === held.id).state;
   assert.is(await stateNow(), 'open', 'a dry run changes nothing');
   const begun = await answer(...words, ...because);
-  assert.equal({ ...begun, dry_run: true }, tried);
+  assert.equal([begun.amount, begun.address], ['2.50', payee]);
   assert.is(await stateNow(), 'returning');
   assert.match((await run('show', held.id)).out, `return: ${begun.return} (surplus money) of ${held.session}`);
   for (const again of [words, ['held', 'accept', held.id]]) assert.is(await codeOf(...again, ...because), 1);
@@ -247,14 +248,12 @@ test('every setting of a store is changed, shown before and after, and recorded'
   } as const;
   const words = Object.entries(changes).map(([setting, [, text]]) => `${setting}=${text}`);
   const expected = Object.fromEntries(Object.values(changes).map(([key, , value]) => [key, value]));
-  const tried = await answer('store', 'set', store, ...words, '--dry-run');
-  const { logo, ...set } = tried.after;
+  assert.match((await run('store', 'set', store, ...words, '--dry-run')).out, /^tolerance: cents .* +0 → 7$/m);
+  const { before, after } = await answer('store', 'set', store, ...words, '--reason', 'a new contract');
+  const { logo, ...set } = after;
   assert.equal([logo, set], [null, expected], 'the table has every setting');
-  for (const [key, value] of Object.entries(expected)) assert.is.not(tried.before[key], value, key);
-  assert.equal((await answer('store', 'set', store)).after, tried.before, 'a dry run changes nothing');
-  const done = await answer('store', 'set', store, ...words, '--reason', 'a new contract');
-  assert.equal(done, { ...tried, dry_run: false });
-  assert.equal((await answer('store', 'set', store, 'late=accept')).after, tried.after);
+  for (const [key, value] of Object.entries(expected)) assert.is.not(before[key], value, key);
+  assert.equal((await answer('store', 'set', store, 'late=accept')).after, after);
   const entries = (await newest(50)).filter(({ reason }) => reason === 'a new contract');
   assert.equal(
     entries.map(({ command, target }) => [command, target]),
@@ -357,7 +356,7 @@ test('money out is frozen with a reason, on a network or on all, shown, and thaw
   assert.is((await answer('payout', 'freeze', 'ethereum', '--reason', 'x', '--dry-run')).id, KEY, 'by its name alone');
   assert.equal([await codeOf('payout', 'freeze'), await codeOf('payout', 'freeze', 'tron', '--reason', 'x')], [2, 3]);
   assert.is(await codeOf('payout', 'thaw', '--reason', 'x'), 3, 'nothing is frozen');
-  assert.equal(await answer('payout', 'freeze', '--reason', 'x', '--dry-run'), { id: 'every network', dry_run: true });
+  assert.is((await answer('payout', 'freeze', '--reason', 'x', '--dry-run')).id, 'every network');
   assert.equal(await frozen(), []);
   assert.is((await answer('payout', 'freeze', KEY, '--reason', 'a key was lost')).changed, true);
   assert.is((await answer('payout', 'freeze', KEY, '--reason', 'again')).changed, false);
@@ -368,7 +367,7 @@ test('money out is frozen with a reason, on a network or on all, shown, and thaw
   ];
   assert.equal(await frozen(), both);
   assert.match((await run('status')).out, /FROZEN: test:ethereum, by .+ since .+: a key was lost/);
-  assert.equal((await answer('payout', 'thaw', '--reason', 'found', '--dry-run')).still_frozen, [KEY]);
+  assert.is((await answer('payout', 'thaw', '--reason', 'found', '--dry-run')).because, 'all of it');
   assert.equal((await answer('payout', 'thaw', '--reason', 'found')).still_frozen, [KEY]);
   assert.equal(await frozen(), both.slice(1));
   assert.equal((await answer('payout', 'thaw', KEY, '--reason', 'found')).still_frozen, []);
