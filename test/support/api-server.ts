@@ -2,43 +2,41 @@
  * The real API over real HTTP on a real SQLite file, with a clock that the test sets, static rates and one approved
  * store.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Express } from 'express';
 import { createApp } from '../../src/api/app.ts';
 import { refundForDoor } from '../../src/api/refunds.ts';
-import { createForDoor, type createPayment } from '../../src/api/session-service.ts';
+import { createForDoor } from '../../src/api/session-service.ts';
 import { listen } from '../../src/app/http-server.ts';
-import { issueEndpoint } from '../../src/app/new-credentials.ts';
+import { defaultStoreSettings, issueEndpoint, issueKey, issueStore } from '../../src/app/new-credentials.ts';
 import { chains } from '../../src/chains/index.ts';
 import { createCheckout } from '../../src/checkout/router.ts';
-import type { Config } from '../../src/config/config.ts';
+import { type Config, loadConfig } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
 import { type Scope, type StoreSettings, scopes } from '../../src/database/column-values.ts';
 import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
-import type { NewApiKey } from '../../src/database/keys.ts';
 import type { MerchantStore } from '../../src/database/stores.ts';
 import { createDoors } from '../../src/doors/router.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
-import { newWebhookSecret, randomBase62, sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
-import { writeSecretFile } from '../../src/lib/secret-file.ts';
-import { openSecretKey, secretKeyText } from '../../src/lib/secret-key.ts';
+import { readSecretKey } from '../../src/lib/secret-key.ts';
 import { createAddressFormat, createDestinationCheck } from '../../src/payments/destination.ts';
 import type { Simulate } from '../../src/payments/simulation.ts';
 import { createRates } from '../../src/rates/rates.ts';
 import type { RateSource } from '../../src/rates/source.ts';
 import { staticRates } from '../../src/rates/static.ts';
 import { createDatabaseFile } from './database-file.ts';
-import { type HandClock, handClock } from './hand-clock.ts';
-import { type IngestedChain, ingestedChain } from './ingested-chain.ts';
-import { plainDustFloorPar, plainRateRules, plainSweepPolicy } from './plain-policies.ts';
+import { handClock } from './hand-clock.ts';
+import { ingestedChain } from './ingested-chain.ts';
+import { plainRateRules } from './plain-policies.ts';
 import { pageSettings } from './preset.ts';
-import { type Credentials, type SignedClient, signedClient } from './signed-client.ts';
+import { type Credentials, signedClient } from './signed-client.ts';
+import { testNetwork } from './test-network.ts';
 
 export const token = (digit: string, symbol: 'USDT' | 'USDC', decimals: number) => ({
   symbol,
@@ -47,26 +45,14 @@ export const token = (digit: string, symbol: 'USDT' | 'USDC', decimals: number) 
 });
 
 /** A network of that name; nothing answers at its URL. */
-export const network = (mode: Mode, name: string, chainId: string, tokens: NetworkConfig['tokens']): NetworkConfig => ({
-  key: `${mode}:${name}`,
-  name,
-  family: 'evm',
-  mode,
-  url: 'ws://127.0.0.1:1',
-  ...pageSettings(name),
-  wallets: {},
-  dustFloorPar: plainDustFloorPar,
-  chainId,
-  confirmations: name === 'bsc' ? [{ finality: 'finalized', usual: 15 }] : [{ blocks: 12 }],
-  tokens,
-  xpub: '',
-  blockTimeMs: 1000,
-  inclusionGraceS: 0,
-  reorgDepthMax: 64,
-  pollMs: 1000,
-  sweep: plainSweepPolicy,
-  sandbox: false,
-});
+export const network = (mode: Mode, name: string, chainId: string, tokens: NetworkConfig['tokens']): NetworkConfig =>
+  testNetwork({
+    ...{ key: `${mode}:${name}`, name, mode, chainId, tokens },
+    ...pageSettings(name),
+    confirmations: name === 'bsc' ? [{ finality: 'finalized', usual: 15 }] : [{ blocks: 12 }],
+    inclusionGraceS: 0,
+    sandbox: false,
+  });
 
 /** Two test networks with both stablecoins, and a live one without USDC. */
 export const usualNetworks: readonly NetworkConfig[] = [
@@ -77,50 +63,11 @@ export const usualNetworks: readonly NetworkConfig[] = [
 
 const staticTable = { EUR: '1.0834', JPY: '0.0066', KWD: '3.25', BTN: '0.0000012' };
 
-const plainSettings: StoreSettings = {
-  settlementCurrency: 'USDT',
-  toleranceMinor: 0,
-  topUpGraceS: 1800,
-  monitoringS: 604_800,
-  latePolicy: 'hold',
-  credit: '',
-};
+type KeyLife = Parameters<typeof issueKey>[4];
 
-export type TestKey = Omit<NewApiKey, 'keyHash' | 'secret'> & Credentials;
+export type TestKey = Omit<ReturnType<typeof issueKey>['row'], 'keyHash' | 'secret'> & Credentials;
 
-type KeyLife = Pick<NewApiKey, 'expiresAtMs' | 'sources'>;
-
-export type ApiServer = Readonly<{
-  baseUrl: string;
-  file: string;
-  clock: HandClock;
-  /** The database that the server uses now. */
-  database(): Database;
-  /** Closes the file and opens it again, as a restart does. */
-  reopenDatabase(): void;
-  merchantId: string;
-  /** What creates a session outside of the API. */
-  creating: Parameters<typeof createPayment>[0];
-  /** The installation's. */
-  secretKey: Uint8Array;
-  testKey: TestKey;
-  liveKey: TestKey;
-  addMerchant(status?: MerchantStore['status'], settings?: Partial<StoreSettings>): Promise<string>;
-  addKey(storeId: string, mode: Mode, scopes?: readonly Scope[], life?: KeyLife): Promise<TestKey>;
-  client(key: Credentials): SignedClient;
-  /** The default client: the test key of the default store. */
-  send: SignedClient['send'];
-  /** A network's chain, of test mode unless said otherwise. */
-  chain(name: string, mode?: Mode): IngestedChain;
-  /** Reports that every network is followed now, as after a step of the clock. */
-  follow(): Promise<void>;
-  /** Everything that was logged, as text. */
-  logged(): string;
-  /** Makes `/readyz` report that the process is stopping. */
-  drain(): void;
-  /** Stops the server; requests that are being answered have this long. */
-  close(patienceMs?: number): Promise<void>;
-}>;
+export type ApiServer = Awaited<ReturnType<typeof startApi>>;
 
 export type ApiServerOptions = Readonly<{
   limits?: Partial<Config['limits']>;
@@ -146,24 +93,17 @@ export type ApiServerOptions = Readonly<{
   checkWebhookUrl?: (url: string, mode: Mode) => Promise<string | null>;
 }>;
 
-/** Makes the key's file of a new installation. */
-function makeKeyFile(folder: string) {
-  const secretKey = new Uint8Array(randomBytes(32));
-  const keyFile = join(folder, 'secret.key');
-  writeSecretFile(keyFile, secretKeyText(secretKey));
-  return { secretKey, keyFile };
-}
-
-export async function startApi(options: ApiServerOptions = {}): Promise<ApiServer> {
+export async function startApi(options: ApiServerOptions = {}) {
   const networks = options.networks ?? usualNetworks;
   const folder = mkdtempSync(join(tmpdir(), 'quayside-api-'));
   const file = join(folder, 'quayside.db');
-  const { secretKey, keyFile } = makeKeyFile(folder);
+  // The first reading makes the key, because there is no database yet.
+  readSecretKey(folder, {});
   createDatabaseFile(file);
   const open = () =>
     openSqliteDatabase({
       file,
-      secretKey: openSecretKey(keyFile),
+      secretKey: readSecretKey(folder, {}),
       busyTimeoutMs: options.busyTimeoutMs ?? 2000,
       bytesMax: null,
       outageWaitS: 600,
@@ -187,29 +127,50 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT', proxies: ['127.0.0.0/8'] };
   const server = await listen(anyPort, systemClock, () => (request, response) => app?.(request, response));
   const baseUrl = `http://127.0.0.1:${server.port}`;
-  const config = configOf(options, folder, baseUrl, networks);
+  const config = configOf(options, folder, baseUrl);
   // The application keeps its database; a proxy lets the test close and reopen the file under it.
   const current = new Proxy({} as Database, { get: (_, name) => Reflect.get(database, name) });
   let isDraining = false;
   const stopping = new AbortController();
   const checkDestination = await createDestinationCheck(config);
-  const pageClock: Clock = { nowMs: clock.nowMs, sleep: systemClock.sleep };
-  const shared = { database: current, config, log, checkDestination };
+  const { checkWebhookUrl = async () => null, simulate } = options;
+  const outside = { checkWebhookUrl, issueEndpoint, ...(simulate && { simulate }) };
+  const shared = { database: current, config, log, checkDestination, ...outside };
+  const creating = { ...shared, rates, clock };
   app = createApp({
-    ...shared,
-    rates,
+    ...creating,
     clock: { ...clock, sleep: options.sleep ?? (async () => {}) },
-    ...outsideOf(options),
     isDraining: () => isDraining,
     doors: createDoors({
-      ...{ ...shared, ...outsideOf(options), clock },
-      createForDoor: (owner, order) => createForDoor({ ...shared, rates, clock, ...outsideOf(options) }, owner, order),
-      refundForDoor: (owner, refund) => refundForDoor({ ...shared, ...outsideOf(options), clock }, owner, refund),
+      ...{ ...shared, clock },
+      createForDoor: (owner, order) => createForDoor(creating, owner, order),
+      refundForDoor: (owner, refund) => refundForDoor({ ...shared, clock }, owner, refund),
     }),
-    ...(options.pages && { pages: createCheckout({ ...shared, clock: pageClock, signal: stopping.signal }) }),
+    ...(options.pages && {
+      pages: createCheckout({
+        ...shared,
+        clock: { nowMs: clock.nowMs, sleep: systemClock.sleep },
+        signal: stopping.signal,
+      }),
+    }),
   });
 
-  const { addMerchant, addKey } = merchantsOf(() => database, clock, baseUrl);
+  /** Adds a store as the operator's tool does. */
+  async function addMerchant(status: MerchantStore['status'] = 'approved', settings: Partial<StoreSettings> = {}) {
+    const store = issueStore('A shop', { ...defaultStoreSettings, ...settings }, clock.nowMs());
+    await database.stores.create({ ...store, status });
+    return store.id;
+  }
+  async function addKey(
+    storeId: string,
+    mode: Mode,
+    granted: readonly Scope[] = scopes,
+    life: KeyLife = {},
+  ): Promise<TestKey> {
+    const { key, row } = issueKey(storeId, mode, granted, clock.nowMs(), life);
+    await database.keys.create(row);
+    return { ...row, baseUrl, apiKey: key, apiSecret: row.secret };
+  }
   await addPools(database, networks, options.addresses ?? 2000);
   const chainOf = new Map(networks.map((one) => [one.key, ingestedChain(() => database, clock, one)]));
   if (options.ready ?? true) for (const chain of chainOf.values()) await chain.mine();
@@ -221,32 +182,40 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     baseUrl,
     file,
     clock,
+    /** Returns the database that the server uses now. */
     database: () => database,
+    /** Closes the file and opens it again, as a restart does. */
     reopenDatabase() {
       database.close();
       database = open();
     },
-    secretKey,
     merchantId,
     testKey,
     liveKey,
     addMerchant,
     addKey,
     client,
-    creating: { ...shared, rates, clock, ...outsideOf(options) },
+    /** Creates a session outside of the API. */
+    creating,
+    /** The default client: the test key of the default store. */
     send: client(testKey).send,
-    chain(name, mode = 'test') {
+    /** Returns a network's chain, of test mode unless said otherwise. */
+    chain(name: string, mode: Mode = 'test') {
       const chain = chainOf.get(`${mode}:${name}`);
       invariant(chain, `there is a ${mode} network ${name}`);
       return chain;
     },
+    /** Reports that every network is followed now, as after a step of the clock. */
     async follow() {
       for (const chain of chainOf.values()) await chain.report('following');
     },
+    /** Returns everything that was logged, as text. */
     logged,
+    /** Makes `/readyz` report that the process is stopping. */
     drain() {
       isDraining = true;
     },
+    /** Stops the server; requests that are being answered have this long. */
     async close(patienceMs = 0) {
       stopping.abort();
       await rates.stop();
@@ -257,96 +226,27 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   };
 }
 
-/** What an installation makes for the API, or a test in its place. */
-const outsideOf = ({ checkWebhookUrl = async () => null, simulate }: ApiServerOptions) => ({
-  checkWebhookUrl,
-  issueEndpoint,
-  ...(simulate && { simulate }),
-});
-
 /** Everything is kept. */
-export const noRetention: Config['retention'] = {
-  anonymiseDays: null,
-};
+export const noRetention: Config['retention'] = { anonymiseDays: null };
 
-const configOf = (
-  options: ApiServerOptions,
-  dataDir: string,
-  baseUrl: string,
-  networks: readonly NetworkConfig[],
-): Config => ({
-  dataDir,
-  databaseUrl: null,
-  host: '127.0.0.1',
-  port: 0,
-  metricsHost: '127.0.0.1',
-  metricsPort: 0,
-  dashboardPort: 0,
-  dashboardUrl: 'http://localhost:0',
-  trustedProxies: options.trustedProxies ?? ['127.0.0.0/8'],
-  baseUrl,
-  checkoutUrl: options.checkoutUrl ?? (options.pages ? baseUrl : 'https://pay.shop.example'),
-  logLevel: 'debug',
-  requestSignature: options.requestSignature ?? 'optional',
-  signer: null,
-  networks,
-  rates: { sources: ['static'], static: staticTable, singleSource: [] },
-  webhooks: { allowCidrs: [], retryDelaysS: [] },
-  backup: { nightly: null, scheduled: null, standby: null },
-  retention: noRetention,
-  mail: options.mail ?? null,
-  alarms: { patienceMs: 300_000, diskFreeBytesMin: 0 },
-  limits: {
-    requestsPerSecondPerKey: 100_000,
-    requestsPerSecondPerAddress: 100_000,
-    pagesPerSecondPerAddress: 100_000,
-    poolTarget: 0,
-    blocksPerIngestMax: 64,
-    storageBytesMax: null,
-    ...options.limits,
-  },
-  sandbox: false,
-});
-
-/** Adds stores and keys as the operator's tool does. */
-function merchantsOf(database: () => Database, clock: HandClock, baseUrl: string) {
-  const addMerchant = async (status: MerchantStore['status'] = 'approved', settings: Partial<StoreSettings> = {}) => {
-    const id = `mer_${sortableId(clock.nowMs())}`;
-    await database().stores.create({
-      id,
-      name: 'A shop',
-      status,
-
-      settings: { ...plainSettings, ...settings },
-      zone: 'UTC',
-      webhookSecrets: { live: newWebhookSecret(), test: newWebhookSecret() },
-      createdAtMs: clock.nowMs(),
-    });
-    return id;
+/** The shipped settings, with limits that no test reaches by accident. */
+function configOf(options: ApiServerOptions, dataDir: string, baseUrl: string): Config {
+  const shipped = loadConfig({ env: {}, cwd: dataDir, beforeSandbox: true });
+  return {
+    ...shipped,
+    ...{ dataDir, baseUrl, networks: options.networks ?? usualNetworks, sandbox: false },
+    trustedProxies: options.trustedProxies ?? ['127.0.0.0/8'],
+    checkoutUrl: options.checkoutUrl ?? (options.pages ? baseUrl : 'https://pay.shop.example'),
+    requestSignature: options.requestSignature ?? 'optional',
+    mail: options.mail ?? null,
+    limits: {
+      ...shipped.limits,
+      requestsPerSecondPerKey: 100_000,
+      requestsPerSecondPerAddress: 100_000,
+      pagesPerSecondPerAddress: 100_000,
+      ...options.limits,
+    },
   };
-  const addKey = async (
-    storeId: string,
-    mode: Mode,
-    granted: readonly Scope[] = scopes,
-    life: KeyLife = {},
-  ): Promise<TestKey> => {
-    const apiKey = `sk_${mode}_${randomBase62(32)}`;
-    const apiSecret = `ss_${randomBase62(40)}`;
-    const key: Omit<NewApiKey, 'keyHash' | 'secret'> = {
-      id: `key_${sortableId(clock.nowMs())}`,
-      storeId,
-      mode,
-      hint: 'sk_…',
-      scopes: granted,
-      createdAtMs: clock.nowMs(),
-      revokedAtMs: null,
-      ...life,
-    };
-    const keyHash = createHash('sha256').update(apiKey).digest('hex');
-    await database().keys.create({ ...key, keyHash, secret: apiSecret });
-    return { ...key, baseUrl, apiKey, apiSecret };
-  };
-  return { addMerchant, addKey };
 }
 
 /** Fills each family's pools: `testCount` addresses for test mode, and a few for live mode. */
