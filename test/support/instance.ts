@@ -3,13 +3,13 @@
  * and keys are created with the operator's tool and requests are signed here, as a merchant would.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Tool } from '../../scripts/cli/command.ts';
 import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { signerTool } from '../../scripts/cli/signer-tool.ts';
-import { type Supervisor, spawnSupervisor, toolAnswer } from './quayside-process.ts';
+import { type Supervisor, served, spawnSupervisor, toolAnswer } from './quayside-process.ts';
 import { signedClient } from './signed-client.ts';
 import { until } from './until.ts';
 
@@ -71,18 +71,9 @@ export async function startInstance(
   let baseUrl = '';
 
   async function start(): Promise<void> {
-    const supervisor = spawnSupervisor(variables);
-    started.push(supervisor);
-    running = supervisor;
-    await until('the instance is ready', async () => {
-      if (supervisor.hasEnded()) throw new Error(`the instance ended:\n${supervisor.stdout()}${supervisor.stderr()}`);
-      try {
-        baseUrl = JSON.parse(await readFile(join(dataDir, 'server.json'), 'utf8')).base_url;
-        return (await fetch(`${baseUrl}/readyz`)).status === 200;
-      } catch {
-        return false;
-      }
-    });
+    running = spawnSupervisor(variables);
+    started.push(running);
+    baseUrl = (await served(running, dataDir)).base_url;
   }
 
   async function stop(): Promise<number | null> {

@@ -1,16 +1,15 @@
 /**
  * Machines of one shop on one database: whole installations with a data folder each, over one simulated node.
  */
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { XPUB } from '../e2e/evm.ts';
 import type { Json } from './instance.ts';
-import { endAll, type Supervisor, spawnSupervisor, toolAnswer } from './quayside-process.ts';
+import { endAll, type Supervisor, served, spawnSupervisor, toolAnswer } from './quayside-process.ts';
 import type { Credentials } from './signed-client.ts';
 import { sandboxTokens, startSimulatedNode } from './simulated-node.ts';
-import { until } from './until.ts';
 
 export type Folder = Readonly<{ dataDir: string; variables: Readonly<Record<string, string>> }>;
 
@@ -31,17 +30,7 @@ export const serverOf = ({ dataDir }: Folder): Json => JSON.parse(readFileSync(j
 /** Starts a machine, and waits until it serves. */
 export async function startMachine(folder: Folder): Promise<Machine> {
   const supervisor = spawnSupervisor(folder.variables);
-  const file = join(folder.dataDir, 'server.json');
-  rmSync(file, { force: true });
-  await until('a machine serves', async () => {
-    if (supervisor.hasEnded()) throw new Error(`it ended:\n${supervisor.stdout()}${supervisor.stderr()}`);
-    if (!existsSync(file)) return false;
-    return fetch(`${serverOf(folder).base_url}/readyz`).then(
-      ({ status }) => status === 200,
-      () => false,
-    );
-  });
-  const { base_url: baseUrl, dashboard_url: dashboardUrl } = serverOf(folder);
+  const { base_url: baseUrl, dashboard_url: dashboardUrl } = await served(supervisor, folder.dataDir);
   return { ...folder, supervisor, baseUrl, dashboardUrl };
 }
 

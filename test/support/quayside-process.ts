@@ -142,6 +142,15 @@ export function spawnSupervisor(variables: Variables): Supervisor {
   return supervisor;
 }
 
+/** Waits until the server of a started installation is ready. @returns what it wrote about itself */
+export const served = (supervisor: Supervisor, dataDir: string) =>
+  find('the server is ready', async () => {
+    if (supervisor.hasEnded()) throw new Error(`it ended:\n${supervisor.stdout()}${supervisor.stderr()}`);
+    const running = readServerFile(dataDir);
+    const isReady = running && (await fetch(`${running.base_url}/readyz`).catch(() => null))?.ok;
+    return isReady && running;
+  });
+
 /** The parts of `quayside status --json` that tests use. */
 export type Status = Readonly<{
   server: Readonly<{ pid: number; base_url: string }> | null;
@@ -249,10 +258,7 @@ export function sandboxInstallation(
         if (supervisor.hasEnded()) throw new Error(`it ended at once: ${supervisor.stderr()}`);
         return supervisor.stdout().includes('Try next');
       });
-      await find('the server is ready', async () => {
-        const running = readServerFile(dataDir);
-        return running && (await fetch(`${running.base_url}/readyz`)).ok;
-      });
+      await served(supervisor, dataDir);
       await find('every network is followed', async () => {
         const { networks } = await status();
         return networks.length > 0 && networks.every(({ state }) => state === 'following');

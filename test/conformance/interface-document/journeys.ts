@@ -4,7 +4,7 @@
  * document says that the system does.
  */
 import { randomUUID } from 'node:crypto';
-import type { Json } from './json.ts';
+import type { Json } from './installation.ts';
 import { accepted, type Hook, type Merchant, type Shop, watch } from './shop.ts';
 
 export const SESSIONS = '/api/v1/checkout/sessions';

@@ -1,7 +1,77 @@
-/** Every row of the interface document against one `npm start`: `npm run conformance`. */
+/**
+ * Every row of the interface document against one sandbox, all at the same time: `npm run conformance`. Rows begin
+ * together, once the installation runs: most of them wait for blocks, for a minute to pass or for an attempt to be made
+ * again.
+ */
 import { test } from 'uvu';
-import { runRows } from './run.ts';
-import { sections } from './sections.ts';
+import { startInstallation } from './installation.ts';
+import type { Row, Section } from './row.ts';
+import { authenticationSections } from './rows/authentication.ts';
+import { refundEndpointSections } from './rows/endpoints-refunds.ts';
+import { sessionEndpointSections } from './rows/endpoints-sessions.ts';
+import { errorSections } from './rows/errors.ts';
+import { eventSections } from './rows/events.ts';
+import { resourceSections } from './rows/resources.ts';
+import { serviceSections } from './rows/service.ts';
+import { stateSections } from './rows/states.ts';
+import { variantSections } from './rows/variants.ts';
+import { openReceiver, openShop, type Receiver } from './shop.ts';
 
-runRows(test, sections);
+/** In the document's order. */
+const sections: readonly Section[] = [
+  ...serviceSections,
+  ...resourceSections,
+  ...stateSections,
+  ...sessionEndpointSections,
+  ...refundEndpointSections,
+  ...variantSections,
+  ...authenticationSections,
+  ...eventSections,
+  ...errorSections,
+];
+
+/** What a row threw, or null. */
+type Outcome = Readonly<{ error: unknown }> | null;
+
+const outcomes = new Map<Row, Promise<Outcome>>();
+const closings: (() => Promise<void>)[] = [];
+
+async function outcomeOf(work: () => Promise<void>): Promise<Outcome> {
+  try {
+    await work();
+    return null;
+  } catch (error) {
+    return { error };
+  }
+}
+
+async function open(tls: Parameters<typeof openReceiver>[0]): Promise<Receiver> {
+  const receiver = await openReceiver(tls);
+  closings.unshift(receiver.close);
+  return receiver;
+}
+
+test.before(async () => {
+  const installation = await startInstallation();
+  closings.push(installation.stop);
+  const { server } = installation.tls;
+  const shop = await openShop(installation, await open(server), await open(server));
+  for (const row of sections.flatMap(({ rows }) => rows))
+    outcomes.set(
+      row,
+      outcomeOf(async () => row.check(shop)),
+    );
+});
+for (const { title, rows } of sections) {
+  for (const row of rows) {
+    test(`${title}: ${row.title}`, async () => {
+      const outcome = await outcomes.get(row);
+      if (outcome) throw outcome.error;
+    });
+  }
+}
+test.after(async () => {
+  await Promise.all(outcomes.values());
+  for (const close of closings) await close();
+});
 test.run();

@@ -10,8 +10,7 @@ import type { KeyPair } from '../../support/certificates.ts';
 import { startMerchantServer } from '../../support/merchant-server.ts';
 import { type Bend, type HttpAnswer, signedClient } from '../../support/signed-client.ts';
 import { until } from '../../support/until.ts';
-import type { Installation } from './installation.ts';
-import type { Json } from './json.ts';
+import type { Installation, Json } from './installation.ts';
 
 /** An API key allows 100 requests a second; a shop that asks for less is never slowed down. */
 const CALLS = { concurrency: 8, intervalCap: 20, interval: 400 };
@@ -98,11 +97,6 @@ export async function openShop(installation: Installation, receiver: Receiver, t
     };
   };
   const endpoint = await installation.tool('webhook', 'add', receiver.url('/shop'), '--mode', 'test');
-  await until('every network is followed', async () => {
-    const answer = await fetch(`${installation.baseUrl}/readyz`);
-    const { networks_not_followed: missing = [] } = (await answer.json()) as Json;
-    return answer.ok && missing.length === 0;
-  });
   return {
     ...merchant(installation),
     installation,

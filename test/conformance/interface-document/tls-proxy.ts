@@ -3,7 +3,7 @@ import { request as plainRequest } from 'node:http';
 import { createServer, request } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { signature } from '../../support/signed-client.ts';
-import type { Json } from './json.ts';
+import type { Json } from './installation.ts';
 import { nowS, type Shop } from './shop.ts';
 
 /** Reads a path through a proxy that speaks HTTPS, and that the caller checks by its certificate. */

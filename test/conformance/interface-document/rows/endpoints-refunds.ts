@@ -1,5 +1,6 @@
 /** Endpoints of refunds: parameters, answers, status codes and every code of the error table. */
 import * as assert from 'uvu/assert';
+import type { Json } from '../installation.ts';
 import {
   askRefund,
   create,
@@ -14,7 +15,6 @@ import {
   refundsRejected,
   refundTooLate,
 } from '../journeys.ts';
-import type { Json } from '../json.ts';
 import { row, section } from '../row.ts';
 import { accepted, type Merchant, refused, type Shop } from '../shop.ts';
 

@@ -1,7 +1,7 @@
 /** Endpoints of payment sessions: parameters, answers and status codes. */
 import * as assert from 'uvu/assert';
+import type { Json } from '../installation.ts';
 import { canceled, create, expired, full, order, otherMerchant, readSession, SESSIONS } from '../journeys.ts';
-import type { Json } from '../json.ts';
 import { row, section } from '../row.ts';
 import { accepted, refused, type Shop } from '../shop.ts';
 

@@ -1,8 +1,7 @@
 /** The error body, limits and versioning. */
 import * as assert from 'uvu/assert';
-import { RETRY_DELAYS_S } from '../installation.ts';
+import { type Json, RETRY_DELAYS_S } from '../installation.ts';
 import { create, order, paidIn, REFUNDS, refundBody, refundedTwice, SESSIONS } from '../journeys.ts';
-import type { Json } from '../json.ts';
 import { row, section } from '../row.ts';
 import { accepted, nowS, refused, type Shop } from '../shop.ts';
 import { slow, TIMEOUT_S } from './events.ts';

@@ -1,8 +1,7 @@
 /** Webhooks: what is sent, when, and what happens to what a receiver does not take. */
 import * as assert from 'uvu/assert';
-import { RETRY_DELAYS_S } from '../installation.ts';
+import { type Json, RETRY_DELAYS_S } from '../installation.ts';
 import { canceled, converted, expired, failed, paidIn, refundedIn, refundsRejected, SESSIONS } from '../journeys.ts';
-import type { Json } from '../json.ts';
 import { row, section } from '../row.ts';
 import {
   accepted,

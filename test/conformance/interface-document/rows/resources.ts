@@ -1,6 +1,7 @@
 /** Resources and their fields: PaymentSession and Refund. */
 import { randomUUID } from 'node:crypto';
 import * as assert from 'uvu/assert';
+import type { Json } from '../installation.ts';
 import {
   askRefund,
   canceled,
@@ -18,7 +19,6 @@ import {
   refundsRejected,
   SESSIONS,
 } from '../journeys.ts';
-import type { Json } from '../json.ts';
 import { row, section } from '../row.ts';
 import { accepted, nowS, refused, type Shop } from '../shop.ts';
 

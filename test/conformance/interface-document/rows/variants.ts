@@ -1,7 +1,7 @@
 /** The quick-start variants of the session endpoints. */
 import * as assert from 'uvu/assert';
+import type { Json } from '../installation.ts';
 import { paidIn, SESSIONS } from '../journeys.ts';
-import type { Json } from '../json.ts';
 import { row, section } from '../row.ts';
 import { accepted, eventAt, quickStart, refused, type Shop } from '../shop.ts';
 
