@@ -7,7 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
-import { confirmTip, finalizeTip, openSale, paidSale } from '../support/payment-scenes.ts';
+import { askRefund, confirmTip, finalizeTip, finalSale, openSale, paidSale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
 import { expectError } from './expect-error.ts';
 
@@ -112,15 +112,13 @@ test('somebody else’s session cannot be given a deposit address that was taken
 
 test('a refund address that was altered is not paid: the refund waits for one that a payer or merchant names', () =>
   withApi({ pages: true }, async (api) => {
-    const sale = await paidSale(api);
-    await finalizeTip(api);
+    const sale = await finalSale(api);
     const left = chains.evm.address.format('7'.repeat(40));
     const body = new URLSearchParams({ address: left, confirmed: 'yes' });
     const path = `${api.baseUrl}${sale.payerPath.replace('?', '/refund-address?')}`;
     assert.is((await fetch(path, { method: 'POST', body, redirect: 'manual' })).status, 303);
     alter(api, 'UPDATE refund_addresses SET key = ? WHERE session_id = ?', FOREIGN, sale.id);
-    const refund = { order_id: sale.id, refund_id: 'r1', amount: '4.50', currency: 'USDT' };
-    const answer = await api.send('POST', '/api/v1/refunds/create', refund);
+    const answer = await askRefund(api, sale, 'r1');
     assert.is(answer.status, 201, answer.text);
     assert.not.match(answer.text, foreignText);
     assert.is((answer.json as { destination?: unknown }).destination, undefined);
@@ -140,8 +138,7 @@ test('a sender that was altered is not refunded, where refunds go back to sender
     const of = '(SELECT id FROM addresses WHERE session_id = ?)';
     alter(api, `UPDATE transfers SET from_key = ? WHERE address_id IN ${of}`, FOREIGN, altered.id);
     const refund = async (sale: { id: string }) => {
-      const body = { order_id: sale.id, refund_id: sale.id, amount: '4.50', currency: 'USDT' };
-      const answer = await api.send('POST', '/api/v1/refunds/create', body);
+      const answer = await askRefund(api, sale, sale.id);
       assert.is(answer.status, 201, answer.text);
       return (answer.json as { destination_source?: string }).destination_source;
     };
@@ -160,11 +157,9 @@ for (const change of [
   test(`a refund that was altered (${change}) shows no destination, and an alarm says what to do`, () =>
     withApi({}, async (api) => {
       await api.database().stores.update(api.merchantId, { refundToSender: true });
-      const sale = await paidSale(api);
+      const sale = await finalSale(api);
       await openSale(api);
-      await finalizeTip(api);
-      const body = { order_id: sale.id, refund_id: 'r1', amount: '4.50', currency: 'USDT' };
-      assert.is((await api.send('POST', '/api/v1/refunds/create', body)).status, 201);
+      assert.is((await askRefund(api, sale, 'r1')).status, 201);
       const [before] = await api.database().refunds.list({ limit: 9 });
       assert.is(before?.destination?.from, 'sender');
       alter(api, `UPDATE refunds SET ${change}`);

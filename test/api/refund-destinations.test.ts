@@ -7,18 +7,26 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { destinationSources, mayReplace } from '../../src/core/refund.ts';
-import { type ApiServer, type ApiServerOptions, withApi } from '../support/api-server.ts';
+import { type ApiServer, withApi } from '../support/api-server.ts';
 import { approve } from '../support/approve.ts';
-import { confirmTip, finalizeTip, openSale, paidSale, type Sale } from '../support/payment-scenes.ts';
+import {
+  advanceRefunds,
+  allotRefund,
+  askRefund,
+  confirmTip,
+  finalSale,
+  findRefund,
+  openSale,
+  paidSale,
+  paidTo,
+  type Sale,
+} from '../support/payment-scenes.ts';
 import type { HttpAnswer, SignedClient } from '../support/signed-client.ts';
-import { thawAll } from '../support/thaw.ts';
 
 const address = (start: string): string => chains.evm.address.format(start.padEnd(40, '7'));
 const [named, left, claimed, chosen] = ['aa', 'bb', 'cc', 'dd'].map(address) as [string, string, string, string];
 const keyOf = (text: string) => chains.evm.address.parse(text) ?? '';
 const network = 'test:ethereum';
-/** Base units of what is refunded here. */
-const UNITS = 4_500_000n;
 
 type Fields = Readonly<{
   status: string;
@@ -31,13 +39,6 @@ const fields = (answer: HttpAnswer) => answer.json as Fields;
 const shown = (answer: HttpAnswer) => [fields(answer).destination?.address, fields(answer).destination_source];
 const codeOf = ({ status, json }: HttpAnswer) => [status, (json as { error?: { code: string } }).error?.code];
 
-/** A paid sale in a block that is final. */
-async function finalSale(api: ApiServer): Promise<Sale> {
-  const sale = await paidSale(api);
-  await finalizeTip(api);
-  return sale;
-}
-
 const leave = (api: ApiServer, sale: Sale, to: string) =>
   fetch(`${api.baseUrl}${sale.payerPath.replace('?', '/refund-address?')}`, {
     method: 'POST',
@@ -46,53 +47,27 @@ const leave = (api: ApiServer, sale: Sale, to: string) =>
   });
 const claim = (url: string, to: string) =>
   fetch(url, { method: 'POST', body: new URLSearchParams({ address: to, confirmed: 'yes' }), redirect: 'manual' });
-const create = (api: ApiServer, sale: Sale, refund_id: string, metadata?: object, amount = '4.50') =>
-  api.send('POST', '/api/v1/refunds/create', {
-    order_id: sale.id,
-    refund_id,
-    amount,
-    currency: 'USDT',
-    ...(metadata && { metadata }),
-  });
 const read = (api: ApiServer, refund_id: string) => api.send('GET', `/api/v1/refunds/${refund_id}`);
 const redirect = (api: ApiServer, refund_id: string, to: unknown, headers: Record<string, string> = {}) =>
   api.send('POST', `/api/v1/refunds/${refund_id}/destination`, { address: to }, { headers });
-const start = (api: ApiServer) => api.database().refunds.advance(api.clock.nowMs(), 100);
-
-/** Asks for the first attempt of a refund's payout, as the engine does once it is due. */
-async function allot(api: ApiServer, refund_id: string) {
-  const database = api.database();
-  const id = await idOf(api, refund_id);
-  const payout = await database.payouts.find(id);
-  assert.ok(payout);
-  const name = { id, generation: 0, attempt: 0, intent: payout.intent } as const;
-  const wish = { payer: 'ab'.repeat(20), payerRole: 'refund', nonce: null, terms: {}, feeUnitsMax: 1n } as const;
-  const { kind } = await database.payouts.allot({ ...name, ...wish, nowMs: api.clock.nowMs() });
-  const { wait, intent } = (await database.payouts.find(id)) ?? payout;
-  return { kind, waitsFor: wait?.code, to: intent.kind === 'refund' ? intent.to : '' };
+async function allotLater(api: ApiServer, refund_id: string) {
+  api.clock.advance(61_000);
+  return allotRefund(api, refund_id);
 }
-
-async function findRefund(api: ApiServer, refund_id: string) {
-  const found = (await api.database().refunds.list({ limit: 100 })).find(({ refundId }) => refundId === refund_id);
-  assert.ok(found);
-  return found;
-}
-
-const idOf = async (api: ApiServer, refund_id: string): Promise<string> => (await findRefund(api, refund_id)).id;
 
 test('the merchant’s address comes before the payer’s, the payer’s before a claim link', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await finalSale(api);
-    const asked = await create(api, sale, 'r-asked', undefined, '1.00');
+    const asked = await askRefund(api, sale, 'r-asked', { amount: '1.00' });
     assert.equal(shown(asked), [undefined, undefined]);
     assert.ok(fields(asked).metadata?.claim_url);
     await leave(api, sale, left);
     assert.equal(shown(await read(api, 'r-asked')), [left, 'payer'], 'one that waits gets the payer’s address');
-    assert.equal(shown(await create(api, sale, 'r-left', undefined, '1.00')), [left, 'payer']);
-    const both = await create(api, sale, 'r-named', { refund_address: named }, '1.00');
+    assert.equal(shown(await askRefund(api, sale, 'r-left', { amount: '1.00' })), [left, 'payer']);
+    const both = await askRefund(api, sale, 'r-named', { ...paidTo(named), amount: '1.00' });
     assert.equal(fields(both).destination, { network: 'ethereum', address: named });
     assert.is(fields(both).destination_source, 'merchant');
-    await start(api);
+    await advanceRefunds(api);
     assert.equal(
       await Promise.all(['r-asked', 'r-left', 'r-named'].map(async (id) => (await allotLater(api, id)).to)),
       [left, left, named].map(keyOf),
@@ -106,10 +81,10 @@ test('no refund goes to a wallet of ours, whoever names it', () =>
     const wallets = roles.map((role, at) => ({ role, key: keyOf(address(`e${at}`)) }));
     const sale = await finalSale(api);
     await api.database().wallets.recordOwn(network, Object.fromEntries(wallets.map(({ role, key }) => [role, key])));
-    await create(api, sale, 'r-open', undefined, '1.00');
+    await askRefund(api, sale, 'r-open', { amount: '1.00' });
     for (const { role, key } of wallets) {
       const own = chains.evm.address.format(key);
-      const refused = await create(api, sale, `r-${role}`, { refund_address: own }, '1.00');
+      const refused = await askRefund(api, sale, `r-${role}`, { ...paidTo(own), amount: '1.00' });
       assert.equal(codeOf(refused), [400, 'INVALID_JSON'], role);
       assert.match(refused.text, /is an address of this installation/);
       assert.equal(codeOf(await redirect(api, 'r-open', own)), [400, 'INVALID_JSON'], role);
@@ -118,21 +93,16 @@ test('no refund goes to a wallet of ours, whoever names it', () =>
     assert.equal(shown(await read(api, 'r-open')), [undefined, undefined]);
   }));
 
-async function allotLater(api: ApiServer, refund_id: string) {
-  api.clock.advance(61_000);
-  return allot(api, refund_id);
-}
-
 test('the sending address is used only where the store turned it on', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await finalSale(api);
-    assert.equal(shown(await create(api, sale, 'r-off', undefined, '1.00')), [undefined, undefined]);
+    assert.equal(shown(await askRefund(api, sale, 'r-off', { amount: '1.00' })), [undefined, undefined]);
     await api.database().stores.update(api.merchantId, { refundToSender: true });
     const sender = chains.evm.address.format('ab'.repeat(20));
-    assert.equal(shown(await create(api, sale, 'r-on', undefined, '1.00')), [sender, 'sender']);
+    assert.equal(shown(await askRefund(api, sale, 'r-on', { amount: '1.00' })), [sender, 'sender']);
     await leave(api, sale, left);
     assert.equal(shown(await read(api, 'r-on')), [sender, 'sender'], 'a payer replaces only what a payer left');
-    assert.equal(shown(await create(api, sale, 'r-later', undefined, '1.00')), [left, 'payer']);
+    assert.equal(shown(await askRefund(api, sale, 'r-later', { amount: '1.00' })), [left, 'payer']);
   }));
 
 test('a payer replaces only a payer’s address; merchant and operator replace any', () => {
@@ -147,10 +117,10 @@ test('a payer replaces only a payer’s address; merchant and operator replace a
 test('each replacement moves the payout, until the first attempt is allotted; then nothing does', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await finalSale(api);
-    const url = fields(await create(api, sale, 'r-1')).metadata?.claim_url ?? '';
+    const url = fields(await askRefund(api, sale, 'r-1')).metadata?.claim_url ?? '';
     assert.is((await claim(url, claimed)).status, 303);
     assert.equal(shown(await read(api, 'r-1')), [claimed, 'claim_link']);
-    await start(api);
+    await advanceRefunds(api);
     assert.is(fields(await read(api, 'r-1')).status, 'processing');
     await leave(api, sale, left);
     assert.equal(shown(await read(api, 'r-1')), [left, 'payer']);
@@ -164,14 +134,15 @@ test('each replacement moves the payout, until the first attempt is allotted; th
     assert.equal(shown(await read(api, 'r-1')), [chosen, 'merchant'], 'no payer replaces the merchant’s');
 
     assert.equal(
-      await allot(api, 'r-1'),
+      await allotRefund(api, 'r-1'),
       { kind: 'moved', waitsFor: undefined, to: keyOf(chosen) },
       'the window again',
     );
     api.clock.advance(61_000);
-    const stale = await api.database().payouts.find(await idOf(api, 'r-1'));
+    const stale = await api.database().payouts.find((await findRefund(api, 'r-1')).id);
+    assert.ok(stale);
     const act = { atMs: api.clock.nowMs(), operator: 'anna', command: 'refund destination', reason: 'a call' };
-    const id = await idOf(api, 'r-1');
+    const id = (await findRefund(api, 'r-1')).id;
     const check = () => ({ kind: 'ok', family: 'evm', key: keyOf(named) ?? '' }) as const;
     const byOperator = { by: 'operator', id, address: named, act } as const;
     await api.database().refunds.redirect({ ...byOperator, isDryRun: true }, check);
@@ -180,11 +151,9 @@ test('each replacement moves the payout, until the first attempt is allotted; th
     assert.equal(shown(await read(api, 'r-1')), [named, 'merchant'], 'the operator acts for the merchant');
 
     api.clock.advance(61_000);
-    assert.ok(stale);
-    const wish = { payer: 'ab'.repeat(20), payerRole: 'refund', nonce: null, terms: {}, feeUnitsMax: 1n } as const;
-    const late = { id, generation: 0, attempt: 0, intent: stale.intent, ...wish, nowMs: api.clock.nowMs() } as const;
-    assert.is((await api.database().payouts.allot(late)).kind, 'moved', 'an engine that looked before pays nobody');
-    assert.equal(await allot(api, 'r-1'), { kind: 'allotted', waitsFor: undefined, to: keyOf(named) });
+    const late = await allotRefund(api, 'r-1', { intent: stale.intent });
+    assert.is(late.kind, 'moved', 'an engine that looked before pays nobody');
+    assert.equal(await allotRefund(api, 'r-1'), { kind: 'allotted', waitsFor: undefined, to: keyOf(named) });
 
     assert.equal(codeOf(await redirect(api, 'r-1', chosen)), [400, 'CANNOT_CHANGE_DESTINATION']);
     const fixed = await api.database().refunds.redirect({ ...byOperator, isDryRun: false, address: chosen }, () => ({
@@ -211,7 +180,7 @@ test('each replacement moves the payout, until the first attempt is allotted; th
 test('the endpoint is idempotent, checks the address, and knows only its own refunds', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await finalSale(api);
-    await create(api, sale, 'r-1');
+    await askRefund(api, sale, 'r-1');
     const key = { 'Idempotency-Key': 'change-1' };
     const first = await redirect(api, 'r-1', chosen, key);
     const again = await redirect(api, 'r-1', chosen, key);
@@ -231,116 +200,11 @@ test('the endpoint is idempotent, checks the address, and knows only its own ref
     assert.equal(shown(await read(api, 'r-1')), [chosen, 'merchant']);
   }));
 
-for (const [isKnown, code] of [
-  [false, 'refund_maybe_paid'],
-  [true, 'refund_equals_transfer'],
-] as const) {
-  test(`a refund that waits for approval keeps its address while it may have been paid there: ${code}`, () =>
-    withApi({ pages: true }, async (api) => {
-      const database = api.database();
-      await database.stores.update(api.merchantId, { refundAutoMinor: 1_00 });
-      const sale = await finalSale(api);
-      await leave(api, sale, left);
-      const act = { atMs: api.clock.nowMs(), operator: 'anna', command: 'payout thaw', reason: 'looked' };
-      if (isKnown) {
-        await payUnknown(api, keyOf(left), UNITS);
-        await database.wallets.judge(network, act.atMs);
-        await thawAll(database, network, act);
-      }
-      await create(api, sale, 'r-1');
-      const id = await idOf(api, 'r-1');
-      const check = () => ({ kind: 'ok', family: 'evm', key: keyOf(chosen) }) as const;
-      const isKept = async () => {
-        assert.is((await leave(api, sale, claimed)).status, 303);
-        assert.equal(codeOf(await redirect(api, 'r-1', chosen)), [400, 'CANNOT_CHANGE_DESTINATION']);
-        const wish = { by: 'operator', id, address: chosen, act, isDryRun: false } as const;
-        assert.is((await database.refunds.redirect(wish, check)).kind, 'fixed');
-        assert.is(await database.refunds.reject(id, 'no', act.atMs), false);
-        assert.equal(shown(await read(api, 'r-1')), [left, 'payer']);
-        assert.equal(await database.refunds.addresses(sale.id), { [network]: keyOf(left) });
-      };
-      await database.engines.settle(network, 0);
-      await isKept();
-      await database.engines.settle(network, null);
-      if (!isKnown) await payUnknown(api, keyOf(left), UNITS);
-      await isKept();
-      await approve(database, id, act.atMs);
-      await start(api);
-      api.clock.advance(61_000);
-      const { kind, waitsFor } = await allot(api, 'r-1');
-      assert.equal({ kind, waitsFor }, { kind: 'moved', waitsFor: code });
-    }));
-}
-
-test('a refund that waits for approval is given another address where no transfer equals it', () =>
-  withApi({ pages: true }, async (api) => {
-    await api.database().stores.update(api.merchantId, { refundAutoMinor: 1_00 });
-    const sale = await finalSale(api);
-    await leave(api, sale, left);
-    await create(api, sale, 'r-1');
-    await payUnknown(api, keyOf(left), UNITS + 1n);
-    assert.is((await leave(api, sale, claimed)).status, 303);
-    assert.equal(shown(await read(api, 'r-1')), [claimed, 'payer']);
-    await redirect(api, 'r-1', chosen);
-    assert.equal(shown(await read(api, 'r-1')), [chosen, 'merchant']);
-    assert.is(await api.database().refunds.reject(await idOf(api, 'r-1'), 'no', api.clock.nowMs()), true);
-  }));
-
-/** Adds a final block in which the refund wallet pays somebody, of which the database knows no payout. */
-async function payUnknown(api: ApiServer, to: string, units: bigint): Promise<void> {
-  const database = api.database();
-  const key = 'a1'.repeat(20);
-  await database.wallets.recordOwn(network, { refund: key });
-  const ownWallet = (await database.wallets.listOwn(network)).at(-1)?.seq ?? 0;
-  const tip = (await database.blocks.tail(network, 1)).at(-1);
-  assert.ok(tip);
-  const nowMs = api.clock.nowMs();
-  const block = { hash: `0x${'e'.repeat(64)}`, parent: tip.hash, number: tip.number + 1, timeS: nowMs / 1000 };
-  const paid = {
-    tx: `0x${'d'.repeat(64)}`,
-    index: 0,
-    currency: 'USDT',
-    from: key,
-    to,
-    units,
-    isOutgoing: true,
-  } as const;
-  const outcome = await database.blocks.ingest({
-    ...{ network, family: 'evm', expectTip: tip.hash, watchedThrough: Number.MAX_SAFE_INTEGER, ownWallet },
-    ...{ decimals: { USDT: 6 }, dustFloorPar: 0n, drop: [], connect: [{ block, transfers: [paid] }], confirm: [] },
-    ...{ floor: block.number, readThroughS: Math.floor(nowMs / 1000), nowMs },
-  });
-  assert.is(outcome, 'done');
-}
-
-test('a refund leaves when its payment is final, or earlier up to what the store allows', () =>
-  withApi({ pages: true }, async (api) => {
-    const sale = await paidSale(api);
-    await create(api, sale, 'r-1', { refund_address: named }, '4.50');
-    await start(api);
-    const first = await allotLater(api, 'r-1');
-    assert.equal({ kind: first.kind, waitsFor: first.waitsFor }, { kind: 'moved', waitsFor: 'refund_not_final' });
-    assert.equal(await api.database().alarms.list(10), [], 'that is no reason for an alarm');
-    await api.database().stores.update(api.merchantId, { refundEarlyMaxMinor: 4_49 });
-    assert.is((await allotLater(api, 'r-1')).kind, 'moved');
-    await api.database().stores.update(api.merchantId, { refundEarlyMaxMinor: 4_50 });
-    assert.is((await allotLater(api, 'r-1')).kind, 'allotted');
-    await create(api, sale, 'r-2', { refund_address: named }, '0.01');
-    await start(api);
-    assert.is(
-      (await allotLater(api, 'r-2')).waitsFor,
-      'refund_not_final',
-      'many small ones are not refunded early either',
-    );
-    await finalizeTip(api);
-    assert.is((await allotLater(api, 'r-2')).kind, 'allotted');
-  }));
-
 test('the events of a refund show its destination', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await finalSale(api);
-    await create(api, sale, 'r-1', { refund_address: named });
-    await api.database().refunds.reject(await idOf(api, 'r-1'), 'no', api.clock.nowMs());
+    await askRefund(api, sale, 'r-1', paidTo(named));
+    await api.database().refunds.reject((await findRefund(api, 'r-1')).id, 'no', api.clock.nowMs());
     const client = new Sqlite(api.file, { readonly: true });
     const bodies = client.prepare('SELECT body FROM events').pluck().all() as string[];
     client.close();
@@ -353,23 +217,10 @@ test('the events of a refund show its destination', () =>
 
 const [thief, payer] = [address('bad'), address('cafe')];
 
-/** Runs with a paid sale whose receipts are final. */
-const withSale = (work: (api: ApiServer, sale: Sale) => Promise<void>, options: ApiServerOptions = {}) =>
-  withApi({ pages: true, ...options }, async (api) => {
-    const sale = await paidSale(api);
-    await work(api, sale);
-  });
-
-const ask = ({ send }: Pick<SignedClient, 'send'>, sale: Sale, refund_id: string, amount: string, to?: string) =>
-  send('POST', '/api/v1/refunds/create', {
-    ...{ order_id: sale.id, refund_id, amount, currency: 'USDT' },
-    ...(to !== undefined && { metadata: { refund_address: to } }),
-  });
-
 /** Starts what may start. @returns the addresses of the payouts that are planned, and the status of the refund */
 async function bringOut(api: ApiServer, refundId: string) {
   const database = api.database();
-  await database.refunds.advance(api.clock.nowMs(), 100);
+  await advanceRefunds(api);
   api.clock.advance(61_000);
   const due = await database.payouts.open('test:ethereum', api.clock.nowMs(), 100);
   const paid = due.flatMap(({ payout: { intent } }) => ('to' in intent ? [intent.to] : []));
@@ -377,9 +228,10 @@ async function bringOut(api: ApiServer, refundId: string) {
 }
 
 test('a key cannot get a refund without an address approved, and then name its own', () =>
-  withSale(async (api, sale) => {
+  withApi({ pages: true }, async (api) => {
+    const sale = await paidSale(api);
     await api.database().stores.update(api.merchantId, { refundAutoMinor: 1_00 });
-    await ask(api, sale, 'r-1', '4.50');
+    await askRefund(api, sale, 'r-1');
     const { id } = await findRefund(api, 'r-1');
     assert.is(await approve(api.database(), id, api.clock.nowMs()), 'no_destination', 'there is nothing to approve');
     const named = await api.send('POST', '/api/v1/refunds/r-1/destination', { address: thief });
@@ -391,9 +243,10 @@ test('a key cannot get a refund without an address approved, and then name its o
   }));
 
 test('a claim link does not turn an approval into one of another address', () =>
-  withSale(async (api, sale) => {
+  withApi({ pages: true }, async (api) => {
+    const sale = await paidSale(api);
     await api.database().stores.update(api.merchantId, { refundAutoMinor: 1_00 });
-    const url = fields(await ask(api, sale, 'r-1', '4.50')).metadata?.claim_url ?? '';
+    const url = fields(await askRefund(api, sale, 'r-1')).metadata?.claim_url ?? '';
     assert.is((await claim(url, payer)).status, 303);
     const { id } = await findRefund(api, 'r-1');
     assert.is(await approve(api.database(), id, api.clock.nowMs()), 'done');
@@ -406,13 +259,14 @@ test('a claim link does not turn an approval into one of another address', () =>
   }));
 
 test('a key that only reads sees no link that names where money goes', () =>
-  withSale(async (api, sale) => {
+  withApi({ pages: true }, async (api) => {
+    const sale = await paidSale(api);
     const reader = api.client(await api.addKey(api.merchantId, 'test', ['sessions:read', 'refunds:read']));
-    const asked = await ask(api, sale, 'r-1', '4.50');
+    const asked = await askRefund(api, sale, 'r-1');
     const url = fields(asked).metadata?.claim_url ?? '';
     const token = api.database().sessions.payerToken(sale.id);
     assert.equal(fields(asked).next_action, { type: 'claim', url });
-    const replayed = await ask(api, sale, 'r-1', '4.50');
+    const replayed = await askRefund(api, sale, 'r-1');
     assert.equal(fields(replayed).next_action, { type: 'claim', url }, 'the first answer again');
     for (const path of [
       `/api/v1/checkout/sessions/${sale.id}`,
@@ -436,34 +290,35 @@ test('a key that only reads sees no link that names where money goes', () =>
   }));
 
 test('a key cannot split a refund to stay below the approval: by session, by address and by asker', () =>
-  withSale(async (api, sale) => {
+  withApi({ pages: true }, async (api) => {
+    const sale = await paidSale(api);
     await api.database().stores.update(api.merchantId, { refundAutoMinor: 4_00 });
     const [other, third] = [await paidSale(api), await paidSale(api)];
     const keys = await Promise.all([1, 2, 3].map(async () => api.client(await api.addKey(api.merchantId, 'test'))));
     const [one, two, three] = keys as [SignedClient, SignedClient, SignedClient];
     const isFree = async (refundId: string) => !(await findRefund(api, refundId)).needsApproval;
-    await ask(one, sale, 'r-1', '2.00', thief);
+    await askRefund(one, sale, 'r-1', { ...paidTo(thief), amount: '2.00' });
     assert.ok(await isFree('r-1'));
-    await ask(two, sale, 'by-session', '2.01', address('bad2'));
+    await askRefund(two, sale, 'by-session', { ...paidTo(address('bad2')), amount: '2.01' });
     assert.not(await isFree('by-session'));
-    await ask(two, other, 'by-address', '2.01', thief);
+    await askRefund(two, other, 'by-address', { ...paidTo(thief), amount: '2.01' });
     assert.not(await isFree('by-address'));
-    await ask(one, third, 'by-asker', '2.01', address('bad3'));
+    await askRefund(one, third, 'by-asker', { ...paidTo(address('bad3')), amount: '2.01' });
     assert.not(await isFree('by-asker'));
-    await ask(three, third, 'another', '0.50', address('bad4'));
+    await askRefund(three, third, 'another', { ...paidTo(address('bad4')), amount: '0.50' });
     assert.ok(await isFree('another'), 'nobody of these got more');
     assert.equal((await bringOut(api, 'r-1')).sort(), [keyOf(thief), keyOf(address('bad4')), 'processing'].sort());
 
     // The address is named afterwards, and it is one that got much already.
-    await ask(three, third, 'later', '0.40');
+    await askRefund(three, third, 'later', { amount: '0.40' });
     assert.ok(await isFree('later'));
-    await ask(two, other, 'filler', '1.90', address('bad2'));
+    await askRefund(two, other, 'filler', { ...paidTo(address('bad2')), amount: '1.90' });
     await api.send('POST', '/api/v1/refunds/later/destination', { address: address('bad2') });
     assert.not(await isFree('later'), 'this address would get 4.31');
     assert.equal((await bringOut(api, 'later'))[0], 'pending');
 
     api.clock.advance(24 * 3_600_000 + 1);
-    await ask(one, sale, 'next-day', '2.01', thief);
+    await askRefund(one, sale, 'next-day', { ...paidTo(thief), amount: '2.01' });
     assert.ok(await isFree('next-day'));
   }));
 
@@ -475,7 +330,7 @@ test('a sender to which nothing can be sent back is not taken: the payer gets a 
     const token = '1'.repeat(40);
     await api.chain('ethereum').mine([{ to: deposit, from: token, currency: 'USDT', units: 10_500_000n }]);
     await confirmTip(api);
-    const answer = await ask(api, sale, 'r-1', '4.50');
+    const answer = await askRefund(api, sale, 'r-1');
     assert.is(answer.status, 201, answer.text);
     assert.is(fields(answer).destination, undefined);
     assert.is(fields(answer).next_action?.type, 'claim');

@@ -3,32 +3,26 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
-import { confirmTip, openSale, paidSale } from '../support/payment-scenes.ts';
+import {
+  advanceRefunds,
+  askRefund,
+  confirmTip,
+  decideStore,
+  openSale,
+  paidSale,
+  paidTo,
+  refundAddress,
+} from '../support/payment-scenes.ts';
 import { exchange, type HttpAnswer } from '../support/signed-client.ts';
 import { expectError } from './expect-error.ts';
 
 const CREATE = '/api/v1/checkout/sessions/create';
-const REFUND = '/api/v1/refunds/create';
-const address = chains.evm.address.format('c0ffee'.padStart(40, '1'));
 const suspended = { status: 403, code: 'store_suspended', param: null };
 const forbidden = { status: 403, code: 'FORBIDDEN', param: null };
 
 let orders = 0;
 const order = () => ({ amount: 100, currency: 'USD', order_id: `suspended-${++orders}` });
 const fields = (answer: HttpAnswer) => answer.json as Readonly<Record<string, unknown>>;
-
-function suspend(api: ApiServer, to: 'suspend' | 'resume', storeId = api.merchantId) {
-  const act = { atMs: api.clock.nowMs(), operator: 'alice', command: `store ${to}`, reason: 'its key leaked' };
-  return api.database().stores.decide(storeId, to, act);
-}
-
-const refundBody = (sessionId: string, refundId: string) => ({
-  order_id: sessionId,
-  refund_id: refundId,
-  amount: '1.00',
-  currency: 'USDT',
-  metadata: { refund_address: address },
-});
 
 const statusOf = async (api: ApiServer, id: string) =>
   fields(await api.send('GET', `/api/v1/checkout/sessions/${id}`)).payment_status;
@@ -40,7 +34,7 @@ test('its keys create no session, and repeat, read and cancel those that it has'
     const keyed = { headers: { 'Idempotency-Key': 'once' } };
     const other = order();
     assert.is((await api.send('POST', CREATE, other, keyed)).status, 200);
-    await suspend(api, 'suspend');
+    await decideStore(api, 'suspend');
     expectError(await api.send('POST', CREATE, order()), suspended);
     const quick = { ...order(), amount: { value: '10.50', currency: 'USD' } };
     expectError(await api.send('POST', '/v1/payment/sessions', quick), suspended, 'the quick-start call');
@@ -57,18 +51,18 @@ test('its keys create no session, and repeat, read and cancel those that it has'
       200,
       'another store is not concerned',
     );
-    await suspend(api, 'resume');
+    await decideStore(api, 'resume');
     assert.is((await api.send('POST', CREATE, order())).status, 200);
   }));
 
 test('its keys create and redirect no refund, and read and cancel those that it has', () =>
   withApi({}, async (api) => {
-    const { id } = await paidSale(api);
-    assert.is(await statusOf(api, id), 'paid');
-    const first = await api.send('POST', REFUND, refundBody(id, 'r-1'));
+    const sale = await paidSale(api);
+    assert.is(await statusOf(api, sale.id), 'paid');
+    const first = await askRefund(api, sale, 'r-1', paidTo());
     assert.is(first.status, 201, first.text);
-    await suspend(api, 'suspend');
-    const refused = await api.send('POST', REFUND, refundBody(id, 'r-2'));
+    await decideStore(api, 'suspend');
+    const refused = await askRefund(api, sale, 'r-2', paidTo());
     expectError(refused, forbidden);
     assert.match(
       refused.text,
@@ -76,13 +70,13 @@ test('its keys create and redirect no refund, and read and cancel those that it 
     );
     const elsewhere = { address: chains.evm.address.format('c0ffee'.padStart(40, '2')) };
     expectError(await api.send('POST', '/api/v1/refunds/r-1/destination', elsewhere), forbidden);
-    assert.is((await api.send('POST', REFUND, refundBody(id, 'r-1'))).headers['idempotent-replayed'], 'true');
+    assert.is((await askRefund(api, sale, 'r-1', paidTo())).headers['idempotent-replayed'], 'true');
     const read = fields(await api.send('GET', '/api/v1/refunds/r-1'));
-    assert.equal((read.destination as { address: string }).address, address);
-    await api.database().refunds.advance(api.clock.nowMs(), 10);
+    assert.equal((read.destination as { address: string }).address, refundAddress);
+    await advanceRefunds(api);
     assert.is(fields(await api.send('POST', '/api/v1/refunds/r-1/cancel')).status, 'canceled');
-    await suspend(api, 'resume');
-    assert.is((await api.send('POST', REFUND, refundBody(id, 'r-2'))).status, 201);
+    await decideStore(api, 'resume');
+    assert.is((await askRefund(api, sale, 'r-2', paidTo())).status, 201);
   }));
 
 test('money that comes while it is suspended is credited, shown and reported', () =>
@@ -91,7 +85,7 @@ test('money that comes while it is suspended is credited, shown and reported', (
     const enabled = { extendedEvents: [], perSession: false, disabledAtMs: null, disabledReason: null };
     await api.database().endpoints.add({ ...hook, ...enabled, createdAtMs: api.clock.nowMs() });
     const sale = await openSale(api);
-    await suspend(api, 'suspend');
+    await decideStore(api, 'suspend');
     await sale.send('10.50', { network: 'bsc' });
     await confirmTip(api, 'bsc');
     assert.is(await statusOf(api, sale.id), 'paid');
@@ -111,13 +105,13 @@ test('the page tells a payer who can still pay, and another version is announced
     const versionOf = (text: string) => /data-version="([^"]+)"/.exec(text)?.[1];
     const before = await pageOf(open.path);
     assert.not.match(before, notice);
-    await suspend(api, 'suspend');
+    await decideStore(api, 'suspend');
     const during = await pageOf(open.path);
     assert.match(during, notice);
     assert.match(during, /How do you want to pay/, 'it can still be paid');
     assert.is.not(versionOf(during), versionOf(before));
     assert.not.match(await pageOf(paid.path), notice, 'who has paid need not ask');
-    await suspend(api, 'resume');
+    await decideStore(api, 'resume');
     assert.is(versionOf(await pageOf(open.path)), versionOf(before));
   }));
 

@@ -113,12 +113,7 @@ test('the page says that a network without a follower does not answer', () =>
 
 test('each result has its text', () =>
   withApi({ pages: true }, async (api) => {
-    const sale = await openSale(api, {
-      currency: 'USDT',
-      line_items: undefined,
-      tax_amount: undefined,
-      shipping_amount: undefined,
-    });
+    const sale = await openSale(api, { currency: 'USDT' });
     const other = await openSale(api);
     const own = await keyOf(api, sale);
     const cases: readonly (readonly [NetworkKey, TransactionReport, RegExp])[] = [

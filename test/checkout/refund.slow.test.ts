@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { type ApiServer, startApi } from '../support/api-server.ts';
 import { barriers, openBrowser, openPage, phone, shows } from '../support/browser.ts';
-import { confirmTip, openSale, pass, type Sale } from '../support/payment-scenes.ts';
+import { askRefund, openSale, paidSale, pass, type Sale } from '../support/payment-scenes.ts';
 
 const PICTURES = '.tmp/pages';
 
@@ -22,18 +22,10 @@ test.after(({ api }) => api.close());
 
 let refunds = 0;
 
-async function paidSale(api: ApiServer): Promise<Sale> {
-  const sale = await openSale(api);
-  await sale.send('10.50');
-  await confirmTip(api);
-  return sale;
-}
-
 /** Creates a refund without an address. @returns its claim link, and a function that reads its state */
 async function openRefund(api: ApiServer, sale: Sale, amount = '4.50') {
   const refund_id = `refund-${++refunds}`;
-  const body = { order_id: sale.id, refund_id, amount, currency: 'USDT' };
-  const answer = await api.send('POST', '/api/v1/refunds/create', body);
+  const answer = await askRefund(api, sale, refund_id, { amount });
   assert.is(answer.status, 201, answer.text);
   const { metadata } = answer.json as { metadata: { claim_url: string } };
   const read = async () =>
@@ -190,8 +182,7 @@ test('a payer leaves an address on the payment page in two steps; later refunds 
   assert.is((await leave(api, sale.payerPath, payer)).status, 303);
   assert.equal(await api.database().refunds.addresses(sale.id), { 'test:ethereum': chains.evm.address.parse(payer) });
   assert.match(await (await fetch(page)).text(), 'go to this address, unless the shop names another');
-  const body = { order_id: sale.id, refund_id: 'to-left', amount: '1.00', currency: 'USDT' };
-  const answer = await api.send('POST', '/api/v1/refunds/create', body);
+  const answer = await askRefund(api, sale, 'to-left', { amount: '1.00' });
   assert.is((answer.json as { metadata?: object }).metadata, undefined, 'nobody has to be asked');
   await api.database().refunds.advance(api.clock.nowMs(), 10);
   assert.is(((await api.send('GET', '/api/v1/refunds/to-left')).json as { status: string }).status, 'processing');

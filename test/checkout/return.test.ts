@@ -3,7 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { successLink } from '../../src/checkout/return.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
-import { confirmTip, openSale, type Sale } from '../support/payment-scenes.ts';
+import { confirmTip, openSale, paidSale } from '../support/payment-scenes.ts';
 import { exchange } from '../support/signed-client.ts';
 
 const SHOP = 'https://shop.example/thanks';
@@ -24,16 +24,9 @@ const pageOf = async (api: ApiServer, path: string) => (await exchange('GET', ap
 const isReturned = (text: string) =>
   [/<meta http-equiv="refresh" content="5; url=/, /id="return"/].map((one) => one.test(text));
 
-async function paidSale(api: ApiServer, body: object = { success_url: SHOP }): Promise<Sale> {
-  const sale = await openSale(api, body);
-  await sale.send('10.50');
-  await confirmTip(api);
-  return sale;
-}
-
 test('a payer who has just paid is sent to the shop; the link to stay takes that away', () =>
   withApi({ pages: true }, async (api) => {
-    const sale = await paidSale(api);
+    const sale = await paidSale(api, { success_url: SHOP });
     const text = await pageOf(api, sale.path);
     assert.equal(isReturned(text), [true, true]);
     assert.ok(text.includes(`data-to="${SHOP}?session_id=${sale.id}"`));
@@ -58,8 +51,8 @@ test('nobody is sent away before paying, from a notice that must be read, from a
     const text = await pageOf(api, over.path);
     assert.match(text, /2\.00 USDT more than was due/);
     assert.equal(isReturned(text), [false, false], 'overpaid');
-    assert.equal(isReturned(await pageOf(api, (await paidSale(api, {})).path)), [false, false], 'no success_url');
-    const framed = await paidSale(api);
+    assert.equal(isReturned(await pageOf(api, (await paidSale(api)).path)), [false, false], 'no success_url');
+    const framed = await paidSale(api, { success_url: SHOP });
     await api.database().stores.update(api.merchantId, { embedOrigins: ['https://shop.example'] });
     const inFrame = await pageOf(api, `${framed.path}?parent=https%3A%2F%2Fshop.example`);
     assert.equal(isReturned(inFrame), [false, false], 'framed');

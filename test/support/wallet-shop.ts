@@ -33,7 +33,7 @@ function known(name: string, tokens: NetworkConfig['tokens']): NetworkConfig {
 }
 
 /** Opens a sale while every network is followed. */
-export async function openWalletSale(api: ApiServer, body: object = {}): Promise<Sale> {
+export async function openWalletSale(api: ApiServer): Promise<Sale> {
   for (const name of ['tron', 'solana']) await api.chain(name).report('following');
-  return openSale(api, body);
+  return openSale(api);
 }

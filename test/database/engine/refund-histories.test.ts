@@ -10,7 +10,7 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../../src/chains/index.ts';
 import type { Refund } from '../../../src/database/refunds/refund.ts';
 import { type ApiServer, withApi } from '../../support/api-server.ts';
-import { confirmTip, openSale } from '../../support/payment-scenes.ts';
+import { finalSale } from '../../support/payment-scenes.ts';
 
 const network = 'test:ethereum';
 const SEED = Number(process.env.SEED ?? 20_261_128);
@@ -68,11 +68,7 @@ type Known = {
 
 /** Plays one history over its own session of 30 dollars. @returns how many payments left */
 async function play(api: ApiServer, steps: readonly Step[], run: number): Promise<number> {
-  const sale = await openSale(api, { amount: 3000, line_items: null, tax_amount: null, shipping_amount: null });
-  await sale.send('30.00');
-  const tip = await confirmTip(api).then(async () => (await api.database().blocks.tail(network, 1)).at(-1));
-  assert.ok(tip);
-  await api.chain('ethereum').finalize(tip);
+  const sale = await finalSale(api, { amount: 3000 });
   const known: Known[] = [];
   const paid = new Map<string, string>();
   const at = { storeId: api.merchantId, mode: 'test' as const };
