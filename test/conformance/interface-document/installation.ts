@@ -34,7 +34,7 @@ export async function startInstallation() {
   const supervisor = await sandbox.start();
   return {
     ...readPrinted(supervisor.stdout()),
-    /** A server's certificate, and the authority that signed it, which the installation trusts besides the usual ones. */
+    /** A server certificate, and its authority, which the installation trusts besides the usual ones. */
     tls: { server, authority: readFileSync(authorityFile, 'utf8') },
     /** Runs the operator's command with `--json`. @returns its answer @throws Error with what it printed */
     tool: sandbox.tool,
