@@ -23,7 +23,8 @@ async function makeBench(family: Family): Promise<ChainBench> {
   if (bridge) await untilOpen(bridge);
   const { address } = chains[family];
   const payer = accountKeyOf(family, 'payer');
-  const pushing = { url: bridge?.url ?? node.url, ...(family === 'solana' && { rpcUrl: node.httpUrl }), pushes: true };
+  // Solana's RPC is found one port below its PubSub.
+  const pushing = { url: bridge?.url ?? node.url, pushes: true };
   let keys = 0;
   return {
     chain: chains[family],

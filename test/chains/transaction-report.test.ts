@@ -76,17 +76,6 @@ test('Solana: an account from a look-up table may be paid', () => {
   assert.equal(found.kind === 'mined' && found.transfers, [{ to: accountKeyOf('solana', 'account'), currency: null }]);
 });
 
-test('TRON: a transaction whose result is denied, or not told, has not succeeded', () => {
-  for (const [one, other] of [
-    [{ ...tronCall, ret: [{ contractRet: 'OUT_OF_ENERGY' }] }, tronInfo],
-    [tronCall, { ...tronInfo, result: 'FAILED' }],
-    [{ ...tronCall, ret: undefined }, tronInfo],
-  ]) {
-    const found = readTron(one, other);
-    assert.is(found.kind === 'mined' && found.succeeded, false);
-  }
-});
-
 const nonsense: Record<
   string,
   readonly [read: (one: unknown, other: unknown) => unknown, ...cases: (readonly unknown[])[]]

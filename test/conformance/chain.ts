@@ -27,7 +27,7 @@ export type Output = Readonly<{ token: Token; to: string; units: bigint }>;
 export type ChainBench = Readonly<{
   chain: Chain;
   /** Where the node listens; the suite runs over each. `pushes` is false if there is no push. */
-  urls: readonly Readonly<{ url: string; rpcUrl?: string; pushes: boolean }>[];
+  urls: readonly Readonly<{ url: string; pushes: boolean }>[];
   /** Several transfers to one address in one transaction count as one. */
   addsUp?: true;
   chainId: string;

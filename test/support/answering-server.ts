@@ -16,7 +16,8 @@ export type AnsweringServer = Readonly<{
   close(): Promise<void>;
 }>;
 
-export async function startAnsweringServer(): Promise<AnsweringServer> {
+/** @param port 0 for a free one */
+export async function startAnsweringServer(port = 0): Promise<AnsweringServer> {
   const replies = new Map<string, Reply>();
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -27,7 +28,7 @@ export async function startAnsweringServer(): Promise<AnsweringServer> {
     if (typeof reply === 'function') return reply(response);
     response.writeHead(reply.status ?? 200, { 'content-type': 'text/plain; charset=utf-8' }).end(reply.body);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     reply: (path, reply) => void replies.set(path, reply),

@@ -5,7 +5,6 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RawContent } from '../../../src/chains/chain.ts';
 import { bloomBits, bloomHas, createBloom } from '../../../src/chains/evm/bloom.ts';
-import { isNotification } from '../../../src/chains/evm/node/rpc-socket.ts';
 import { evmErrors } from '../../../src/chains/evm/rpc-errors.ts';
 import { evmWire, readHeader, TRANSFER_TOPIC } from '../../../src/chains/evm/wire.ts';
 import { peekId, readResult } from '../../../src/chains/json-rpc.ts';
@@ -87,15 +86,6 @@ test('anybody may write a transfer of nothing in our name', () => {
     bytesOfLog(1n).map(({ units, isOutgoing }) => [units, isOutgoing]),
     [[1n, true]],
   );
-});
-
-test('an announcement of a head is distinguished from an answer by its first bytes', () => {
-  assert.is(isNotification(sample('new-heads')), true);
-  assert.is(peekId(sample('new-heads')), null);
-  for (const name of ['header', 'logs', 'receipts']) {
-    assert.is(isNotification(sample(name)), false);
-    assert.is(peekId(sample(name)), 7);
-  }
 });
 
 // ── The bloom ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,11 +1,15 @@
 /**
  * What Solana's own virtual machine does to balances, read by our decoder: the real token programs execute each way to
- * pay, and each way to seem to.
+ * pay, that of a payer's wallet first, and each way to seem to.
  */
+import { base58 } from '@scure/base';
+import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RawContent } from '../../../src/chains/chain.ts';
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
+import { unsignedPayment } from '../../../src/chains/solana/payment-transaction.ts';
+import { tokenAccountOf } from '../../../src/chains/solana/token-account.ts';
 import { solanaWire } from '../../../src/chains/solana/wire.ts';
 import type { ChainTransfer, Token } from '../../../src/core/transfer.ts';
 import {
@@ -91,23 +95,53 @@ function ran(...args: Parameters<typeof bank.run>): ShownTransaction {
   return shown;
 }
 
-test('a plain transfer to an existing account', () => {
-  const payee = freshPayee().address;
-  const account = bank.fund(payee, usdt, 7n);
-  const shown = ran([payer], [transferChecked(payerUsdt, usdt, account, payer.address, 5_000_000n, 6)]);
-  const [found, ...others] = credited([shown], [payee]);
-  assert.equal(found && brief(found), ['USDT', payerKey, keyOf(payee), 5_000_000n]);
-  assert.is(found?.tx, shown.transaction.signatures[0]);
-  assert.is(others.length, 0);
+const payment = (recipient: string, units: bigint, change: object = {}) =>
+  unsignedPayment({
+    payer: payerKey,
+    recipient: keyOf(recipient),
+    mint: keyOf(usdt),
+    units,
+    decimals: 6,
+    blockhash: bank.blockhash(),
+    ...change,
+  });
+
+test('the payment that a payer’s wallet signs arrives, once and again, whether or not there is an account for it', () => {
+  for (const isThere of [true, false]) {
+    const payee = freshPayee().address;
+    if (isThere) bank.fund(payee, usdt, 7n);
+    for (const units of [1n, 10_500_000n]) {
+      const shown = bank.sendUnsigned(payment(payee, units), [payer]);
+      const found = credited([shown], [payee]);
+      assert.equal(found.map(brief), [['USDT', payerKey, keyOf(payee), units]]);
+      assert.is(found[0]?.tx, shown.transaction.signatures[0]);
+    }
+  }
 });
 
-test('the account is created in the same transaction', () => {
+test('nothing moves with other decimals than the mint has, more than the payer has, or an old block', () => {
   const payee = freshPayee().address;
-  const shown = ran(
-    [payer],
-    [createAta(payer.address, payee, usdc), transfer(payerUsdc, ataOf(payee, usdc), payer.address, 25n)],
+  const old = bank.blockhash();
+  bank.fund(signerOf('time passes').address, usdt, 1n);
+  for (const refused of [
+    payment(payee, 1n, { decimals: 9 }),
+    payment(payee, 2n ** 64n - 1n),
+    payment(payee, 1n, { blockhash: old }),
+  ]) {
+    const shown = bank.sendUnsigned(refused, [payer]);
+    assert.is.not(shown.meta.err, null);
+    assert.equal(credited([shown], [payee]), []);
+  }
+});
+
+test('token accounts have the addresses that the program derives', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (owner) => {
+      const own = base58.encode(tokenAccountOf(owner, base58.decode(usdt)));
+      assert.is(own, ataOf(base58.encode(owner), usdt));
+    }),
+    { numRuns: 50 },
   );
-  assert.equal(credited([shown], [payee]).map(brief), [['USDC', payerKey, keyOf(payee), 25n]]);
 });
 
 test('two recipients and two tokens in one transaction are four transfers with indexes of their own', () => {
@@ -165,17 +199,6 @@ test('a program that moves tokens itself, and a batch of transfers in one instru
     [batch([transfer(payerUsdt, ownAccount, payer.address, 3n), transfer(payerUsdt, ownAccount, payer.address, 4n)])],
   );
   assert.equal(credited([batched], [payee.address]).map(brief), [['USDT', payerKey, keyOf(payee.address), 7n]]);
-});
-
-test('a failed transaction pays nobody', () => {
-  const payee = freshPayee().address;
-  const account = bank.fund(payee, usdt, 1n);
-  const failed = bank.run(
-    [payer],
-    [transfer(payerUsdt, account, payer.address, 5n), transfer(payerUsdt, account, payer.address, 10n ** 18n)],
-  );
-  assert.is.not(failed.meta.err, null);
-  assert.equal(credited([failed], [payee]), []);
 });
 
 test('handing over a full account is not a payment; what is added to it is', () => {
@@ -261,11 +284,32 @@ test('Token-2022 and another classic mint are not our tokens, whatever their nam
   }
 });
 
-test('minted tokens have no sender', () => {
-  const payee = freshPayee().address;
-  bank.fund(payee, usdt, 1n);
-  const minted = bank.mint(ataOf(payee, usdt), usdt, 99n);
-  assert.equal(credited([minted], [payee]).map(brief), [['USDT', '0'.repeat(64), keyOf(payee), 99n]]);
+test('what leaves our own wallet is found whoever is paid, a whole account that is handed over too', () => {
+  const left = (shown: ShownTransaction) => {
+    const read = (kind: string) =>
+      solanaWire.decode(contentOf([shown], kind), tokens, () => false, new Set([payerKey]));
+    assert.equal(read('slices'), read('whole'));
+    return read('whole').map((one) => [...brief(one), one.isOutgoing]);
+  };
+  const [one, two] = [freshPayee().address, freshPayee().address];
+  const pay = (to: string) => createAta(payer.address, to, usdt);
+  const paid = ran(
+    [payer],
+    [...[pay(one), pay(two)], ...[one, two].map((to) => transfer(payerUsdt, ataOf(to, usdt), payer.address, 20n))],
+  );
+  const [[currency, from, , units, isOutgoing] = [], ...others] = left(paid);
+  assert.equal([currency, from, units, isOutgoing, others.length], ['USDT', payerKey, 40n, true, 0]);
+  const spare = signerOf('given away');
+  ran(
+    [payer, spare],
+    [
+      createAccount(payer.address, spare.address, bank.rent(ACCOUNT_BYTES), ACCOUNT_BYTES, TOKEN),
+      initializeAccount(spare.address, usdt, payer.address),
+      transfer(payerUsdt, spare.address, payer.address, 300n),
+    ],
+  );
+  const given = ran([payer], [setOwner(spare.address, payer.address, one)]);
+  assert.equal(left(given), [['USDT', payerKey, keyOf(one), 300n, true]]);
 });
 
 test.run();

@@ -212,14 +212,4 @@ test('a URL of another kind is refused at once', () => {
   );
 });
 
-test('what is in the pool is waiting, and found once a block has it', async () => {
-  const pending = tron.pay(payee, 6n);
-  assert.equal(await node.lookup(pending), { kind: 'waiting' });
-  const { number } = tron.world.mine();
-  const report = await node.lookup(pending);
-  assert.is(report.kind === 'mined' && report.number, number);
-  tron.world.restart({ depth: 1 });
-  assert.equal(await node.lookup(pending), { kind: 'unknown' }, 'the node was killed, and its block is gone');
-});
-
 test.run();
