@@ -33,8 +33,8 @@ export type Input = Readonly<{
 }>;
 
 /**
- * An answer, for programs and for people; of a command that has printed it already, undefined and no lines. `isBad`: it
- * reports something wrong, so the exit code is 1. `code` is another exit code, of commands whose help lists theirs.
+ * An answer, for programs and for people. `isBad`: it reports something wrong, so the exit code is 1. `code` is another
+ * exit code, of commands whose help lists theirs.
  */
 export type Answer = Readonly<{ json: unknown; lines: readonly string[]; isBad?: boolean; code?: 0 | 1 | 2 | 3 }>;
 

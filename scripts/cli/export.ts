@@ -7,7 +7,7 @@ import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind, type NewestEntry } f
 import { rowWriter } from '../../src/lib/export-text.ts';
 import { type Command, type Input, type Installation, notFound, textOption, usage } from './command.ts';
 import { cellsOf, columnsOf } from './export-rows.ts';
-import { progressBar, toNewFile, toStandardOutput } from './output.ts';
+import { progressBar, toNewFile } from './output.ts';
 
 /** What each file has. */
 const kinds: Readonly<Record<BookKind, string>> = {
@@ -26,54 +26,35 @@ export const exportBooks: Command = {
     from: { value: 'TIME', help: 'booked from this time on: `30d`, `2026-11-01` or `2026-11-01T10:00:00Z` (UTC)' },
     to: { value: 'TIME', help: 'booked before this time (default: now)' },
     store: { value: 'ID', help: 'only what belongs to sessions of this store' },
-    output: { value: 'FILE', help: 'write to a new file that only you can read (default: standard output)' },
+    output: { value: 'FILE', help: 'a new file that only you can read: FILE.csv or FILE.json', isRequired: true },
   },
   notes: [
     ...Object.entries(kinds).map(([kind, what]) => `${kind}: ${what}.`),
     'The time is when the ledger booked it: for a payment, when it was credited. A month is --from 2026-11-01 --to',
     '2026-12-01. Rows are never changed later: a reorg adds a row with the amount below zero. docs/reference/exports.md',
-    'describes the columns. Rows are CSV with a header; with --json, a JSON array.',
+    'describes the columns. Rows are CSV with a header, or a JSON array.',
   ],
   async run(input, installation) {
-    const what = input.args[0] ?? '';
-    if (!isKind(what)) throw usage(`"${what}" is no book, expected ${Object.keys(kinds).join(', ')}`);
-    return run(what, input, installation);
+    const { database, clock } = installation;
+    const [kind = ''] = input.args;
+    if (!isKind(kind)) throw usage(`"${kind}" is no book, expected ${Object.keys(kinds).join(', ')}`);
+    const filter: BookFilter = {
+      kind,
+      fromMs: readMoment(input, 'from', clock.nowMs()) ?? 0,
+      toMs: readMoment(input, 'to', clock.nowMs()) ?? clock.nowMs(),
+      storeId: await storeId(input, installation),
+    };
+    if (filter.toMs < filter.fromMs) throw usage('--to is before --from');
+    const file = resolve(input.cwd, textOption(input, 'output') ?? '');
+    const writer = rowWriter(file.endsWith('.json') ? 'json' : 'csv', columnsOf[kind]);
+    const counted = { rows: 0 };
+    const newest = await database.reports.newestEntries();
+    await toNewFile(exportText(input, installation, filter, writer, counted, newest), file);
+    return { json: { kind, rows: counted.rows, file }, lines: [`${counted.rows} ${kind} written to ${file}`] };
   },
 };
 
 const isKind = (text: string): text is BookKind => Object.hasOwn(kinds, text);
-
-async function run(kind: BookKind, input: Input, installation: Installation) {
-  const { database, clock } = installation;
-  const file = textOption(input, 'output');
-  const format = input.options.json === true ? 'json' : 'csv';
-  const filter: BookFilter = {
-    kind,
-    fromMs: readMoment(input, 'from', clock.nowMs()) ?? 0,
-    toMs: readMoment(input, 'to', clock.nowMs()) ?? clock.nowMs(),
-    storeId: await storeId(input, installation),
-  };
-  if (filter.toMs < filter.fromMs) throw usage('--to is before --from');
-  const counted = { rows: 0 };
-  const text = exportText(
-    input,
-    installation,
-    filter,
-    rowWriter(format, columnsOf[kind]),
-    counted,
-    await database.reports.newestEntries(),
-  );
-  if (file === undefined) {
-    await toStandardOutput(text);
-    return { json: undefined, lines: [] };
-  }
-  const path = resolve(input.cwd, file);
-  await toNewFile(text, path);
-  return {
-    json: { kind, format, rows: counted.rows, file: path },
-    lines: [`${counted.rows} ${kind} written to ${path}`],
-  };
-}
 
 /**
  * Returns an option's time in milliseconds, or null if it was not given: a date or time (UTC), or how long before now.

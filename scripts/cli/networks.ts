@@ -28,20 +28,19 @@ const DIFFERENCES_SHOWN = 50;
 async function readAgainAbove(
   input: Input,
   { database }: Installation,
-  { key }: NetworkConfig,
+  { key: network }: NetworkConfig,
   above: number,
 ): Promise<Answer> {
   const isDryRun = input.options.dryRun === true;
-  const outcome = await database.networks.rewind({ network: key, to: above, isDryRun, act: withReason(input) });
-  if (outcome.kind !== 'done') throw refusalOf(key, outcome);
-  const { kind: _, blocks, transfers, credited, sessions, tip } = outcome;
+  const outcome = await database.networks.rewind({ network, to: above, isDryRun, act: withReason(input) });
+  if (outcome.kind !== 'done') throw refusalOf(network, outcome);
+  const { kind: _, ...taken } = outcome;
   return {
-    json: { network: key, above, dry_run: isDryRun, blocks, transfers, credited, sessions, tip },
+    json: { network, above, dry_run: isDryRun, ...taken },
     lines: [
-      `${isDryRun ? 'would take' : 'took'} ${blocks} blocks above ${above} out of ${key}, with ` +
-        `${transfers} transfers to our addresses, ${credited} of them credited`,
-      ...sessions.slice(0, DIFFERENCES_SHOWN).map((id) => `  session ${id}`),
-      ...(isDryRun ? [] : [`it is read again from block ${(tip ?? -1) + 1} on, or from the end of a gap`]),
+      `${isDryRun ? 'would take' : 'took'} ${taken.blocks} blocks above ${above} out of ${network}, with ` +
+        `${taken.transfers} transfers to our addresses, ${taken.credited} of them credited`,
+      ...taken.sessions.slice(0, DIFFERENCES_SHOWN).map((id) => `  session ${id}`),
     ],
   };
 }
@@ -76,22 +75,21 @@ function refusalOf(key: string, outcome: Refused): Fault {
 async function skipBlocks(
   input: Input,
   { database }: Installation,
-  { key }: NetworkConfig,
+  { key: network }: NetworkConfig,
   { from, to }: Readonly<{ from: number; to: number }>,
 ): Promise<Answer> {
   const isDryRun = input.options.dryRun === true;
-  const outcome = await database.networks.skip({ network: key, from, to, isDryRun, act: withReason(input) });
-  if (outcome.kind !== 'done') throw refusalOf(key, outcome);
+  const outcome = await database.networks.skip({ network, from, to, isDryRun, act: withReason(input) });
+  if (outcome.kind !== 'done') throw refusalOf(network, outcome);
+  const { holdsPayouts } = outcome.gap;
+  const freezes = `money out ${isDryRun ? 'would be' : 'is'} frozen until then: refunds may have been paid in these blocks`;
   return {
-    json: { network: key, from, to, dry_run: isDryRun, freezes_money_out: outcome.gap.holdsPayouts },
+    json: { network, from, to, dry_run: isDryRun, freezes_money_out: holdsPayouts },
     lines: [
-      `${isDryRun ? 'would skip' : 'skipped'} ${to - from + 1} block(s) of ${key}; when a node has them: ` +
-        `\`quayside network reread ${key} --from ${from} --to ${to}\``,
-      ...(outcome.gap.holdsPayouts
-        ? [
-            `money out ${isDryRun ? 'would be' : 'is'} frozen on ${key} until then: refunds may have been paid in these blocks`,
-            `if no node ever has them, compare the wallets in an explorer, then \`quayside payout reconcile ${key} --reason …\``,
-          ]
+      `${isDryRun ? 'would skip' : 'skipped'} ${to - from + 1} block(s) of ${network}; when a node has them: ` +
+        `\`quayside network reread ${network} --from ${from} --to ${to}\``,
+      ...(holdsPayouts
+        ? [`${freezes}. If no node ever has them: \`quayside payout reconcile ${network} --reason …\``]
         : []),
     ],
   };
@@ -157,19 +155,16 @@ async function reread(
     progress.show(progressBar(`reading ${key}`, throughNumber + 1 - from, to - from + 1));
   const options = { network, database, chain: chains[family], from, to, isCheck, act, clock, onPart };
   const { differences, counts, closed } = await rereadBlocks(options);
-  const listed = differences.map(({ kind, number, block, transfer }) => ({
-    ...{ difference: kind, number, block },
+  const listed = differences.map(({ kind, number, transfer }) => ({
+    difference: kind,
+    block: number,
     transaction: transfer?.tx ?? null,
-    index: transfer?.index ?? null,
-    currency: transfer?.currency ?? null,
     units: transfer?.units.toString() ?? null,
+    currency: transfer?.currency ?? null,
     address: transfer ? chains[family].address.format(transfer.to) : null,
   }));
-  const shown = ['difference', 'number', 'transaction', 'units', 'currency', 'address'] as const;
   const open = counts.unknown + counts.other_block;
-  const added = isCheck ? '' : ' and are added';
-  const froze = isCheck ? '' : '; they freeze money out within seconds if the network pays out';
-  const end = `; \`quayside payout reconcile ${key} --reason …\` ends the freeze`;
+  const isFrozen = counts.outgoing > 0 || closed.some(({ holdsPayouts }) => holdsPayouts);
   return {
     isBad: open > 0 || (isCheck && counts.missing + counts.outgoing > 0),
     json: {
@@ -177,11 +172,11 @@ async function reread(
       ...{ ...counts, closed_gaps: closed.length, differences: listed },
     },
     lines: [
-      `read blocks ${from} to ${to} of ${key}: ${counts.missing} transfers were missing${added}`,
+      `read blocks ${from} to ${to} of ${key}: ${counts.missing} transfers were missing${isCheck ? '' : ' and are added'}`,
       `${counts.unknown} transfers that are held are not shown by the node; ${counts.other_block} blocks are others`,
-      ...(counts.outgoing > 0 ? [`${counts.outgoing} transfers out of our wallets have no payout${froze}`] : []),
-      ...listLines(listed.slice(0, DIFFERENCES_SHOWN), shown),
-      ...closed.map((gap) => `the gap ${gap.from} to ${gap.to} is closed${gap.holdsPayouts ? end : ''}`),
+      `${counts.outgoing} transfers out of our wallets have no payout; ${closed.length} gaps are closed`,
+      ...listLines(listed.slice(0, DIFFERENCES_SHOWN)),
+      ...(isFrozen && !isCheck ? [`\`quayside payout reconcile ${key} --reason …\` ends a freeze of money out`] : []),
       ...(open > 0 ? ['compare the node with another one (--url); nothing that is held was changed'] : []),
     ],
   };

@@ -1,7 +1,6 @@
-/** Output of a command, written part by part: lines, a new file, standard output, progress on the terminal. */
-import { once } from 'node:events';
-import { createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';
-import { pipeline } from 'node:stream/promises';
+/** Output of a command, written part by part: lines, a new file, progress on the terminal. */
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { printable } from '../../src/core/excerpt.ts';
 import { permanent } from '../../src/core/fault.ts';
 
@@ -25,43 +24,16 @@ export async function untilStopped<T>(work: (stop: AbortSignal) => Promise<T>): 
 }
 
 /**
- * Writes to standard output, no faster than it is read.
- * @throws Fault permanent `output_closed` if the reader is gone
- */
-export async function toStandardOutput(parts: AsyncIterable<string | Uint8Array>): Promise<void> {
-  const { stdout } = process;
-  let isClosed = false;
-  const close = () => {
-    isClosed = true;
-  };
-  stdout.on('error', close);
-  try {
-    for await (const part of parts) {
-      if (isClosed)
-        throw permanent('output_closed', 'the program that read the output stopped reading; nothing was changed');
-      // `once` rejects with the error of a reader that is gone.
-      if (!stdout.write(part)) await once(stdout, 'drain').catch(close);
-    }
-  } finally {
-    // The last write may fail only after this: a program that ends needs no listener removed.
-    await new Promise((done) => setImmediate(done));
-  }
-}
-
-/**
  * Writes a new file, mode 0600, beside it first: a file of this name is always whole.
  * @throws Fault permanent `refused` if it exists or cannot be written; what `parts` throws
  */
-export async function toNewFile(parts: AsyncIterable<string | Uint8Array>, path: string): Promise<void> {
+export async function toNewFile(parts: AsyncIterable<string>, path: string): Promise<void> {
   if (existsSync(path)) throw permanent('refused', `${path} exists already; name another file`);
   const partial = `${path}.partial`;
-  const out = createWriteStream(partial, { mode: PRIVATE, flush: true });
   try {
-    await pipeline(parts, out);
+    await writeFile(partial, parts, { mode: PRIVATE, flush: true });
     renameSync(partial, path);
   } catch (error) {
-    // A failure may come before the file is opened.
-    if (!out.closed) await once(out, 'close');
     rmSync(partial, { force: true });
     if (!(error instanceof Error && 'syscall' in error)) throw error;
     throw permanent(

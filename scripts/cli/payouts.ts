@@ -8,7 +8,6 @@ import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
-import type { Intent } from '../../src/core/intent.ts';
 import { assetOf, unitsOf } from '../../src/core/ledger.ts';
 import { delayOf, type Payout } from '../../src/core/payout.ts';
 import { openConfiguredSigner, type Signer } from '../../src/signer/client.ts';
@@ -74,12 +73,6 @@ export async function adoptIfBehind(
 }
 
 export const unknownPayout = (id: string) => notFound(`there is no payout ${id}; \`quayside payout list\` shows all`);
-
-/** Returns what people call a payout. Loans of energy are gas payouts, and listed with these. */
-export function kindText(intent: Intent): string {
-  if (intent.kind !== 'gas' || intent.form === 'transfer') return intent.kind;
-  return intent.form === 'delegate' ? 'loan' : 'reclaimed loan';
-}
 
 export const amountOf = (payout: Payout, { networks }: Config): string =>
   coinText(networks, payout.network, assetOf(payout.intent), unitsOf(payout.intent));

@@ -10,7 +10,7 @@ import { TRACED_MAX } from '../../src/database/transfers.ts';
 import { type Finding, failure, finding, note, ok, waiting } from '../nodes/finding.ts';
 import { momentOrNull } from './command.ts';
 import { freezeText } from './payout-freeze.ts';
-import { amountOf, kindText, shownPayout } from './payouts.ts';
+import { amountOf, shownPayout } from './payouts.ts';
 import { at, type Finder, type Scene } from './show-scene.ts';
 
 /** Finds a refund or a return of held money, with its payout. */
@@ -100,7 +100,7 @@ const attemptJson = (one: Attempt) => ({
 /** Returns a payout, with its attempts, and its outcome or what it waits for. */
 export async function payoutFindings(scene: Scene, payout: Payout): Promise<Finding[]> {
   const { id, intent, network, state } = payout;
-  const text = `${kindText(intent)} ${id} of ${amountOf(payout, scene.config)} on ${network}, ${state}`;
+  const text = `${intent.kind} ${id} of ${amountOf(payout, scene.config)} on ${network}, ${state}`;
   return [ok('payout', text), ...(await attemptFindings(scene, payout))];
 }
 

@@ -2,6 +2,7 @@
 
 import { heldAdvice, meanings, parText } from '../../src/acts/held.ts';
 import { paymentSession } from '../../src/api/session-view.ts';
+import { chains } from '../../src/chains/index.ts';
 import { lacks, needsSecondNode, usualDepth, waitsForFinality } from '../../src/core/credit-policy.ts';
 import { openPar } from '../../src/core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS, toPar } from '../../src/core/money.ts';
@@ -20,17 +21,39 @@ import { at, type Finder, type Scene } from './show-scene.ts';
 import { eventsOf } from './show-webhook.ts';
 
 const HELD_MAX = 10;
+/** Sessions that one transaction pays and that are shown. */
+const SESSIONS_SHOWN_MAX = 10;
 /** A transaction that a reorg took out is usually in another block within this time. */
 const MINED_AGAIN_MS = 3_600_000;
 
-/** Finds the sessions of an order, or the one with this id, or that an event, a delivery or held money belongs to. */
+/** Returns the ids of transactions that a text may be, by its form. */
+export const transactionsNamed = (text: string): readonly string[] => [
+  ...new Set(Object.values(chains).flatMap(({ transactionId }) => transactionId(text) ?? [])),
+];
+
+/** Returns the deposit addresses of this installation that a text is. */
+export async function addressesNamed({ database }: Scene, text: string): Promise<readonly TracedAddress[]> {
+  const found = await mapInOrder(Object.values(chains), async ({ family, address }) => {
+    const key = address.parse(text);
+    return key === null ? [] : database.traces.findAddresses(family, key);
+  });
+  return found.flat();
+}
+
+/** Finds sessions: by their id, order, address or transaction, or by an event, a delivery or held money of theirs. */
 export const findSessions: Finder = async (scene, text) => {
-  const { database } = scene;
-  const [delivery] = await database.deliveries.list({ id: text, limit: 1 });
-  const part = delivery ?? (await database.events.find(text)) ?? (await database.held.find(text));
-  const id = part?.sessionId ?? parseSessionId(text);
-  const ids = new Set([...(id ? [id] : []), ...(await database.traces.sessionsOfOrder(text))]);
-  const sessions = (await mapInOrder([...ids], (one) => database.sessions.find(one))).flatMap((one) => one ?? []);
+  const { traces, deliveries, events, held, payouts, sessions: own } = scene.database;
+  const [delivery] = await deliveries.list({ id: text, limit: 1 });
+  const part = delivery ?? (await events.find(text)) ?? (await held.find(text));
+  const paying = await mapInOrder(transactionsNamed(text), async (tx) => {
+    const payout = await payouts.ownerOf(tx);
+    const transfers = await traces.ofTransaction(tx);
+    return [...transfers.map(({ address }) => address), ...(payout === null ? [] : [await payouts.find(payout)])];
+  });
+  const parts = [part, ...paying.flat(), ...(await addressesNamed(scene, text))].map((one) => one?.sessionId);
+  const ids = new Set([parseSessionId(text), ...parts, ...(await traces.sessionsOfOrder(text))]);
+  const named = [...ids].flatMap((id) => id ?? []).slice(0, SESSIONS_SHOWN_MAX);
+  const sessions = (await mapInOrder(named, (id) => own.find(id))).flatMap((one) => one ?? []);
   return mapInOrder(sessions, async (session) => ({
     kind: 'session',
     json: await paymentSession(session, scene, { scopes: ['sessions:read'] }),
@@ -39,7 +62,7 @@ export const findSessions: Finder = async (scene, text) => {
 };
 
 /** Returns a session with all that depends on it. */
-export async function sessionFindings(scene: Scene, session: Session): Promise<Finding[]> {
+async function sessionFindings(scene: Scene, session: Session): Promise<Finding[]> {
   const { id, request, storeId, mode, life, createdAtS } = session;
   const { database } = scene;
   const traced = await database.traces.ofSession(id);

@@ -3,18 +3,17 @@ import { readOwners } from '../../indexers/payouts/sweep-watch.ts';
 import { createSweeper, type SweepPlan } from '../../indexers/payouts/sweeper.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
-import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import { MINOR_DECIMALS, minorToPar, parseUnits } from '../../src/core/money.ts';
 import { delayOf, type Payout } from '../../src/core/payout.ts';
-import type { LeftReason, SweepPolicy } from '../../src/core/sweep.ts';
+import type { SweepPolicy } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import { type Command, dryRunOption, type Input, type Installation, textOption, usage } from './command.ts';
 import { networkOf } from './network-name.ts';
 import { progressBar } from './output.ts';
-import { amountOf, shownPayout, withPayoutAccess } from './payouts.ts';
-import { listLines, table } from './table.ts';
+import { shownPayout, withPayoutAccess } from './payouts.ts';
+import { listLines } from './table.ts';
 import { agree, yesOption } from './terminal.ts';
 
 const POLL_MS = 500;
@@ -46,11 +45,20 @@ export const sweep: Command = {
       if (input.options.dryRun === true) return { json, lines };
       if (plan.sweeps.length === 0) return { json: { plan: json, sweeps: [] }, lines };
       await agree(input, lines, 'Sweep this now?');
-      const payouts = await follow(await sweeper.commit(plan), input, installation);
+      const ended = await follow(await sweeper.commit(plan), input, installation);
+      const sweeps = ended.map((payout) => shownPayout(payout, config));
+      const isBad = sweeps.some(({ state }) => state !== 'succeeded');
+      const shown = listLines(sweeps, ['id', 'amount', 'state', 'waits_for', 'transaction_hash']);
       return {
-        json: { plan: json, sweeps: payouts.map((payout) => shownPayout(payout, config)) },
-        lines: [...(input.options.yes === true ? lines : []), ...outcomeLines(payouts, config)],
-        isBad: payouts.some(({ state }) => state !== 'succeeded'),
+        json: { plan: json, sweeps },
+        lines: [
+          ...(input.options.yes === true ? lines : []),
+          ...(sweeps.length === 0
+            ? ['nothing was swept: these sweeps were planned by somebody else meanwhile']
+            : shown),
+          ...(isBad ? ['what has not ended goes on while the server runs: `quayside payout list`'] : []),
+        ],
+        isBad,
       };
     });
   },
@@ -63,15 +71,6 @@ function policyOf(input: Input, { sweep: configured }: NetworkConfig): SweepPoli
   if (minor === null) throw usage(`--amount is "${text}", expected an amount of stablecoins such as 5.00`);
   return { ...configured, minPar: minorToPar(minor) };
 }
-
-const leftTexts: Readonly<Record<LeftReason, string>> = {
-  too_small: 'too little, and not old enough',
-  too_dear: 'the cost would be too large a share',
-  in_flight: 'a sweep is in progress',
-  not_ours: 'NOT AN ADDRESS OF THE SIGNER',
-  refused: 'would fail now',
-  later: 'next round',
-};
 
 /** Returns a plan for programs, with amounts and addresses as text. */
 function planJson(network: NetworkConfig, plan: SweepPlan) {
@@ -114,9 +113,7 @@ function planLines(planned: ReturnType<typeof planJson>): string[] {
     ...(sweeps.length === 0
       ? ['nothing to sweep']
       : [...listLines(sweeps, shown), `total: ${total} in ${sweeps.length} sweep(s), for about ${cost}`]),
-    ...table(
-      left.map(({ amount, address, why, detail }) => [`not swept: ${amount}`, address, leftTexts[why], detail ?? '']),
-    ),
+    ...(left.length > 0 ? ['', 'not swept:', ...listLines(left)] : []),
   ];
 }
 
@@ -136,14 +133,4 @@ async function follow(
     if (payouts.every(ended) || clock.nowMs() >= untilMs) return payouts;
     await clock.sleep(POLL_MS);
   }
-}
-
-function outcomeLines(payouts: readonly Payout[], config: Config): string[] {
-  if (payouts.length === 0) return ['nothing was swept: somebody else has planned these sweeps meanwhile'];
-  return payouts.map((payout) => {
-    const { id, state, tx } = payout;
-    if (state === 'succeeded') return `${id} succeeded: ${amountOf(payout, config)}, transaction ${tx}`;
-    const why = delayOf(payout)?.message ?? '';
-    return `${id} is ${state}${why && `: ${why}`}${ended(payout) ? '' : '; it continues while the server runs'}`;
-  });
 }

@@ -61,7 +61,7 @@ export async function runTool(
   try {
     await parser.parseAsync([...words], { from: 'user' });
     const { json, lines, isBad, code } = answer ?? { json: null, lines: [] };
-    const shown = !wantsJson ? lines : json === undefined ? [] : [JSON.stringify(json, null, 2)];
+    const shown = wantsJson ? [JSON.stringify(json, null, 2)] : lines;
     const { out, ...rest } = ended(tool, code ?? (isBad ? EXIT.failed : EXIT.done), shown);
     return { ...rest, out: wantsJson ? out : onScreen(out) };
   } catch (error) {

@@ -48,7 +48,7 @@ export const tronWs: OfflineCommand = {
       if (!stop.aborted) await once(stop, 'abort');
       await bridge.close();
     });
-    return { json: undefined, lines: [] };
+    return { json: null, lines: [] };
   },
 };
 
