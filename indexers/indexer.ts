@@ -22,7 +22,6 @@ import { followerNodeOptions, REQUEST_TIMEOUT_MS } from './follower/node-options
 import { createReporter } from './follower/reporter.ts';
 import { awaitRetiredAddresses } from './follower/retired-addresses.ts';
 import { createSecondNode } from './follower/second-node.ts';
-import { answerLookups } from './lookups.ts';
 import { createPayer } from './payouts/engine.ts';
 import { createSecondOpinion, payoutNodeOptions } from './payouts/nodes.ts';
 import { createSweepWatch } from './payouts/sweep-watch.ts';
@@ -77,7 +76,6 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   signal.addEventListener('abort', closeNode, { once: true });
   // The work beside the follower ends with it, however it ends.
   const beside = new AbortController();
-  const asking = { network: network.key, lookups: database.lookups, node, state: reporter.state, clock, log };
   await recordWallets(options, before !== null, signal);
   await database.addresses.retireAfterGap({ nowMs: clock.nowMs(), sinceMs: null, derivedFamilies });
   await awaitRetiredAddresses({ ...options, addresses: database.addresses }, signal);
@@ -86,12 +84,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
       reporter.stop();
       beside.abort();
     });
-    await Promise.all([
-      following,
-      reporter.run(),
-      answerLookups(asking, beside.signal),
-      pay(options, node, beside.signal),
-    ]);
+    await Promise.all([following, reporter.run(), pay(options, node, beside.signal)]);
   } finally {
     await Promise.all([node.close(), secondNode.close(), fallback.close(), matcher.close()]);
   }

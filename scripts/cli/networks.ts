@@ -109,7 +109,7 @@ export const networksReread: Command = {
     dryRun: { help: 'only compare, and list the differences; exit code 1 if there are any' },
   },
   notes: [
-    'For a payment that was missed (the alarm `transfer_missed`), for blocks that were skipped, and for those before the',
+    'For a payment that was missed, for blocks that were skipped, and for those before the',
     'network was added. What is added is credited by the indexer, as any payment.',
     '--skip: first try another node: set the network’s url. What is skipped is recorded as a gap, shown by `status` and',
     'reported by an alarm, until it is read from a node that has it. Where the wallets have no sequence numbers (TRON,',

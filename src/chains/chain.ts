@@ -11,7 +11,6 @@
 import type { BlockRef } from '../core/block.ts';
 import type { Finality } from '../core/credit-policy.ts';
 import type { Fault } from '../core/fault.ts';
-import type { TransactionReport } from '../core/lookup.ts';
 import type { ChainTransfer, Currency, Token } from '../core/transfer.ts';
 import type { ReadBySdk } from './second-opinion.ts';
 import type { PayoutNode, PayoutNodeOptions, Spending, SpendRules } from './spend.ts';
@@ -187,12 +186,6 @@ export interface Node {
    * @throws Fault transient; `node_history_pruned` or `node_method_missing` if the node does not have that state
    */
   holdings(keys: readonly string[], block: BlockRef): Promise<Holdings>;
-  /**
-   * Returns what the node knows about a transaction that somebody asks about, mined or pending. Informational, never
-   * used for crediting: only blocks credit.
-   * @param tx canonical text, as returned by `Chain.transactionId`
-   */
-  lookup(tx: string): Promise<TransactionReport>;
   /**
    * Returns why the node itself says that it is behind its chain; null if it does not say so. Absent where the age of
    * the newest block shows it: present where block times are no clock, but follow from how many blocks there were.

@@ -7,7 +7,6 @@ import { type CreditPolicy, usualDepth, waitsForFinality } from '../core/credit-
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, shownUnits, toPar } from '../core/money.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 import type { PageSettings, PaymentOption } from '../database/column-values.ts';
-import type { Lookup } from '../database/lookups.ts';
 import { isFollowed, type NetworkStatus } from '../database/networks.ts';
 import type { Refund } from '../database/refunds/refund.ts';
 import type { Payment, Session } from '../database/session.ts';
@@ -23,10 +22,6 @@ export type Choice = Readonly<{
   pay: string | null;
   token: string | null;
   walletQr: boolean;
-  /** A transaction to look up, as the payer pasted it. */
-  transaction: string | null;
-  /** Seconds to wait after too many lookups. Links do not carry it on. */
-  waitS: number | null;
   /** The fault of the refund address that was just sent. Links do not carry it on. */
   refundFault: string | null;
   /** The origin whose page frames this one. */
@@ -54,8 +49,6 @@ export type PageModel = Readonly<{
   isSuspended: boolean;
   settings: PageSettings;
   state: PageState;
-  /** The lookups of this session. */
-  lookups: readonly Lookup[];
   /** Keys of the refund addresses that the payer gave, by network. */
   refundAddresses: Readonly<Partial<Record<NetworkKey, string>>>;
   /** The session's refunds, newest first; none for who has no payer's token. */
@@ -211,13 +204,12 @@ export function sumText(payments: readonly Payment[]): string {
 
 /** Returns the query of this page with a changed choice. It is relative, so it works behind any proxy. */
 export function linkTo({ choice }: PageModel, change: Partial<Choice>): string {
-  const { pay, token, walletQr, transaction, parent, stays, language, payerToken } = { ...choice, ...change };
+  const { pay, token, walletQr, parent, stays, language, payerToken } = { ...choice, ...change };
   const query = new URLSearchParams();
   if (payerToken !== null) query.set('k', payerToken);
   if (pay !== null) query.set('pay', pay);
   if (token !== null) query.set('token', token);
   if (walletQr) query.set('qr', 'wallet');
-  if (transaction !== null) query.set('tx', transaction);
   if (parent !== null) query.set('parent', parent);
   if (stays) query.set('stay', '1');
   if (language !== null) query.set('lang', language);

@@ -12,7 +12,6 @@ import { documentOf, RELOAD_S } from '../web/document.ts';
 import type { Assets } from './assets.ts';
 import { brandName, brandStyle } from './brand.ts';
 import { type IconName, icon } from './icon.ts';
-import { lookupPanel } from './lookup.ts';
 import { methodChoice } from './method.ts';
 import {
   amountDue,
@@ -59,7 +58,7 @@ ${!model.isLive ? null : html`<noscript><meta http-equiv="refresh" content="${RE
  data-seen="${standingPayments(model).length > 0 ? 'yes' : ''}" data-parent="${choice.parent ?? ''}"
  data-headline="${headline}" data-minutes="${say('announce_minutes', { minutes: 5 })}"
  data-minute="${say('announce_minute')}" data-copy-failed="${say('copy_failed')}">
-<section class="card pay" aria-labelledby="headline">${suspensionNotice(model)}${body}${refundList(model)}${refundAddressPanel(model)}${lookupPanel(model)}</section>
+<section class="card pay" aria-labelledby="headline">${suspensionNotice(model)}${body}${refundList(model)}${refundAddressPanel(model)}${helpPanel(model)}</section>
 ${orderSummary(model)}
 ${model.canSimulate ? sandboxPanel(model) : null}
 </main>
@@ -70,6 +69,12 @@ ${model.canSimulate ? sandboxPanel(model) : null}
 ${languageSwitch(model)}
 </footer>`,
   );
+}
+
+/** Says what a payer can do whose payment does not show. */
+function helpPanel({ state, words, shop }: PageModel): Html | null {
+  if (state.kind === 'seen' || state.kind === 'paid') return null;
+  return html`<details class="fold" id="rescue"><summary>${words.say('rescue_title')}</summary><p>${words.say('rescue_text', { shop })}</p></details>`;
 }
 
 /** Tells a payer who can still pay to ask the shop first. What was sent already counts, and the page shows it. */

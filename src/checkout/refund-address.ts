@@ -74,7 +74,7 @@ function addressForm(model: PageModel, option: PaymentOption, title: 'refund_lea
   const error =
     fault &&
     html`<p class="field-error" id="refund-error">${icon('alert')} ${say(`refund_bad_${fault}`, { network, example })}</p>`;
-  return html`<details class="look-up refund-address" id="refund-address"${fault || isAwaited ? html` open` : null}><summary>${say(title)}</summary>
+  return html`<details class="fold refund-address" id="refund-address"${fault || isAwaited ? html` open` : null}><summary>${say(title)}</summary>
 <p>${say('refund_leave_text', { network })}</p>
 <form method="post" action="${session.id}/refund-address${linkTo(model, {})}">
 <label for="refund-to">${say('refund_label', { currency, network })}</label>

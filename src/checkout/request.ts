@@ -8,7 +8,6 @@ import type { Clock } from '../lib/clock.ts';
 import { queryOf, readForm } from '../lib/form.ts';
 import { parseSessionId } from '../lib/id.ts';
 import { createAddressLimiter } from '../lib/rate-limit.ts';
-import { PASTED_CHARS_MAX } from './lookup.ts';
 import type { Choice } from './model.ts';
 import { chooseWords, type Words } from './texts.ts';
 
@@ -42,8 +41,6 @@ export function asked(request: Request): { choice: Choice; words: Words } {
     pay: query.get('pay'),
     token: query.get('token'),
     walletQr: query.get('qr') === 'wallet',
-    transaction: query.get('tx')?.slice(0, PASTED_CHARS_MAX) ?? null,
-    waitS: /^\d{1,4}$/.test(query.get('wait') ?? '') ? Number(query.get('wait')) : null,
     refundFault: query.get('fault'),
     parent: query.get('parent'),
     stays: query.get('stay') === '1',

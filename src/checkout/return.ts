@@ -30,8 +30,8 @@ export function returnsTo(model: Pick<PageModel, 'session' | 'state' | 'choice' 
   const { paidAtS } = session.life;
   if (state.kind !== 'paid' || successUrl === null || paidAtS === null) return null;
   if (toSeconds(nowMs) - paidAtS > RECENT_S || state.overPar > 0n || state.foreign.length > 0) return null;
-  const { stays, parent, refundFault, transaction } = choice;
-  if (stays || [parent, refundFault, transaction].some((one) => one !== null)) return null;
+  const { stays, parent, refundFault } = choice;
+  if (stays || parent !== null || refundFault !== null) return null;
   return successLink(successUrl, session.id);
 }
 

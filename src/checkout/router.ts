@@ -14,19 +14,18 @@ import { type Clock, toSeconds } from '../lib/clock.ts';
 import { queryOf } from '../lib/form.ts';
 import { parseSessionId } from '../lib/id.ts';
 import type { Log } from '../lib/log.ts';
-import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
+import { subscriberOf } from '../lib/rate-limit.ts';
 import { type Simulate, simulations } from '../payments/simulation.ts';
 import { type Assets, hash, loadAssets } from './assets.ts';
 import { serveBrand } from './brand.ts';
 import { acceptParent, serveEmbed } from './embed.ts';
-import { isAwaited, PASTED_CHARS_MAX, readTransaction } from './lookup.ts';
 import { type Choice, networkViews, type PageModel, selectedOption } from './model.ts';
 import { messagePage, paymentPage } from './page.ts';
 import { allow, protect } from './policy.ts';
 import { serveRefundAddress } from './refund-address.ts';
 import { isOnItsWay, refundsOf } from './refund-page.ts';
 import { serveRefunds } from './refund-routes.ts';
-import { asked, findSession, formReader, limitCallers, type Refuse } from './request.ts';
+import { asked, findSession, formReader, type Refuse } from './request.ts';
 import { returnsTo } from './return.ts';
 import { findOption, pageState } from './state.ts';
 import { createStreams, pageVersion } from './streams.ts';
@@ -61,7 +60,6 @@ export function createCheckout(deps: CheckoutDeps): Router {
   serveEmbed(router, deps.config);
   router.use('/pay', protect);
   serveBrand(router, database);
-  serveLookups(router, deps, refuseIn(assets));
   serveRefundAddress(router, deps, (request) => assetsFrom(request, assets).style, refuseIn(assets));
   const beside = { style: `../pay/${assets.style}`, script: `../pay/${assets.script}` };
   serveRefunds(router, deps, beside.style, refuseIn(beside));
@@ -177,11 +175,10 @@ async function modelOf(
 ): Promise<PageModel> {
   const { database, config, clock } = deps;
   const nowMs = clock.nowMs();
-  const [merchant, settings, reports, lookups, refundAddresses, refunds] = await Promise.all([
+  const [merchant, settings, reports, refundAddresses, refunds] = await Promise.all([
     database.stores.find(session.storeId),
     database.stores.values(session.storeId),
     database.networks.list(),
-    database.lookups.list(session.id),
     database.refunds.addresses(session.id),
     refundsOf(database.refunds, session),
   ]);
@@ -196,10 +193,9 @@ async function modelOf(
     shop: merchant.name,
     settings,
     state,
-    lookups,
     refundAddresses,
     refunds: isPayer ? refunds : [],
-    isLive: !state.hasEnded || lookups.some((one) => isAwaited(one, nowMs)) || (isPayer && refunds.some(isOnItsWay)),
+    isLive: !state.hasEnded || (isPayer && refunds.some(isOnItsWay)),
     networks: networkViews(networks, reports, session.terms.duePar, nowMs),
     // A wrong token is dropped, so that no link carries it on.
     choice: {
@@ -210,7 +206,7 @@ async function modelOf(
     isPayer,
     words,
     nowMs,
-    version: pageVersion(session, { reports, lookups, refunds, isSuspended }, nowMs),
+    version: pageVersion(session, { reports, refunds, isSuspended }, nowMs),
     isSuspended,
     isHandheld,
     canSimulate: deps.simulate !== undefined && session.mode === 'test',
@@ -253,48 +249,3 @@ const answerFaults =
     const { words } = asked(request);
     sendMessage(response.status(503).set('Retry-After', '5'), words, 'unavailable', assets);
   };
-
-// ── Looking a payment up ────────────────────────────────────────────────────────────────────────────────────────────
-
-const SESSIONS_MAX = 10_000;
-const ofSession = { perSecond: 1 / 10, burst: 6, namesMax: SESSIONS_MAX };
-const ofCaller = { perSecond: 1 / 3, burst: 30 };
-const FORM_BYTES_MAX = 4096;
-
-type LookupDeps = Readonly<{
-  database: Database;
-  config: Pick<Config, 'networks'>;
-  clock: Clock;
-}>;
-
-function serveLookups(router: Router, { database, config, clock }: LookupDeps, refuse: Refuse): void {
-  const perSession = createLimiter({ ...ofSession, clock });
-  const countCaller = limitCallers(ofCaller, clock);
-
-  /** Asks all networks, also those that the session does not offer: the payer may have used a wrong one. */
-  async function ask(session: Session, pasted: string): Promise<void> {
-    const ids = readTransaction(pasted);
-    const asks = config.networks.flatMap(({ key, family }) => {
-      const tx = ids.get(family);
-      return tx === undefined ? [] : [{ network: key, family, tx }];
-    });
-    await database.lookups.request({ sessionId: session.id, asks, nowMs: clock.nowMs() });
-  }
-
-  router.post('/pay/:id/look-up', formReader(FORM_BYTES_MAX), async (request, response) => {
-    const session = await findSession(database.sessions, request);
-    if (!session) return refuse(request, response, null);
-    const pasted = String(Object(request.body).transaction ?? '')
-      .trim()
-      .slice(0, PASTED_CHARS_MAX);
-    const query = queryOf(request);
-    query.set('tx', pasted);
-    if (readTransaction(pasted).size > 0) {
-      const waitS = Math.max(perSession.take(session.id), countCaller(request));
-      if (waitS === 0) await ask(session, pasted);
-      else query.set('wait', String(waitS));
-    }
-    // Redirects to the page, one folder up, with the same choice. Inside a frame, no other page could be shown.
-    response.redirect(303, `../${session.id}?${query}#look-up`);
-  });
-}

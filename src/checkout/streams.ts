@@ -7,14 +7,12 @@
 import { createHash } from 'node:crypto';
 import type { Response } from 'express';
 import type { Database } from '../database/database.ts';
-import type { Lookup } from '../database/lookups.ts';
 import { isFollowed, type NetworkStatus } from '../database/networks.ts';
 import type { Refund } from '../database/refunds/refund.ts';
 import type { Session } from '../database/session.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
-import { isAwaited, isUnanswered } from './lookup.ts';
 import { isOnItsWay, refundsOf } from './refund-page.ts';
 import { pageState } from './state.ts';
 
@@ -108,13 +106,11 @@ export function createStreams(
       due.delete(sessionId);
       const session = await database.sessions.find(sessionId);
       if (!session) continue;
-      const lookups = await database.lookups.list(sessionId);
       const refunds = await refundsOf(database.refunds, session);
       const nowMs = clock.nowMs();
       const isSuspended = suspended.has(session.storeId);
-      const version = pageVersion(session, { reports, lookups, refunds, isSuspended }, nowMs);
-      const hasEnded =
-        session.life.status !== 'pending' && !lookups.some((one) => isAwaited(one, nowMs)) && !refunds.some(isOnItsWay);
+      const version = pageVersion(session, { reports, refunds, isSuspended }, nowMs);
+      const hasEnded = session.life.status !== 'pending' && !refunds.some(isOnItsWay);
       versions.set(sessionId, { version, hasEnded });
     }
     return versions;
@@ -172,17 +168,12 @@ export function createStreams(
 /** Inputs of a session's page besides the session. */
 type Surroundings = Readonly<{
   reports: readonly NetworkStatus[];
-  lookups: readonly Lookup[];
   refunds: readonly Refund[];
   isSuspended: boolean;
 }>;
 
 /** Returns the version. It is also the id of the page's events, which a reconnecting browser sends. */
-export function pageVersion(
-  session: Session,
-  { reports, lookups, refunds, isSuspended }: Surroundings,
-  nowMs: number,
-): string {
+export function pageVersion(session: Session, { reports, refunds, isSuspended }: Surroundings, nowMs: number): string {
   const { life, standing, payments, options } = session;
   const own = new Set(options.map(({ networkKey }) => networkKey));
   const up = reports.filter((report) => own.has(report.network) && isFollowed(report, nowMs));
@@ -195,7 +186,6 @@ export function pageVersion(
     standing,
     payments.map(({ tx, index, block, confirmations, state }) => [tx, index, block, confirmations, state]),
     up.map(({ network }) => network).sort(),
-    lookups.map((one) => [one.network, one.tx, one.finding, isAwaited(one, nowMs), isUnanswered(one, nowMs)]),
     refunds.map(({ id, status, tx, destination }) => [id, status, tx, destination?.key]),
   ];
   const text = JSON.stringify(shown, (_, value) => (typeof value === 'bigint' ? `${value}` : value));

@@ -16,7 +16,6 @@ import { ingestCommands } from './ingest.ts';
 import { keyCommands } from './keys.ts';
 import { fenced, type HeldLease, leaseCommands } from './leases.ts';
 import { ledgerCommands } from './ledger.ts';
-import { lookupCommands } from './lookups.ts';
 import { formatsOf, networkCommands, type TextFormats } from './networks.ts';
 import { attemptCommands, nonceCommands, openCommands } from './payouts/attempts.ts';
 import { adoptionCommands, engineCommands } from './payouts/engines.ts';
@@ -59,7 +58,6 @@ export type Addresses = Database['addresses'];
 export type Keys = Database['keys'];
 export type Blocks = Database['blocks'];
 export type Networks = Database['networks'];
-export type Lookups = Database['lookups'];
 export type Refunds = Database['refunds'];
 export type People = Database['people'];
 export type Alarms = Database['alarms'];
@@ -127,7 +125,6 @@ function repositories(db: SealedDb) {
     keys: keyCommands(db),
     blocks: { ...blockCommands(db), ...ingestCommands(db), ...rereadCommands(db), ...comparisonQueries(db) },
     networks: { ...networkCommands(db), ...recoveryCommands(db) },
-    lookups: lookupCommands(db),
     held: { ...heldMoneyCommands(db), ...heldReturnCommands(db) },
     refunds: refundCommands(db),
     people: { ...peopleCommands(db), ...signInCommands(db) },

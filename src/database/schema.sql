@@ -483,22 +483,6 @@ CREATE INDEX refunds_listed ON refunds (store_id, mode, created_at_ms, id);
 CREATE INDEX refunds_listed_by_status ON refunds (store_id, mode, status, created_at_ms, id);
 CREATE INDEX refunds_by_transaction ON refunds (store_id, mode, tx) WHERE tx IS NOT NULL;
 
--- A payer's question about a transaction, which the network's indexer asks its node. It informs and never credits.
-CREATE TABLE lookups (
-  session_id TEXT NOT NULL REFERENCES sessions (id),
-  network TEXT NOT NULL,
-  tx TEXT NOT NULL,
-  family TEXT NOT NULL,
-  finding TEXT, --> LookupResult
-  first_asked_at_ms INTEGER NOT NULL,
-  position INTEGER NOT NULL, -- among those that were first asked together
-  asked_at_ms INTEGER NOT NULL,
-  due_at_ms INTEGER, -- null: done. A claim moves it to the end of its lease
-  PRIMARY KEY (session_id, network, tx)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX lookups_due ON lookups (network, due_at_ms, session_id, tx) WHERE due_at_ms IS NOT NULL;
-CREATE INDEX lookups_by_age ON lookups (network, asked_at_ms, session_id, tx);
-
 -- ── Money out ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- A payment out of our wallets, by its intent, which never changes (a refund's may get another payee before its first attempt).

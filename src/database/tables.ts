@@ -5,7 +5,6 @@ import type { DoorDialect, DoorTerms } from '../core/door.ts';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { BlockGap } from '../core/gap.ts';
 import type { Account, Asset, EntryKind } from '../core/ledger.ts';
-import type { LookupResult } from '../core/lookup.ts';
 import type { Severity } from '../core/notice.ts';
 import type { Attempt } from '../core/payout.ts';
 import type { Reason } from '../core/reasons.ts';
@@ -375,18 +374,6 @@ export const refunds = sqliteTable('refunds', {
   processingAtMs: integer(),
   processedAtMs: integer(),
   canceledAtMs: integer(),
-});
-
-export const lookups = sqliteTable('lookups', {
-  sessionId: text().notNull(),
-  network: text().$type<NetworkKey>().notNull(),
-  tx: text().notNull(),
-  family: text().notNull(),
-  finding: text().$type<LookupResult>(),
-  firstAskedAtMs: integer().notNull(),
-  position: integer().notNull(),
-  askedAtMs: integer().notNull(),
-  dueAtMs: integer(),
 });
 
 export const payouts = sqliteTable('payouts', {

@@ -148,14 +148,6 @@ function sessionQueries({ orm, guard }: SealedDb) {
       .orderBy(desc(transfers.id))
       .limit(sql.placeholder('limit')),
   );
-  const holds = atFirstUse(
-    orm
-      .select({ id: transfers.id })
-      .from(transfers)
-      .innerJoin(blocks, and(eq(blocks.id, transfers.blockId), eq(blocks.canonical, sql`1`)))
-      .where(given(transfers, 'addressId', 'tx', 'network'))
-      .limit(1),
-  );
   const firstConfirmed = atFirstUse(
     orm
       .select()
@@ -190,13 +182,6 @@ function sessionQueries({ orm, guard }: SealedDb) {
         const confirmations = canonical ? (tipNumber ?? number) - number + 1 : 0;
         return { ...payment, network: nameOf(payment.networkKey), confirmations, state: stateOf(place) };
       });
-    },
-    /** Returns whether a canonical block contains a transfer of this transaction to the session. */
-    async holds(sessionId: string, network: NetworkKey, tx: string): Promise<boolean> {
-      for (const addressId of await idsOf(sessionId)) {
-        if ((await holds.get({ addressId, network, tx })) !== undefined) return true;
-      }
-      return false;
     },
     /** Returns the address key of the sender of the largest confirmed transfer among the first `SENDERS_MAX`. */
     async largestSender(sessionId: string, network: NetworkKey, currency: Currency): Promise<string | null> {

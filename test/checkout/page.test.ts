@@ -184,7 +184,7 @@ test('a mistyped link gets a page with styles', () =>
       ['GET', `${sale.path}/nothing/here`, 404],
       ['GET', '/refund', 404],
       ['GET', '/refund/nobody/at/all', 404],
-      ['DELETE', `${sale.path}/look-up`, 404],
+      ['DELETE', `${sale.path}/refund-address`, 404],
       ['POST', sale.path, 405],
     ] as const;
     for (const [method, path, status] of wrong) {
@@ -341,12 +341,12 @@ test('strangers’ odd requests are answered, raise no alarm, and count by subsc
     assert.is(await askWhole(`http://999.999.999.999${path}?lang=tr`), 200, 'a target that is not a URL');
     assert.is(await askWhole(`http://a:999999${NO_REFUND}`), 404);
     const post = async (type: string, body: string, more: Record<string, string> = {}) =>
-      (await exchange('POST', `${api.baseUrl}${path}/look-up`, { 'Content-Type': type, ...more }, body)).status;
-    assert.is(await post(`${FORM}; charset=utf-16`, 'transaction=x'), 400, 'an unreadable form');
+      (await exchange('POST', `${api.baseUrl}${path}/refund-address`, { 'Content-Type': type, ...more }, body)).status;
+    assert.is(await post(`${FORM}; charset=utf-16`, 'address=x'), 400, 'an unreadable form');
     assert.is(await post(FORM, 'not compressed', { 'Content-Encoding': 'gzip' }), 400);
-    assert.is(await post(FORM, 'a&'.repeat(1500)), 303);
-    assert.is(await post(FORM, `transaction=${'a'.repeat(9000)}`), 413);
-    assert.is(await post('application/json', '{}'), 303);
+    assert.is(await post(FORM, 'a&'.repeat(900)), 404, 'without the payer’s token');
+    assert.is(await post(FORM, `address=${'a'.repeat(9000)}`), 413);
+    assert.is(await post('application/json', '{}'), 404);
     for (const absent of ['request failed', NO_REFUND]) assert.not.match(api.logged(), absent);
 
     const tryFrom = async (address: string) => {

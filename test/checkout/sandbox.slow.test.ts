@@ -116,29 +116,6 @@ for (const [name, currency, steps] of stories) {
   });
 }
 
-test('a payer looks up a transaction on each network, and the network’s indexer answers', async (world) => {
-  const order = await create(world);
-  const other = await create(world);
-  const networks = [...new Set(order.payment_options.map(({ network }) => network))];
-  await Promise.all(
-    networks.map(async (network) => {
-      const sent = await simulate(world, order.id, { action: 'pay_under', network, currency: 'USDT' });
-      const [hash = ''] = (sent.json as { transaction_hashes: string[] }).transaction_hashes;
-      for (const [{ url }, words] of [
-        [order, /Found: it came to this order/],
-        [other, /it belongs to another order/],
-      ] as const) {
-        const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-        const body = `transaction=${encodeURIComponent(`https://explorer.example/tx/${hash}`)}`;
-        const asked = await exchange('POST', `${url}/look-up`, headers, body);
-        assert.is(asked.status, 303, asked.text);
-        const page = new URL(String(asked.headers.location), `${url}/look-up`).href;
-        await find(`${page} says ${words}`, async () => words.test((await exchange('GET', page)).text));
-      }
-    }),
-  );
-});
-
 test('an Idempotency-Key simulates once, and belongs to one session and body', async (world) => {
   const { id } = await create(world);
   const play = (body: object, session = id) =>

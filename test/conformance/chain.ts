@@ -366,36 +366,6 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     assert.is(await node.attest({ number: block.number + 1_000, hash: block.hash }, []), 'unsure', 'above the head');
   });
 
-  each('looks up a transaction by its id: what it transferred to whom, or that it failed', async (node) => {
-    const [usdt, usdc] = bench.tokens;
-    const [one, other] = [bench.freshKey(), bench.freshKey()];
-    const lookup = (tx: string) => node.lookup(bench.chain.transactionId(tx) ?? 'no id');
-    const pair = await bench.pay('contract', [
-      { token: usdt, to: one, units: 3n },
-      { token: usdt, to: other, units: 4n },
-    ]);
-    const zero = await bench.pay('direct', [{ token: usdc, to: one, units: 0n }]);
-    const failed = await bench.pay('failed', [{ token: usdt, to: one, units: 5n }]);
-    const lookalike = await bench.pay('lookalike', [{ token: usdt, to: one, units: 5n }]);
-    const before = await lookup(pair);
-    assert.ok(before.kind === 'waiting' || before.kind === 'unknown', 'in no block yet');
-    await bench.mine();
-    const { number } = await node.head();
-    const found = await lookup(pair);
-    assert.ok(found.kind === 'mined' && found.succeeded);
-    assert.is(found.number, number);
-    const moved = (transfers: typeof found.transfers, to: string) =>
-      transfers.filter((move) => move.to === to).map(({ currency }) => currency);
-    assert.equal([moved(found.transfers, one), moved(found.transfers, other)], [['USDT'], ['USDT']]);
-    const worthless = await lookup(lookalike);
-    assert.equal(worthless.kind === 'mined' && moved(worthless.transfers, one), [null], 'another token of that name');
-    const nothing = await lookup(zero);
-    assert.equal(nothing.kind === 'mined' && moved(nothing.transfers, one), [], 'a transfer of zero');
-    const broken = await lookup(failed);
-    assert.equal([broken.kind, broken.kind === 'mined' && broken.succeeded], ['mined', false]);
-    assert.equal(await lookup(otherThan(pair)), { kind: 'unknown' });
-  });
-
   test('a transaction id is accepted as people write it, and nothing else is', async () => {
     const [token] = bench.tokens;
     const tx = await bench.pay('direct', [{ token, to: bench.freshKey(), units: 1n }]);

@@ -14,8 +14,8 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import type { PayingSigner } from '../../src/signer/client.ts';
 
-/** In an idle indexer the follower, the reporter, and the service of lookups sleep on its clock. */
-export const SLEEPERS = 3;
+/** In an idle indexer the follower and the reporter sleep on its clock. */
+export const SLEEPERS = 2;
 
 export type RunningIndexer = Readonly<{
   /** Settles when the indexer ends; rejects when an invariant is broken. */

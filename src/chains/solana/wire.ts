@@ -16,13 +16,7 @@
 import type { BlockRef } from '../../core/block.ts';
 import { type Fault, invariant, transient } from '../../core/fault.ts';
 import { type Fields, isFields } from '../../core/fields.ts';
-import {
-  type ChainTransfer,
-  type Currency,
-  type IncomingTransfer,
-  isIncoming,
-  type Token,
-} from '../../core/transfer.ts';
+import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
 import type { RawContent, Watched, Wire } from '../chain.ts';
 import { nonsense, type Origin, readResult } from '../json-rpc.ts';
 import { NOBODY, solanaAddress } from './address.ts';
@@ -256,16 +250,6 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
     }
   }
   found.push(...credits.sort((a, b) => a.index - b.index));
-}
-
-/**
- * Returns transfers of `tokens` to any address in one transaction, which `getTransaction` shows as a block does.
- * @throws Fault transient `node_nonsense`
- */
-export function readTransaction(value: unknown, tokens: readonly Token[], origin: Origin): readonly IncomingTransfer[] {
-  const reading = { origin, tokens: byMint(tokens), watched: () => true, own: new Map(), found: [] };
-  takeTransaction(reading, value, 0);
-  return reading.found.filter(isIncoming);
 }
 
 const byMint = (tokens: readonly Token[]): ReadonlyMap<string, Token> =>

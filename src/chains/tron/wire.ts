@@ -317,7 +317,7 @@ function findCandidates(
 }
 
 /** Returns token keys as logs write them: 20 bytes without the 0x41. */
-export function tokenKeys(tokens: readonly Token[]): Map<string, Currency> {
+function tokenKeys(tokens: readonly Token[]): Map<string, Currency> {
   return new Map(
     tokens.map(({ address, symbol }) => {
       const key = tronAddress.parse(address);

@@ -75,12 +75,9 @@ function setClock(/** @type {number} */ serverNowMs) {
   if (Math.abs(serverNowMs - serverNowS() * 1000) > 2000) serverAheadMs = serverNowMs - performance.now();
 }
 
-const textOf = (/** @type {Element} */ within, /** @type {string} */ place) =>
-  within.querySelector(place)?.textContent?.trim() ?? '';
-
 /** Keeps what the payer is typing. */
 function keepTyped(/** @type {Element} */ old, /** @type {Element} */ fresh) {
-  const [from, to] = [old, fresh].map((main) => main.querySelector('#transaction'));
+  const [from, to] = [old, fresh].map((main) => main.querySelector('#refund-to'));
   if (from instanceof HTMLInputElement && to instanceof HTMLInputElement && from.value !== from.defaultValue) {
     to.value = from.value;
   }
@@ -97,8 +94,6 @@ function replaceWith(/** @type {Document} */ fresh) {
   const opened = [...main.querySelectorAll('details[open]')].map(({ id }) => id);
   if (next.dataset.headline !== main.dataset.headline) announcer.textContent = next.dataset.headline ?? '';
   const hadFocus = main.contains(document.activeElement);
-  const answer = textOf(next, '#look-up-answer');
-  if (answer !== '' && answer !== textOf(main, '#look-up-answer')) announcer.textContent = answer;
   keepTyped(main, next);
   main.replaceWith(next);
   for (const id of opened) document.getElementById(id)?.setAttribute('open', '');

@@ -18,7 +18,6 @@ import { shownUnits } from '../../core/money.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Delivery, StoredEvent } from '../../database/events.ts';
 import type { HeldMoney } from '../../database/held-money.ts';
-import type { Lookup } from '../../database/lookups.ts';
 import type { Refund } from '../../database/refunds/refund.ts';
 import type { Payment, Session } from '../../database/session.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -165,14 +164,6 @@ function transferTable(shown: Shown, session: Session): Html {
   })}${more}`;
 }
 
-/** Says which transaction the payer asked about, and what was found. */
-const lookupText = (shown: Shown, { network, tx, finding }: Lookup): Html =>
-  shown.words.html('The payer asked about {tx} on {network}: {finding}', {
-    tx: shownOnChain(shown, { network, kind: 'tx', text: tx }),
-    network: titleOf(shown.config.networks, network),
-    finding: finding === null ? html`${shown.words.say('not looked yet')}` : html`<code>${finding}</code>`,
-  });
-
 /** Returns every step of the shop's side that has a time, oldest first: the transfers are in their table. */
 async function history({ database }: DashboardDeps, shown: Shown, session: Session): Promise<Html> {
   const { words } = shown;
@@ -190,7 +181,6 @@ async function history({ database }: DashboardDeps, shown: Shown, session: Sessi
     ...(await database.refunds.list({ sessionId: id, limit: SHOWN_MAX })).map(
       (refund) => [refund.createdAtMs, refundStep(words, refund)] as const,
     ),
-    ...(await database.lookups.list(id)).map((lookup) => [lookup.askedAtMs, lookupText(shown, lookup)] as const),
   ];
   const ordered = steps.toSorted(([one], [other]) => one - other);
   return html`<ol class="history">${ordered.map(([ms, what]) => html`<li>${time(ms)} <div>${what}</div></li>`)}</ol>`;

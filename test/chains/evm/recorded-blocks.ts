@@ -1,5 +1,5 @@
 /**
- * Readers of the recordings that concern blocks: headers, logs, receipts, lookups, announcements.
+ * Readers of the recordings that concern blocks: headers, logs, receipts, announcements.
  */
 import * as assert from 'uvu/assert';
 import type { RawContent } from '../../../src/chains/chain.ts';
@@ -119,31 +119,6 @@ const attests =
     }
   };
 
-/** Looks the transaction up by two files, either of which may be absent. */
-async function reportOf(recorded: Recorded, tx: string): Promise<unknown> {
-  const methods = ['eth_getTransactionByHash', 'eth_getTransactionReceipt'];
-  const files = methods.map((method) => {
-    const asked = [...recorded.recordings.values()].filter(({ request }) => request?.method === method);
-    const found = asked.find(({ request }) => request.params[0] === tx);
-    const nothing = { ...recorded.the('eth_getTransactionReceipt.null'), name: method };
-    return found ?? { ...nothing, request: { method, params: [tx] } };
-  });
-  recorded.played.play(...files);
-  return following(recorded, (node) => node.lookup(tx));
-}
-
-const looksUp =
-  (expected: (recording: Recording) => unknown) =>
-  async (recording: Recording, recorded: Recorded): Promise<void> =>
-    assert.equal(await reportOf(recorded, recording.request.params[0]), expected(recording));
-
-const mined = (succeeded: boolean, transfers: readonly Json[] = [], number = 13) => ({
-  kind: 'mined',
-  number,
-  succeeded,
-  transfers,
-});
-
 /** A block whose header was not recorded: its only receipt says what the header has to. */
 const readsOldBlock =
   (kind: 'logs' | 'receipts') =>
@@ -185,8 +160,6 @@ async function hearsAnnouncements(recording: Recording, recorded: Recorded): Pro
     'wsUrl',
   );
 }
-
-const payment = { to: PAYEE, currency: 'USDT' };
 
 export const blockClaims: readonly Claim[] = [
   [/^eth_getBlockByHash\.(known|side)$/, readsHeader],
@@ -251,17 +224,6 @@ export const blockClaims: readonly Claim[] = [
   [/^eth_getTransactionReceipt\.(ok|inner-revert|system)$/, attests('holds')],
   [/^eth_getTransactionReceipt\.(failed|null|pending|after-reorg|creation)$/, attests('gone')],
   [/^restarted\.eth_getTransactionReceipt\.recent$/, attests('gone')],
-  [/^eth_getTransaction(Receipt\.ok|ByHash\.mined)$/, looksUp(() => mined(true, [payment]))],
-  [/^eth_getTransactionReceipt\.failed$/, looksUp(() => mined(false))],
-  [/^eth_getTransactionReceipt\.inner-revert$/, looksUp(() => mined(true))],
-  [/^eth_getTransaction(Receipt|ByHash)\.creation$/, looksUp(() => mined(true, [], 15))],
-  [
-    /^eth_getTransaction(Receipt|ByHash)\.system$/,
-    looksUp(() => mined(true, [{ to: `${'0'.repeat(36)}1000`, currency: null }])),
-  ],
-  [/^pruned\.eth_getTransaction(ByHash|Receipt)\.not-indexed$/, looksUp(() => mined(true, [payment]))],
-  [/^eth_getTransaction(Receipt|ByHash)\.null$/, looksUp(() => ({ kind: 'unknown' }))],
-  [/^eth_getTransaction(Receipt|ByHash)\.(pending|after-reorg)$/, looksUp(() => ({ kind: 'waiting' }))],
   [/^eth_getTransactionDataAndReceipt$/, sameAs('eth_getTransactionReceipt.ok', ({ receipt }) => receipt, all)],
   [/^eth_subscribe\./, hearsAnnouncements],
   [

@@ -1,5 +1,4 @@
 import * as assert from 'uvu/assert';
-import { solanaAddress } from '../../../src/chains/solana/address.ts';
 import { readRefusal } from '../../../src/chains/solana/broadcast-refusal.ts';
 import { type Broadcast, type SpendDraft, UnclearOutcome } from '../../../src/chains/spend.ts';
 import { isRefused } from '../../../src/core/spend.ts';
@@ -9,7 +8,6 @@ import type { Recording } from '../../support/recordings.ts';
 import {
   key,
   node,
-  other,
   paidBlock,
   payee,
   payer,
@@ -132,65 +130,6 @@ reads(heights, 'the height of the newest block, at each commitment', async () =>
 
 // ── Transactions ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Owners that hold more than before: of a configured token by name, of anything else with null. */
-const reports: Readonly<Record<string, readonly (readonly [owner: string, currency: string | null])[]>> = {
-  'getTransaction.plain': [[payee, 'USDT']],
-  'getTransaction.v0': [[payee, 'USDT']],
-  'getTransaction.mint': [[payee, 'USDT']],
-  'getTransaction.created': [
-    [other, 'USDT'],
-    ['BQSRAW72maoicpBUYUxZRv8qTqbAubcyt3zxQTwoS7qQ', null],
-  ],
-  'getTransaction.jsonParsed': [[other, 'USDT']],
-  'getTransaction.memo': [
-    [payee, 'USDC'],
-    ['6UoFW6hfvCtLUgGMYe5JHsybsaEqYM8Qwr2qp124kKvN', null],
-  ],
-  'getTransaction.native': [[payee, null]],
-  'getTransaction.failed': [],
-  'getTransaction.feed': [
-    [payee, null],
-    ['2d938Uhrd65W27DZNBSzwNRatxqU5DDeUNw64mixx6DX', null],
-  ],
-  'getTransaction.lookalike': [
-    [payee, null],
-    ['6d18RFMw9W1X22yWBCwtdpuFCX5WTF1B6QDgMDg4Uwrj', null],
-  ],
-  'getTransaction.wrong': [
-    [payee, null],
-    ['GWmGvey4hv2iAzZaWF9BTYZD3ZPG3YPkyAnpx37Y2zWK', null],
-  ],
-};
-readsEach(reports, 'a lookup reports who was paid, and in which of our currencies', async ({ name, params }, paid) => {
-  replay.play('hole.getSignatureStatuses', name);
-  const report = await node.lookup(String(params[0]));
-  assert.is(report.kind === 'mined' && report.succeeded, name !== 'getTransaction.failed');
-  const transfers = report.kind === 'mined' ? report.transfers : [];
-  assert.equal(
-    transfers.map(({ to, currency }) => [solanaAddress.format(to), currency]),
-    paid,
-  );
-});
-
-reads(
-  [
-    'getTransaction.base64',
-    'getTransaction.null',
-    'getTransaction.just-sent',
-    'hole.getSignatureStatuses',
-    'hole.getTransaction',
-  ],
-  'a lookup waits for what is not shown, and refuses another encoding',
-  async () => {
-    replay.play('hole.getSignatureStatuses', 'getTransaction.base64');
-    assert.is((await faultOf(node.lookup('5DAX'))).code, 'node_nonsense');
-    for (const name of ['getTransaction.null', 'getTransaction.just-sent', 'hole.getTransaction']) {
-      replay.play('hole.getSignatureStatuses', name);
-      assert.equal(await node.lookup('5DAX'), { kind: 'waiting' });
-    }
-  },
-);
-
 /** Asks what became of the transactions whose statuses were recorded, had they been attempts of one payout. */
 async function outcomeOf(name: string, height: string, transaction: string, draft = draftTo(key(payee))) {
   replay.play('getGenesisHash', height, name, transaction);
@@ -200,7 +139,10 @@ async function outcomeOf(name: string, height: string, transaction: string, draf
 }
 
 reads(
-  ['just-sent', 'confirmed', 'finalized', 'expired'].map((name) => `getSignatureStatuses.${name}`),
+  [
+    ...['just-sent', 'confirmed', 'finalized', 'expired'].map((name) => `getSignatureStatuses.${name}`),
+    ...['getTransaction.null', 'getTransaction.plain', 'hole.getTransaction'],
+  ],
   'statuses: unknown, included, failed and final',
   async () => {
     const statuses = 'getSignatureStatuses';

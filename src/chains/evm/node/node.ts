@@ -9,13 +9,11 @@
 
 import type { BlockRef } from '../../../core/block.ts';
 import { type Fault, invariant } from '../../../core/fault.ts';
-import type { TransactionReport } from '../../../core/lookup.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { readRange } from '../../block-range.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../../chain.ts';
 import { nonsense, type RpcAnswer } from '../../json-rpc.ts';
 import { noContract, noDecimals, TOKEN_DECIMALS_MAX } from '../../token-contract.ts';
-import { readTransactionReport } from '../transaction-report.ts';
 import { blockUnknown, type Header, hex, readHeader, readQuantity, readReceipt, TRANSFER_TOPIC } from '../wire.ts';
 import { askHoldings } from './holdings.ts';
 import { errorFault, openEvmRpc, quantity, readFinalized, resultOf } from './rpc.ts';
@@ -189,13 +187,6 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return txs.every((tx) => succeeded.has(tx)) ? 'holds' : 'gone';
   }
 
-  async function lookup(tx: string): Promise<TransactionReport> {
-    const methods = ['eth_getTransactionByHash', 'eth_getTransactionReceipt'];
-    const answers = await rpc.batch(methods.map((method) => ({ method, params: [tx] })));
-    const [transaction, receipt] = answers.map((answer, at) => resultOf(answer, { method: methods[at] ?? '', host }));
-    return readTransactionReport(tx, transaction, receipt, options.tokens, { method: methods[1] ?? '', host });
-  }
-
   return {
     identity,
     head,
@@ -206,7 +197,6 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     content,
     attest,
     holdings: (keys, block) => askHoldings(connection, options.tokens, keys, block),
-    lookup,
     onChange: transport.onChange,
     health: transport.health,
     close: transport.close,

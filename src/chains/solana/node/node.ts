@@ -15,7 +15,6 @@
 
 import { type BlockRef, isLinked } from '../../../core/block.ts';
 import { Fault, invariant, transient } from '../../../core/fault.ts';
-import type { TransactionReport } from '../../../core/lookup.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../../chain.ts';
 import { errorFault, nonsense, type RpcAnswer } from '../../json-rpc.ts';
@@ -23,7 +22,6 @@ import { createRpcClient, type RpcCall } from '../../transport/rpc-client.ts';
 import { openRpcHttp } from '../../transport/rpc-http.ts';
 import { readMint } from '../mint.ts';
 import { isBehind, isNotYet, isSkippedOrMissing, solanaErrors } from '../rpc-errors.ts';
-import { readTransactionReport } from '../transaction-report.ts';
 import { type Header, otherBlock, readHeader, succeededIn } from '../wire.ts';
 import { askHoldings } from './holdings.ts';
 import { openSlotSubscription } from './slot-subscription.ts';
@@ -280,16 +278,6 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return value as (Readonly<{ slot?: unknown; err?: unknown; confirmationStatus?: unknown }> | null)[];
   }
 
-  async function lookup(tx: string): Promise<TransactionReport> {
-    const [status] = await readStatuses([tx]);
-    if (!status) return { kind: 'unknown' };
-    const method = 'getTransaction';
-    const settings = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 1 };
-    const value = await rpc.call(method, [tx, settings]);
-    // Blocks that the cluster has not confirmed yet are not shown.
-    return value === null ? { kind: 'waiting' } : readTransactionReport(tx, value, options.tokens, { method, host });
-  }
-
   async function whyBehind(): Promise<string | null> {
     const answer = await rpc.attempt('getHealth', []);
     return answer.ok || !isBehind(answer.error) ? null : answer.error.message;
@@ -315,7 +303,6 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     content,
     attest,
     holdings: (keys) => askHoldings(rpc, host, options.tokens, keys),
-    lookup,
     whyBehind,
     onChange: (listener) => push?.onChange(listener),
     health,

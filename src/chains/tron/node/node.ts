@@ -10,7 +10,6 @@
 import type { BlockRef } from '../../../core/block.ts';
 import { type Fault, invariant, transient } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';
-import type { TransactionReport } from '../../../core/lookup.ts';
 import type { Token } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { readRange } from '../../block-range.ts';
@@ -19,13 +18,11 @@ import { noContract, noDecimals, TOKEN_DECIMALS_MAX } from '../../token-contract
 import { tronAddress, wireAddress } from '../address.ts';
 import { errorFault, isUnknown, messageText, nonsense, readAnswer } from '../answer.ts';
 import type { Answers, Call, Part } from '../calls.ts';
-import { readTransactionReport } from '../transaction-report.ts';
 import { BLOCK_PATH, blockUnknown, INFOS_PATH, readHeader, readInfo } from '../wire.ts';
 import { askHoldings } from './holdings.ts';
 import { chainIdOf, openTronRpc, readHeaderAt, SOLID_BLOCK_PATH } from './rpc.ts';
 
 const INFO_PATH = '/wallet/gettransactioninfobyid';
-const TRANSACTION_PATH = '/wallet/gettransactionbyid';
 const CONSTANT_PATH = '/wallet/triggerconstantcontract';
 /** The caller when decimals are requested: an address that nobody owns. */
 const NOBODY = wireAddress('0'.repeat(40));
@@ -171,17 +168,6 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     throw transient('node_method_missing', `no address of the solidified chain of ${host} is configured (solid_url)`);
   }
 
-  async function lookup(tx: string): Promise<TransactionReport> {
-    const paths = [TRANSACTION_PATH, INFO_PATH];
-    const answers = await askAll(paths.map((path) => ({ path, body: { value: tx } })));
-    const [transaction, info] = paths.map((path, at) => {
-      const part = answers.parts[at];
-      invariant(part, 'each call has an answer');
-      return readPart(answers, part, path);
-    });
-    return readTransactionReport(tx, transaction, info, options.tokens, { path: TRANSACTION_PATH, host });
-  }
-
   return {
     identity,
     head,
@@ -191,7 +177,6 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     content,
     attest,
     holdings,
-    lookup,
     onChange: transport.onChange,
     health: transport.health,
     close: transport.close,
