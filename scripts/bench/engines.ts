@@ -51,7 +51,7 @@ export async function benchEngines({ isShort }: Readonly<{ isShort: boolean }>):
 /** Starts servers on a new database, and creates sessions at all of them. @returns creates/s */
 async function rateOn(url: string | null, servers: number, burst: number): Promise<number> {
   const limits = { pool_target: burst, requests_per_second_per_key: 100_000, requests_per_second_per_address: 100_000 };
-  const bench = await openMachines({ url, blockMs: 2_000, settings: { limits } });
+  const bench = await openMachines(url, 2_000, { limits });
   try {
     const machines = [await startMachine(bench.folder)];
     while (machines.length < servers) machines.push(await startMachine(bench.addFolder()));

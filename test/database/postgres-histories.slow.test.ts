@@ -17,7 +17,6 @@ import type { BlockRef } from '../../src/core/block.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
 import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
-import { openPool } from '../../src/database/engine/postgres-server.ts';
 import { allot, network, payer, refund, sent, signatureOf } from '../conformance/database/payout-scene.ts';
 import {
   booksAgree,
@@ -32,7 +31,7 @@ import {
 } from '../conformance/database/place.ts';
 import { createDatabaseFile } from '../support/database-file.ts';
 import { counted } from '../support/nonces.ts';
-import { addressOf, serverPrograms, startPostgres } from '../support/postgres.ts';
+import { addressOf, cutOne, onPool, serverPrograms, startPostgres } from '../support/postgres.ts';
 import { type Break, openPostgresProxy } from '../support/postgres-proxy.ts';
 import { copyRows } from '../support/postgres-rows.ts';
 import { recordAttempt } from '../support/record-attempt.ts';
@@ -297,8 +296,7 @@ async function check(database: Database, truth: Truth): Promise<void> {
 async function auditRows(url: string): Promise<void> {
   const file = join(tmpdir(), `quayside-copy-${process.pid}.db`);
   createDatabaseFile(file);
-  const looking = openPool(url, { max: 1 });
-  await copyRows(looking, file).finally(() => looking.end());
+  await onPool(url, (pool) => copyRows(pool, file));
   assert.equal(audit(file), []);
   rmSync(file);
 }
@@ -319,17 +317,6 @@ onServer(`${SECONDS} s of ${CLIENTS} clients, breaks, kills, a crash, a standby 
   const beganMs = Date.now();
   let [kills, cuts, broken, lastKillMs, lastBlockMs, crashes] = [0, 0, 0, beganMs, 0, 0];
   let [resume, resumeAtMs] = [() => {}, 0];
-
-  async function cut(): Promise<void> {
-    const admin = openPool(addressOf(current.folder, DATABASE), { max: 1, application_name: 'chaos' });
-    const { rowCount } = await admin
-      .query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE application_name = 'quayside' AND state <> 'idle' ORDER BY random() LIMIT 1`,
-      )
-      .finally(() => admin.end());
-    cuts += rowCount ?? 0;
-  }
 
   /** Crashes the primary, pauses the standby that each commit waits for, and loses the primary for good. */
   async function crash(passed: number): Promise<void> {
@@ -361,7 +348,7 @@ onServer(`${SECONDS} s of ${CLIENTS} clients, breaks, kills, a crash, a standby 
         lastBlockMs = nowMs;
       }
       const { next } = clients[randomInt(CLIENTS)]?.proxy ?? own;
-      if (randomInt(2) === 0) await cut().catch(() => {});
+      if (randomInt(2) === 0) cuts += await cutOne(addressOf(current.folder, DATABASE)).catch(() => 0);
       else if (next.length === 0) next.push(usualBreaks[randomInt(usualBreaks.length)] ?? 'after');
       if (nowMs > lastKillMs + KILL_MS) {
         lastKillMs = nowMs;

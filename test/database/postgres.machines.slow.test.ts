@@ -10,19 +10,15 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { codeOf, newSecretOf, stepAt } from '../../src/dashboard/second-factor.ts';
 import { openSqliteDatabase } from '../../src/database/database.ts';
-import { openPool } from '../../src/database/engine/postgres-server.ts';
 import { indexerLease, LEASE_MS } from '../../src/database/leases.ts';
-import { hashOf } from '../../src/lib/id.ts';
 import { openSecretKey } from '../../src/lib/secret-key.ts';
 import { booksAgree } from '../conformance/database/place.ts';
 import { keyOf } from '../e2e/simulated-network.ts';
-import { openVisitor, PASSWORD } from '../support/dashboard.ts';
 import type { Json } from '../support/instance.ts';
 import { type Machine, openMachines, serverOf, startMachine } from '../support/machines.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
-import { copyTemplate } from '../support/postgres.ts';
+import { copyTemplate, cutOne, onPool } from '../support/postgres.ts';
 import { signedClient } from '../support/signed-client.ts';
 import { until } from '../support/until.ts';
 
@@ -56,16 +52,14 @@ async function openBench() {
   opened.push(merchant.close);
   const copied = copyTemplate(server);
   opened.push(copied.remove);
-  const settings = { limits: { pool_target: 1_000 } };
-  const machines = await openMachines({ url: copied.url, blockMs: BLOCK_MS, settings });
+  const machines = await openMachines(copied.url, BLOCK_MS, { limits: { pool_target: 1_000 } });
   opened.push(machines.close);
   const { node, folder, cli, storeId } = machines;
   await cli('webhook', 'add', `${merchant.origin}/hook`, '--store', storeId, '--mode', 'test');
   const secretKey = openSecretKey(join(folder.dataDir, 'secret.key'));
   const plain = { file: '', busyTimeoutMs: 5_000, bytesMax: null, outageWaitS: 600 };
   const database = openSqliteDatabase({ ...plain, url: copied.url, secretKey });
-  const pool = openPool(copied.url, { max: 1, application_name: 'test' });
-  opened.push(database.close, () => pool.end());
+  opened.push(database.close);
   /** A server that was started again has another port. */
   const send = (machine: Machine, method: string, path: string, body?: object) =>
     signedClient(machines.credentials({ ...machine, baseUrl: serverOf(machine).base_url })).send(
@@ -82,7 +76,7 @@ async function openBench() {
   const orderOf = (id: string) => ({ amount: 1000, currency: 'USD', order_id: id, expires_in: 3600 });
   let orders = 0;
   return {
-    ...{ ...machines, database, pool, send, show, orderOf },
+    ...{ ...machines, database, url: copied.url, send, show, orderOf },
     newSession: (machine: Machine) => call(machine, 'POST', 'create', orderOf(`single-${++orders}`)),
     pay: (session: Json) => node.pay(keyOf(node, 'ethereum', session), UNITS),
     paid: (machine: Machine, session: Json) =>
@@ -110,18 +104,6 @@ async function lose({ supervisor }: Machine): Promise<void> {
   await supervisor.ended;
 }
 
-/** Claims a link at one server: the other one knows who signed in. */
-async function signInOverBoth(bench: Bench, a: Machine, b: Machine): Promise<void> {
-  const { link } = await bench.cli('user', 'link', 'alice', '--role', 'operator');
-  const token = new URL(link).pathname.split('/').at(-1) ?? '';
-  const found = await bench.database.people.findLink(hashOf(token), Date.now());
-  const code = codeOf(newSecretOf(token, found?.salt ?? ''), stepAt(Date.now()));
-  const claimed = await openVisitor(a.dashboardUrl).post(`/link/${token}`, { password: PASSWORD, code });
-  assert.is(claimed.status, 200, claimed.text);
-  const cookie = claimed.headers.getSetCookie()[0]?.split(';')[0] ?? '';
-  assert.is((await openVisitor(b.dashboardUrl).get('/account', { cookie })).status, 200);
-}
-
 /** Tries an order at both machines until it is answered. @returns the ids that were answered, which must be one */
 async function order(
   { send, orderOf, pay }: Bench,
@@ -144,15 +126,6 @@ async function order(
     if (number % PAID_EACH === 0) pay(session);
     return ids;
   }
-}
-
-/** Ends one of the connections of the programs. @returns how many */
-async function cut({ pool }: Bench): Promise<number> {
-  const ended = await pool.query(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-     WHERE datname = current_database() AND application_name = 'quayside' ORDER BY random() LIMIT 1`,
-  );
-  return ended.rows.length;
 }
 
 /** Kills a server, which its supervisor starts again. @returns how many */
@@ -183,7 +156,7 @@ async function orderAtBoth(bench: Bench, machines: readonly Machine[]): Promise<
     await wait(Math.max(0, beganMs + (1000 * number) / EACH_SECOND - performance.now()));
     if (performance.now() > cutAtMs + CUT_MS) {
       cutAtMs = performance.now();
-      cuts += await cut(bench);
+      cuts += await cutOne(bench.url);
     }
     if (performance.now() > killedAtMs + KILL_MS) {
       killedAtMs = performance.now();
@@ -193,16 +166,15 @@ async function orderAtBoth(bench: Bench, machines: readonly Machine[]): Promise<
   const answered = (await Promise.all(made)).map((ids, number) => [`load-${number}`, [...ids].join()]);
   process.stderr.write(`${JSON.stringify({ orders: answered.length, kills, cuts })}\n`);
   const ofLoad = "FROM sessions WHERE order_id LIKE 'load-%'";
-  const { rows } = await bench.pool.query({
-    text: `SELECT order_id, id ${ofLoad} ORDER BY order_id`,
-    rowMode: 'array',
-  });
+  const text = `SELECT order_id, id ${ofLoad} ORDER BY order_id`;
+  const { rows } = await onPool(bench.url, (pool) => pool.query({ text, rowMode: 'array' }));
   assert.equal(
     rows,
     answered.sort(([a = ''], [b = '']) => (a < b ? -1 : 1)),
   );
   await until('all that were paid are', async () => {
-    const counted = await bench.pool.query(`SELECT count(*) AS paid ${ofLoad} AND status = 'paid'`);
+    const paid = `SELECT count(*) AS paid ${ofLoad} AND status = 'paid'`;
+    const counted = await onPool(bench.url, (pool) => pool.query(paid));
     return counted.rows[0].paid === Math.ceil(answered.length / PAID_EACH);
   });
   assert.ok(kills > 0 && cuts > 0, 'processes and connections were ended');
@@ -220,7 +192,6 @@ onServer('two servers are one shop; a standby follows a network when its indexer
   await bench.paid(b, shared);
   assert.is((await bench.show(a, shared)).payment_status, 'paid');
   await until('the merchant is told', () => bench.told(shared) > 0);
-  await signInOverBoth(bench, a, b);
   assert.is(bench.told(shared), 1, 'by one of two senders');
 
   const lostAtMs = performance.now();

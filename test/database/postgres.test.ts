@@ -1,6 +1,5 @@
 /** The engine on PostgreSQL: what only it does. Run by `npm test -- --postgres`; without a server, all is skipped. */
 import { createServer } from 'node:net';
-import { Pool } from 'pg';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
@@ -21,7 +20,7 @@ import {
   sessionOf,
 } from '../conformance/database/place.ts';
 import { askForRefund } from '../conformance/database/purse.ts';
-import { addressOf, copyTemplate } from '../support/postgres.ts';
+import { addressOf, copyTemplate, onPool } from '../support/postgres.ts';
 import { breaks as everyBreak, openPostgresProxy } from '../support/postgres-proxy.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 
@@ -38,16 +37,16 @@ const read = (db: Db) => db.client.prepare('SELECT last FROM counters WHERE owne
 const raise = (db: Db) =>
   db.client.prepare('UPDATE counters SET last = last + 1 WHERE owner = ? RETURNING last').pluck();
 
-/** Runs statements on a server's database, as its administrator. */
-async function onPool<T>(url: string, work: (pool: Pool) => Promise<T>): Promise<T> {
-  const pool = new Pool({ connectionString: url, max: 2 });
-  pool.on('error', () => {});
-  try {
-    return await work(pool);
-  } finally {
-    await pool.end();
-  }
-}
+/** A test over two connections to a new database, as of two machines. */
+const onTwo = (title: string, work: (one: Db, two: Db, url: string) => Promise<void>) =>
+  onServer(title, async () => {
+    const { url, remove } = copyTemplate(folder);
+    const [one, two] = [openPostgres(url, {}), openPostgres(url, {})];
+    await work(one, two, url);
+    one.close();
+    two.close();
+    remove();
+  });
 
 test('each value says its type, a name is one parameter, and what is no parameter stays', () => {
   const text = 'SELECT \'?\', "a:b", :one -- ?\n, :two + :one, x::text FROM t WHERE c = :none';
@@ -81,43 +80,39 @@ onServer('the server understands every statement', async () => {
   copied.remove();
 });
 
-onServer('a lost transaction and a broken connection are run again; a number above 2^53 is refused', async () => {
-  const { url, remove } = copyTemplate(folder);
-  const [one, two] = [openPostgres(url, {}), openPostgres(url, {})];
-  const set = (db: Db) => db.client.prepare('UPDATE counters SET last = ? WHERE owner = ?');
-  await one.write(() => add(one).run('a', 0));
-  const bump = (db: Db) =>
-    db.write(async () => {
-      await set(db).run(Number(await read(db).get('a')) + 1, 'a');
+onTwo(
+  'a lost transaction and a broken connection are run again; a number above 2^53 is refused',
+  async (one, two, url) => {
+    const set = (db: Db) => db.client.prepare('UPDATE counters SET last = ? WHERE owner = ?');
+    await one.write(() => add(one).run('a', 0));
+    const bump = (db: Db) =>
+      db.write(async () => {
+        await set(db).run(Number(await read(db).get('a')) + 1, 'a');
+      });
+    await Promise.all(Array.from({ length: 20 }, (_, at) => bump(at % 2 ? one : two)));
+    assert.is(await two.read(() => read(two).get('a')), 20);
+    let isCut = false;
+    await one.write(async () => {
+      await set(one).run(21, 'a');
+      if (isCut) return;
+      isCut = true;
+      const own = await one.client.prepare('SELECT pg_backend_pid()').pluck().get();
+      await onPool(url, (pool) => pool.query('SELECT pg_terminate_backend($1)', [own]));
+      await set(one).run(99, 'a');
     });
-  await Promise.all(Array.from({ length: 20 }, (_, at) => bump(at % 2 ? one : two)));
-  assert.is(await two.read(() => read(two).get('a')), 20);
-  let isCut = false;
-  await one.write(async () => {
-    await set(one).run(21, 'a');
-    if (isCut) return;
-    isCut = true;
-    const own = await one.client.prepare('SELECT pg_backend_pid()').pluck().get();
-    await onPool(url, (pool) => pool.query('SELECT pg_terminate_backend($1)', [own]));
-    await set(one).run(99, 'a');
-  });
-  assert.is(await two.read(() => read(two).get('a')), 21);
-  await one.write(() => set(one).run(2n ** 60n, 'a'));
-  const above = await one.read(() => read(one).get('a')).catch((error: unknown) => String(error));
-  assert.match(String(above), /above 2\^53/);
-  const caught = async () =>
-    void (await add(one)
-      .run('b', null)
-      .catch(() => {}));
-  await breaks(one.write(caught));
-  one.close();
-  two.close();
-  remove();
-});
+    assert.is(await two.read(() => read(two).get('a')), 21);
+    await one.write(() => set(one).run(2n ** 60n, 'a'));
+    const above = await one.read(() => read(one).get('a')).catch((error: unknown) => String(error));
+    assert.match(String(above), /above 2\^53/);
+    const caught = async () =>
+      void (await add(one)
+        .run('b', null)
+        .catch(() => {}));
+    await breaks(one.write(caught));
+  },
+);
 
-onServer('a body sees one state, and a row that was added since when it is run again', async () => {
-  const { url, remove } = copyTemplate(folder);
-  const [one, two] = [openPostgres(url, {}), openPostgres(url, {})];
+onTwo('a body sees one state, and a row that was added since when it is run again', async (one, two) => {
   const seen = await two.read(async () => {
     const before = await read(two).get('b');
     await one.write(() => add(one).run('b', 1));
@@ -135,9 +130,6 @@ onServer('a body sees one state, and a row that was added since when it is run a
     return 'added';
   });
   assert.is(answer, 'found');
-  one.close();
-  two.close();
-  remove();
 });
 
 const inOneDay = inWorld(
@@ -182,9 +174,7 @@ test('an old server, a standby, and a clock that is apart are refused', () => {
     );
 });
 
-onServer('nobody takes a lease between the comparison of its fence and the commit', async () => {
-  const { url, remove } = copyTemplate(folder);
-  const [one, two] = [openPostgres(url, {}), openPostgres(url, {})];
+onTwo('nobody takes a lease between the comparison of its fence and the commit', async (one, two) => {
   const [holder, standby] = [leaseCommands(one), leaseCommands(two)];
   const fence = (await holder.take({ name: 'chores', holder: 'a', isBack: true })) ?? 0;
   await holder.letGo({ name: 'chores', fence });
@@ -201,9 +191,6 @@ onServer('nobody takes a lease between the comparison of its fence and the commi
   });
   await taking;
   assert.equal({ isTaken, wasTaken }, { isTaken: true, wasTaken: false });
-  one.close();
-  two.close();
-  remove();
 });
 
 onServer('what cannot be used is refused in a sentence', async () => {

@@ -13,7 +13,7 @@ import { sandboxTokens, startSimulatedNode } from './simulated-node.ts';
 
 export type Folder = Readonly<{ dataDir: string; variables: Readonly<Record<string, string>> }>;
 
-export type Machine = Folder & Readonly<{ supervisor: Supervisor; baseUrl: string; dashboardUrl: string }>;
+export type Machine = Folder & Readonly<{ supervisor: Supervisor; baseUrl: string }>;
 
 /** Makes a machine's data folder. @param first has the secret key that all machines share */
 function makeFolder(settings: object, first?: Folder): Folder {
@@ -30,20 +30,16 @@ export const serverOf = ({ dataDir }: Folder): Json => JSON.parse(readFileSync(j
 /** Starts a machine, and waits until it serves. */
 export async function startMachine(folder: Folder): Promise<Machine> {
   const supervisor = spawnSupervisor(folder.variables);
-  const { base_url: baseUrl, dashboard_url: dashboardUrl } = await served(supervisor, folder.dataDir);
-  return { ...folder, supervisor, baseUrl, dashboardUrl };
+  const { base_url: baseUrl } = await served(supervisor, folder.dataDir);
+  return { ...folder, supervisor, baseUrl };
 }
 
-export type MachinesOptions = Readonly<{
-  /** The address of a PostgreSQL database; null: SQLite, for one machine. */
-  url: string | null;
-  blockMs: number;
-  /** More settings of each machine. */
-  settings?: object;
-}>;
-
-/** Prepares a shop with one network, and the folder of its first machine, which is not started yet. */
-export async function openMachines({ url, blockMs, settings: more = {} }: MachinesOptions) {
+/**
+ * Prepares a shop with one network, and the folder of its first machine, which is not started yet.
+ * @param url of a PostgreSQL database; null: SQLite, for one machine
+ * @param more settings of each machine
+ */
+export async function openMachines(url: string | null, blockMs: number, more: object) {
   const node = await startSimulatedNode({ family: 'evm', seed: 'machines', chainId: '1' });
   node.mineEvery(blockMs);
   const ethereum = {

@@ -6,7 +6,7 @@ import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'nod
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Pool } from 'pg';
+import { Pool } from 'pg';
 import { openPool, preparePostgres } from '../../src/database/engine/postgres-server.ts';
 
 export type PostgresServer = Readonly<{
@@ -136,6 +136,27 @@ export function copyTemplate(folder: string): Readonly<{ url: string; remove(): 
     remove: () => void execFile(join(bin, 'dropdb'), ['-h', folder, '-U', 'postgres', '--force', name]).unref(),
   };
 }
+
+/** Runs statements on a server's database, as its administrator. */
+export async function onPool<T>(url: string, work: (pool: Pool) => Promise<T>): Promise<T> {
+  const pool = new Pool({ connectionString: url, max: 2, application_name: 'test' });
+  pool.on('error', () => {});
+  try {
+    return await work(pool);
+  } finally {
+    await pool.end();
+  }
+}
+
+/** Ends one of the connections of the programs to a database, by chance. @returns how many */
+export const cutOne = (url: string): Promise<number> =>
+  onPool(url, async (pool) => {
+    const { rowCount } = await pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'quayside' ORDER BY state = 'idle', random() LIMIT 1`,
+    );
+    return rowCount ?? 0;
+  });
 
 /** A database that the tests of this process have one after the other: it is emptied faster than a new one is made. */
 export type LentDatabase = Readonly<{ url: string; pool: Pool; giveBack(): void }>;
