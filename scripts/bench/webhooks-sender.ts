@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 import { webhookHeaders } from '../../src/core/delivery.ts';
-import { openDeliveryDatabase } from '../../src/database/sending.ts';
+import { openSqliteDatabase } from '../../src/database/database.ts';
 import { systemClock, toSeconds } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { openLog } from '../../src/lib/log.ts';
@@ -16,12 +16,7 @@ import { secretKey } from '../../test/support/temp-database.ts';
 const PER_ENDPOINT_MAX = 16;
 
 async function dispatch(file: string, names: string): Promise<void> {
-  const database = openDeliveryDatabase({
-    file,
-    secretKey,
-    busyTimeoutMs: 5_000,
-    bytesMax: null,
-  });
+  const database = openSqliteDatabase({ file, secretKey, busyTimeoutMs: 5_000, bytesMax: null, outageWaitS: 0 });
   const guard = createUrlGuard(['127.0.0.0/8'], createResolver({ servers: [names] }));
   await database.sending.endLeases('bench');
   const config = {

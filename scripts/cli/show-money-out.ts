@@ -37,8 +37,7 @@ export async function refundsOf(scene: Scene, sessionId: string): Promise<Findin
 async function refundFindings(scene: Scene, refund: Refund): Promise<Finding[]> {
   const { id, heldKind, status, network, refundId, sessionId, orderId, destination } = refund;
   const name = `${id} (${heldKind ? `${heldKind} money` : `merchant’s id ${refundId}`})`;
-  const seen = destination?.isLinkSeen ? ', through a link that staff had seen' : '';
-  const to = destination ? ` to ${destination.address} (from the ${destination.from.replace('_', ' ')}${seen})` : '';
+  const to = destination ? ` to ${destination.address} (from the ${destination.from.replace('_', ' ')})` : '';
   const text = `${name} of ${sessionId}, order ${orderId}: ${amountText(refund)} on ${network}${to}, ${status}`;
   return [ok(heldKind ? 'return' : 'refund', text), ...(await progressOf(scene, refund))];
 }

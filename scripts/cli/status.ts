@@ -116,13 +116,13 @@ async function paymentsPart({ database, clock }: Installation): Promise<Part> {
 /** Waiting payouts with their reasons, wallet balances, and freezes. */
 async function payoutsPart({ database, config, clock }: Installation): Promise<Part> {
   const nowMs = clock.nowMs();
-  const [engines, stats, balances, freezes] = await Promise.all([
+  const [engines, counted, balances, freezes] = await Promise.all([
     database.engines.list(),
-    database.payouts.stats(),
+    database.payouts.countOpen(nowMs),
     database.wallets.balances(),
     database.holds.list(),
   ]);
-  const waiting = stats.waiting.map(({ network, code, count, oldestAtMs }) => {
+  const waiting = counted.map(({ network, code, count, oldestAtMs }) => {
     return { network, reason: code, payouts: count, oldest_s: secondsSince(oldestAtMs, nowMs) };
   });
   const wallets = balances.map(({ network, role, key, units, low, readAtMs }) => {

@@ -49,7 +49,6 @@ export const refundJson = (refund: Refund) => ({
   needs: whatNext(refund) || null,
   address: refund.destination?.address ?? null,
   address_from: refund.destination?.from ?? null,
-  link_seen: refund.destination?.isLinkSeen ?? false,
   transaction_hash: refund.tx,
   receipt_number: refund.receiptNumber,
   failure_reason: refund.failureReason,

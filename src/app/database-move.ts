@@ -12,11 +12,15 @@ import {
   beginMove,
   copyTable,
   digestTable,
+  type End,
   endMove,
+  listTables,
+  openFile,
+  openServer,
   type TableDigest,
   type TableProgress,
+  withScratchSchema,
 } from '../database/engine/move.ts';
-import { type End, listTables, openFile, openServer, withScratchSchema } from '../database/engine/move-ends.ts';
 import { type Db, openSqlite } from '../database/engine/open.ts';
 import { openPostgres } from '../database/engine/postgres.ts';
 import { preparePostgres } from '../database/engine/postgres-server.ts';

@@ -7,14 +7,10 @@ import { type Database, openSqliteDatabase } from '../database/database.ts';
 import { createAddressFormat } from '../payments/destination.ts';
 import { databaseOptions, type WriteHooks } from './database-options.ts';
 
-/** How long after its deadline a session stays open because a network could not be read. */
-const OUTAGE_WAIT_S = 3600;
-
 /** @throws Fault permanent `schema_not_current`, `secret_key_wrong` and others: see `openSqliteDatabase` */
 export function openDatabase(config: Config, env: NodeJS.ProcessEnv, hooks: WriteHooks = {}): Database {
   return openSqliteDatabase({
     ...databaseOptions(config, env, hooks),
-    outageWaitS: OUTAGE_WAIT_S,
     formatAddress: createAddressFormat(config),
     formatAmount: (...amount) => coinText(config.networks, ...amount),
   });

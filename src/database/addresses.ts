@@ -7,13 +7,13 @@
  * Free addresses of a source that is not the pool's current one are retired; they are free again when it returns.
  */
 
-import { and, asc, eq, getTableColumns, gt, inArray, max, ne, sql } from 'drizzle-orm';
+import { and, eq, ne } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import { sortableTime } from '../lib/id.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, findBy, given, laterValues, perDatabase, preparedInsert } from './engine/prepared.ts';
+import { findBy, perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
 import type { MacedRow, RowGuard, SealedDb } from './sealing.ts';
 import { addresses, pools } from './tables.ts';
@@ -49,34 +49,26 @@ const createAddressCheck =
     return guard.accepts(macedAddress(row), row.mac, name, REMEDY);
   };
 
-const isFree = eq(addresses.state, sql`'free'`);
-const isTakenState = eq(addresses.state, sql`'taken'`);
-
 /** Returns functions that are called within a transaction. Rows whose MAC fails raise an alarm and are not returned. */
 export const addressRowsOf = perDatabase((db: SealedDb) => {
   const { guard } = db;
-  const isCurrent = and(given(pools, 'family', 'mode'), eq(pools.current, sql`1`));
-  const nextFree = atFirstUse(
-    db.orm
-      .select(getTableColumns(addresses))
-      .from(pools)
-      .innerJoin(addresses, and(eq(addresses.poolId, pools.id), isFree))
-      .where(isCurrent)
-      .orderBy(asc(addresses.id))
-      .limit(1),
+  const nextFree = selectRows(
+    db,
+    addresses,
+    `WHERE state = 'free' AND pool_id = (SELECT id FROM pools WHERE family = :family AND mode = :mode AND current = 1)
+     ORDER BY id LIMIT 1`,
   );
-  const owner = laterValues(addresses, ['sessionId', 'mac']);
-  const taking = db.orm.update(addresses).set({ ...owner, state: 'taken' });
-  const take = atFirstUse(taking.where(and(given(addresses, 'id'), isFree)));
+  const take = db.client.prepare(
+    `UPDATE addresses SET state = 'taken', session_id = :sessionId, mac = :mac WHERE id = :id AND state = 'free'`,
+  );
+  const spoil = db.client.prepare(`UPDATE addresses SET state = 'spoiled' WHERE id = ?`);
   const find = findBy(db, addresses, 'family', 'mode', 'key');
-  const newest = db.orm.select({ seq: max(addresses.seq) }).from(addresses);
-  const highestSeq = atFirstUse(newest.where(given(addresses, 'family', 'mode')));
+  const highestSeq = db.client
+    .prepare('SELECT coalesce(max(seq), 0) FROM addresses WHERE family = :family AND mode = :mode')
+    .pluck();
   const ofSession = findBy(db, addresses, 'sessionId');
 
   const accepts = createAddressCheck(guard);
-  const spoil = async (id: number): Promise<void> => {
-    await db.orm.update(addresses).set({ state: 'spoiled' }).where(eq(addresses.id, id)).run();
-  };
 
   return {
     /** Returns the free address with the lowest id of the pool's current source, or null. */
@@ -85,7 +77,7 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
         const row = await nextFree.get({ family, mode });
         if (!row) return null;
         if (accepts(row)) return row;
-        await spoil(row.id);
+        await spoil.run(row.id);
       }
       return null;
     },
@@ -99,10 +91,11 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
       const row = await find.get({ family, mode, key });
       return row && accepts(row) ? row : null;
     },
-    spoil,
+    spoil: async (id: number): Promise<void> => {
+      await spoil.run(id);
+    },
     /** Returns the `seq` of the newest address in the pool; 0 when it is empty. */
-    highestSeq: async ({ family, mode }: PoolKey): Promise<number> =>
-      (await highestSeq.get({ family, mode }))?.seq ?? 0,
+    highestSeq: async ({ family, mode }: PoolKey): Promise<number> => Number(await highestSeq.get({ family, mode })),
     /** Returns the keys that a session took, by family. */
     async ofSession(sessionId: string): Promise<Record<string, string>> {
       const own = (await ofSession.all({ sessionId })).filter(accepts);
@@ -161,32 +154,22 @@ function gapCommands({ client, orm, write }: Db) {
   const idAt = (ms: number) => `cs_${sortableTime(Math.max(0, ms))}`;
 
   const countFree = counting(client, 'free');
+  const spoilNext = client
+    .prepare(
+      `UPDATE addresses SET state = 'spoiled' WHERE id IN (
+         SELECT id FROM addresses WHERE pool_id = :id AND state = 'free' ORDER BY id LIMIT :count)
+       RETURNING derivation_index`,
+    )
+    .pluck();
 
   /** Retires the addresses that the pool would give out next, also those that are not derived yet. */
   async function retireNext({ id, nextIndex, retiredThrough }: PoolRow, count: number): Promise<void> {
-    const next = orm.select({ id: addresses.id }).from(addresses);
-    const spoiled = await orm
-      .update(addresses)
-      .set({ state: 'spoiled' })
-      .where(
-        inArray(
-          addresses.id,
-          next
-            .where(and(eq(addresses.poolId, id), isFree))
-            .orderBy(asc(addresses.id))
-            .limit(count),
-        ),
-      )
-      .returning({ index: addresses.derivationIndex })
-      .all();
+    const spoiled = (await spoilNext.all({ id, count })) as number[];
     const unknown = count - spoiled.length;
     const through = unknown > 0 ? Math.max(nextIndex, retiredThrough) + unknown : 0;
-    const known = spoiled.reduce((most, { index }) => Math.max(most, index + 1), retiredThrough);
-    await orm
-      .update(pools)
-      .set({ retiredThrough: Math.max(known, through) })
-      .where(eq(pools.id, id))
-      .run();
+    const known = spoiled.reduce((most, index) => Math.max(most, index + 1), retiredThrough);
+    const retired = { retiredThrough: Math.max(known, through) };
+    await orm.update(pools).set(retired).where(eq(pools.id, id)).run();
   }
 
   return {
@@ -241,15 +224,20 @@ export function poolCommands(db: SealedDb) {
   const findCurrent = findBy(db, pools, 'family', 'mode', 'current');
   const countFree = counting(db.client, 'free');
   const countSpoiled = counting(db.client, 'spoiled');
+  const watched = db.client.prepare(
+    `SELECT seq, key FROM addresses WHERE family = :family AND mode = :mode AND seq > :after ORDER BY seq LIMIT :limit`,
+  );
+  // The first condition is that of the index.
+  const firstTaken = db.client.prepare(
+    `SELECT a.id FROM pools AS p JOIN addresses AS a ON a.pool_id = p.id AND a.state <> 'free' AND a.state = 'taken'
+     WHERE p.family = :family AND p.mode = :mode LIMIT 1`,
+  );
   /** Makes `source` the pool's current source. */
   async function usePool({ family, mode }: PoolKey, source: string): Promise<typeof pools.$inferSelect> {
     const known = await findPool.get({ family, mode, source });
     if (known?.current) return known;
-    await db.orm
-      .update(pools)
-      .set({ current: false })
-      .where(and(eq(pools.family, family), eq(pools.mode, mode), ne(pools.source, source)))
-      .run();
+    const isOther = and(eq(pools.family, family), eq(pools.mode, mode), ne(pools.source, source));
+    await db.orm.update(pools).set({ current: false }).where(isOther).run();
     if (known) await db.orm.update(pools).set({ current: true }).where(eq(pools.id, known.id)).run();
     else await insertPool({ ...newPool, id: await nextNumber('pools'), family, mode, source, current: true });
     const pool = await findPool.get({ family, mode, source });
@@ -285,11 +273,7 @@ export function poolCommands(db: SealedDb) {
     },
     /** Returns whether a session took an address of the pool. */
     async isUsed({ family, mode }: PoolKey): Promise<boolean> {
-      const isOfPool = and(eq(pools.family, family), eq(pools.mode, mode));
-      const taken = db.orm.select({ id: addresses.id }).from(addresses);
-      const isTaken = and(eq(addresses.poolId, pools.id), ne(addresses.state, sql`'free'`), isTakenState);
-      const first = taken.innerJoin(pools, isTaken).where(isOfPool).limit(1);
-      return (await db.read(() => first.get())) !== undefined;
+      return (await db.read(() => firstTaken.get({ family, mode }))) !== undefined;
     },
     /** Returns the level for new sessions. A retired source has nothing free until addresses are added to it again. */
     async level({ family, mode }: PoolKey, source: string): Promise<PoolLevel> {
@@ -312,15 +296,8 @@ export function poolCommands(db: SealedDb) {
       after: number,
       limit: number,
     ): Promise<readonly Readonly<{ seq: number; key: string }>[]> {
-      return db.read(() =>
-        db.orm
-          .select({ seq: addresses.seq, key: addresses.key })
-          .from(addresses)
-          .where(and(eq(addresses.family, family), eq(addresses.mode, mode), gt(addresses.seq, after)))
-          .orderBy(asc(addresses.seq))
-          .limit(limit)
-          .all(),
-      );
+      const page = { family, mode, after, limit };
+      return (await db.read(() => watched.all(page))) as Readonly<{ seq: number; key: string }>[];
     },
   };
 }

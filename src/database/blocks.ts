@@ -2,14 +2,13 @@
  * Blocks: facts by hash, of which one chain is canonical.
  */
 
-import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
 import type { Tail } from '../core/block.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert } from './engine/prepared.ts';
+import { changeBy, findBy, perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
 import { createMeta } from './meta.ts';
-import { blocks, transfers } from './tables.ts';
+import { blocks } from './tables.ts';
 import { createShownIn } from './transfers.ts';
 
 export type BlockRow = typeof blocks.$inferSelect;
@@ -17,18 +16,10 @@ export type BlockRow = typeof blocks.$inferSelect;
 /** Blocks that one step prunes at most. */
 const PRUNED_MAX = 200;
 
-const isCanonical = eq(blocks.canonical, sql`1`);
-
 /** Returns functions that are called within a transaction. */
 export const blockRowsOf = perDatabase((db: Db) => {
   const find = findBy(db, blocks, 'network', 'hash');
-  const ofNetwork = db.orm.select().from(blocks);
-  const tip = atFirstUse(
-    ofNetwork
-      .where(and(given(blocks, 'network'), isCanonical))
-      .orderBy(desc(blocks.number))
-      .limit(1),
-  );
+  const tip = selectRows(db, blocks, 'WHERE network = :network AND canonical = 1 ORDER BY number DESC LIMIT 1');
   const insert = preparedInsert(db, blocks);
   const mark = changeBy(db, blocks, ['canonical', 'watchedThrough', 'number'], 'id');
   const range = 'network = :network AND number > :above AND number <= :through';
@@ -67,27 +58,14 @@ export const blockRowsOf = perDatabase((db: Db) => {
 });
 
 export function blockCommands(db: Db) {
-  const isShown = eq(transfers.dust, sql`0`);
-  const isUnconfirmed = eq(transfers.confirmed, sql`0`);
-  const tail = atFirstUse(
-    db.orm
-      .select({ hash: blocks.hash, parent: blocks.parent, number: blocks.number, timeS: blocks.timeS })
-      .from(blocks)
-      .where(and(given(blocks, 'network'), isCanonical))
-      .orderBy(desc(blocks.number))
-      .limit(sql.placeholder('limit')),
+  const tail = db.client.prepare(
+    `SELECT hash, parent, number, time_s AS "timeS" FROM blocks
+     WHERE network = :network AND canonical = 1 ORDER BY number DESC LIMIT :limit`,
   );
-  const unconfirmed = atFirstUse(
-    db.orm
-      .selectDistinct({ id: blocks.id, hash: blocks.hash, number: blocks.number })
-      .from(transfers)
-      .innerJoin(
-        blocks,
-        and(eq(blocks.id, transfers.blockId), isCanonical, gt(blocks.number, sql.placeholder('number'))),
-      )
-      .where(and(given(transfers, 'network'), isUnconfirmed, isShown))
-      .orderBy(asc(blocks.number))
-      .limit(sql.placeholder('limit')),
+  const unconfirmed = db.client.prepare(
+    `SELECT DISTINCT b.id, b.hash, b.number
+     FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id AND b.canonical = 1 AND b.number > :number
+     WHERE t.network = :network AND t.confirmed = 0 AND t.dust = 0 ORDER BY b.number LIMIT :limit`,
   );
   const shownIn = createShownIn(db);
   const waiting = async (blockId: number): Promise<string[]> =>
@@ -95,17 +73,14 @@ export function blockCommands(db: Db) {
   return {
     /** Returns the newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
     async tail(network: NetworkKey, limit: number): Promise<Tail> {
-      return (await db.read(() => tail.all({ network, limit }))).reverse();
+      return ((await db.read(() => tail.all({ network, limit }))) as Tail[number][]).reverse();
     },
     /** Returns canonical blocks above `number` with unconfirmed transfers, lowest first, and their transactions. */
     async unconfirmed(network: NetworkKey, number: number, limit: number): Promise<readonly Unconfirmed[]> {
-      return db.read(
-        async () =>
-          await mapInOrder(await unconfirmed.all({ network, number, limit }), async ({ id, ...block }) => ({
-            ...block,
-            txs: [...new Set(await waiting(id))],
-          })),
-      );
+      return db.read(async () => {
+        const found = (await unconfirmed.all({ network, number, limit })) as Pick<BlockRow, 'id' | 'hash' | 'number'>[];
+        return mapInOrder(found, async ({ id, ...block }) => ({ ...block, txs: [...new Set(await waiting(id))] }));
+      });
     },
   };
 }

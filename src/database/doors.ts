@@ -88,6 +88,7 @@ export function doorCommands(db: VaultDb) {
   const recordAct = recordActOf(db);
   const insert = preparedInsert(db, endpoints);
   const nextNumber = createCounters(db);
+  const countOfDialect = db.client.prepare('SELECT count(*) FROM endpoints WHERE dialect = ? AND removed = 0').pluck();
 
   /** Returns the doors that are on, with their keys. */
   async function open(where: SQL): Promise<Door[]> {
@@ -102,12 +103,7 @@ export function doorCommands(db: VaultDb) {
 
   async function add({ urlOf, key, settings, ...door }: NewDoor, act: OperatorAct): Promise<DoorAdded> {
     const { id, storeId, mode, dialect } = door;
-    const others = await db.orm
-      .select({ id: endpoints.id })
-      .from(endpoints)
-      .where(and(eq(endpoints.dialect, dialect), isPresent))
-      .all();
-    if (others.length >= DOORS_MAX) return { kind: 'too_many' };
+    if (Number(await countOfDialect.get(dialect)) >= DOORS_MAX) return { kind: 'too_many' };
     const pid = await nextNumber('doors', PID_MIN);
     const url = urlOf(pid);
     await insert({
@@ -158,16 +154,9 @@ function orderCommands(db: Db) {
   const shownOf = prepareShowing(db);
   const find = async (where: SQL | undefined, limit: number, offset = 0): Promise<readonly ShownOrder[]> =>
     db.read(async () => {
-      const newest = [desc(doorOrders.createdAtMs), desc(doorOrders.id)];
-      const rows = await db.orm
-        .select()
-        .from(doorOrders)
-        .where(where)
-        .orderBy(...newest)
-        .limit(limit)
-        .offset(offset)
-        .all();
-      return mapInOrder(rows, shownOf);
+      const found = db.orm.select().from(doorOrders).where(where);
+      const newest = found.orderBy(desc(doorOrders.createdAtMs), desc(doorOrders.id)).limit(limit).offset(offset);
+      return mapInOrder(await newest.all(), shownOf);
     });
   const findOne = async (where: SQL | undefined): Promise<ShownOrder | null> => (await find(where, 1))[0] ?? null;
 

@@ -2,7 +2,7 @@
  * Events and their deliveries, written in the transaction of the change that they report. An endpoint that is switched
  * off gets deliveries too: they wait until it is on.
  */
-import { eq, sql } from 'drizzle-orm';
+
 import { type EventType, isExtended } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
@@ -12,7 +12,7 @@ import { prepareDoorOf } from './doors.ts';
 import { type EventEndpoint, IS_UNPROVEN, prepareEndpointsOf, refreshDueOf, refreshEach } from './endpoints.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, perDatabase, preparedInsert } from './engine/prepared.ts';
+import { findBy, perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import { createCounters } from './meta.ts';
 import type { SessionRow } from './session.ts';
@@ -99,33 +99,23 @@ export const outboxOf = perDatabase((db: Db) => {
 });
 
 export function eventQueries(db: Db) {
-  const list = (which: '' | 'AND type = :type', direction: 'ASC' | 'DESC') =>
-    db.client.prepare(
-      `SELECT id, store_id AS "storeId", session_id AS "sessionId", mode, type, body, created_at_ms AS "createdAtMs"
-       FROM events WHERE store_id = :storeId AND mode = :mode ${which} AND id >= :fromId AND id < :beforeId
-       ORDER BY id ${direction} LIMIT :limit`,
-    );
+  const list = (which: '' | 'AND type = :type', direction: 'ASC' | 'DESC') => {
+    const where = `WHERE store_id = :storeId AND mode = :mode ${which} AND id >= :fromId AND id < :beforeId`;
+    return selectRows(db, events, `${where} ORDER BY id ${direction} LIMIT :limit`);
+  };
   const lists = {
     newest: { all: list('', 'DESC'), ofType: list('AND type = :type', 'DESC') },
     oldest: { all: list('', 'ASC'), ofType: list('AND type = :type', 'ASC') },
   };
-  const find = atFirstUse(
-    db.orm
-      .select()
-      .from(events)
-      .where(eq(events.id, sql.placeholder('id'))),
-  );
+  const find = findBy(db, events, 'id');
+  const ofSession = selectRows(db, events, 'WHERE session_id = :sessionId ORDER BY id LIMIT :limit');
 
   /** Reads up to `limit` of each type, so that a rare type is not searched among all the others. */
   async function ofTypes({ types = [], first, limit, ...range }: EventFilter): Promise<StoredEvent[]> {
-    const found = (
-      await mapInOrder(
-        [...new Set(types)],
-        async (type) => (await lists[first].ofType.all({ ...range, type, limit })) as StoredEvent[],
-      )
-    ).flat();
+    const ofEach = await mapInOrder([...new Set(types)], (type) => lists[first].ofType.all({ ...range, type, limit }));
     const sign = first === 'newest' ? -1 : 1;
-    return found.sort((a, b) => (a.id < b.id ? -sign : sign)).slice(0, limit);
+    const sorted = ofEach.flat().sort((a, b) => (a.id < b.id ? -sign : sign));
+    return sorted.slice(0, limit);
   }
 
   return {
@@ -133,8 +123,8 @@ export function eventQueries(db: Db) {
     async list(filter: EventFilter): Promise<readonly StoredEvent[]> {
       return db.read(async () => {
         if (filter.types) return ofTypes(filter);
-        const { first, ...range } = filter;
-        return (await lists[first].all.all(range)) as StoredEvent[];
+        const { first, types: _, ...range } = filter;
+        return lists[first].all.all(range);
       });
     },
     async find(id: string): Promise<StoredEvent | null> {
@@ -142,8 +132,7 @@ export function eventQueries(db: Db) {
     },
     /** Returns a session's events, oldest first. */
     async ofSession(sessionId: string, limit: number): Promise<readonly StoredEvent[]> {
-      const isOfSession = eq(events.sessionId, sessionId);
-      return db.read(() => db.orm.select().from(events).where(isOfSession).orderBy(events.id).limit(limit).all());
+      return db.read(() => ofSession.all({ sessionId, limit }));
     },
   };
 }

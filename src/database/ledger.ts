@@ -1,7 +1,7 @@
 /**
  * The ledger: entries are written in the transaction of the change that they record.
  */
-import { and, asc, eq, gt, max, sql } from 'drizzle-orm';
+
 import { isOlder } from '../core/arrival.ts';
 import { invariant } from '../core/fault.ts';
 import { heldMoney, withoutReturned } from '../core/held-money.ts';
@@ -27,7 +27,7 @@ import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { readIntent, readReceiptSums } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, perDatabase, preparedInsert } from './engine/prepared.ts';
+import { perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
 import { returnedMoneyOf } from './refunds/refund.ts';
 import { findSessionOf, lifeOf, type SessionRow, termsOf } from './session.ts';
@@ -41,18 +41,15 @@ export const ledgerOf = perDatabase((db: Db) => {
   const findSession = findSessionOf(db);
   const insertEntry = preparedInsert(db, ledgerEntries);
   const insertPosting = preparedInsert(db, ledgerPostings);
-  const lastOccurrence = atFirstUse(
-    db.orm
-      .select({ occurrence: max(ledgerEntries.occurrence) })
-      .from(ledgerEntries)
-      .where(and(eq(ledgerEntries.cause, sql.placeholder('cause')), eq(ledgerEntries.kind, sql.placeholder('kind')))),
-  );
+  const nextOccurrence = db.client
+    .prepare('SELECT coalesce(max(occurrence), -1) + 1 FROM ledger_entries WHERE cause = :cause AND kind = :kind')
+    .pluck();
   const shownIn = createShownIn(db);
   const nextNumber = createCounters(db);
 
   /** Returns how often an entry of this kind was written for a cause. */
   const occurrenceOf = async (cause: string, kind: EntryKind): Promise<number> =>
-    ((await lastOccurrence.get({ cause, kind }))?.occurrence ?? -1) + 1;
+    Number(await nextOccurrence.get({ cause, kind }));
 
   /** @param owner the session that a payment is credited to */
   async function post(
@@ -387,23 +384,21 @@ const SESSIONS_AT_ONCE = 1_000;
 
 /** @returns one line for each session whose held money is not what its sums say */
 export async function auditHeldMoney(db: Db): Promise<string[]> {
-  const { orm } = db;
   const returned = returnedMoneyOf(db);
+  const paid = selectRows(
+    db,
+    sessions,
+    `WHERE id > :after AND payment_count > 0 ORDER BY id LIMIT ${SESSIONS_AT_ONCE}`,
+  );
   const kept = new Map<string, string[]>();
-  for (const { sessionId, kind, valuePar } of await orm.select().from(records).all()) {
+  for (const { sessionId, kind, valuePar } of await db.orm.select().from(records).all()) {
     if (valuePar > 0n) kept.set(sessionId, [...(kept.get(sessionId) ?? []), `${kind} ${valuePar}`]);
   }
   const wrong: string[] = [];
   const text = (lines: readonly string[]) => [...lines].sort().join(', ') || 'nothing';
   let after = '';
   for (;;) {
-    const rows = await orm
-      .select()
-      .from(sessions)
-      .where(and(gt(sessions.id, after), gt(sessions.paymentCount, 0)))
-      .orderBy(asc(sessions.id))
-      .limit(SESSIONS_AT_ONCE)
-      .all();
+    const rows = await paid.all({ after });
     for (const row of rows) {
       const real = heldMoney(termsOf(row), lifeOf(row), withoutReturned(row.sums, await returned.of(row.id)));
       const [found, expected] = [kept.get(row.id) ?? [], real.map(({ kind, valuePar }) => `${kind} ${valuePar}`)].map(

@@ -3,7 +3,7 @@
  * in blocks that were read again.
  */
 
-import { and, asc, between, eq, gt, gte, sql } from 'drizzle-orm';
+import { eq } from 'drizzle-orm';
 import type { BlockRef } from '../core/block.ts';
 import { invariant } from '../core/fault.ts';
 import { type BlockGap, closesGap, type GapReading, gapsThrough } from '../core/gap.ts';
@@ -14,13 +14,13 @@ import { type OperatorAct, recordActOf } from './audit-log.ts';
 import { type BlockRow, blockRowsOf } from './blocks.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, findBy, given } from './engine/prepared.ts';
+import { findBy, selectRows } from './engine/prepared.ts';
 import { blockFactsOf, type FactsContext, type Ours } from './ingest.ts';
 import { idsAfter, type NetworkRow, networkRowsOf, numbersText, tipColumns } from './networks.ts';
 import { BLOCKS_UNSEARCHED, freezerOf } from './payouts/holds.ts';
 import { outgoingRowsOf } from './payouts/wallets.ts';
 import type { SealedDb } from './sealing.ts';
-import { addresses as addressTable, blocks as blockTable, sessions, transfers as transferTable } from './tables.ts';
+import { addresses as addressTable, blocks as blockTable, sessions } from './tables.ts';
 import { type TransferRow, transferRowsOf } from './transfers.ts';
 
 /** Transfers in the blocks of one rewind, at most: it is one transaction. */
@@ -195,7 +195,8 @@ async function rewind(db: SealedDb, { network, to, act }: Rewind): Promise<Rewin
   const row = await networks.find(network);
   if (!row || row.tipNumber === null) return { kind: 'never_read' };
   if (row.tipNumber <= to) return { kind: 'not_above', tip: row.tipNumber };
-  const above = await blocksAbove(db, network, to);
+  const blocksAbove = 'WHERE network = :network AND canonical = 1 AND number > :to ORDER BY number';
+  const above = await selectRows(db, blockTable, blocksAbove).all({ network, to });
   const held = await transfersAbove(db, network, to);
   if (held.transfers > REWOUND_TRANSFERS_MAX) return { kind: 'too_many', transfers: held.transfers };
   await dropAll(db, above, act.atMs);
@@ -219,14 +220,6 @@ async function rewind(db: SealedDb, { network, to, act }: Rewind): Promise<Rewin
   });
   return { kind: 'done', blocks: above.length, ...held, sessions, tip } satisfies Rewound;
 }
-
-const blocksAbove = ({ orm }: Db, network: NetworkKey, to: number): Promise<BlockRow[]> =>
-  orm
-    .select()
-    .from(blockTable)
-    .where(and(eq(blockTable.network, network), eq(blockTable.canonical, sql`1`), gt(blockTable.number, to)))
-    .orderBy(asc(blockTable.number))
-    .all();
 
 /** Counts the transfers in canonical blocks above a number. */
 async function transfersAbove({ client }: Db, network: NetworkKey, to: number) {
@@ -350,7 +343,7 @@ export function rereadCommands(db: SealedDb) {
 
   return {
     /** Returns the lowest canonical block with at least this number; null if there is none. */
-    async rereadAnchor(network: NetworkKey, number: number): Promise<Pick<BlockRef, 'hash' | 'number'> | null> {
+    async rereadAnchor(network: NetworkKey, number: number): Promise<Place | null> {
       return db.read(() => queries.anchor(network, number));
     },
     /** Compares blocks that were read again with what is held, and adds the transfers that were missed. */
@@ -429,28 +422,25 @@ function createComparison(db: SealedDb, queries: ReturnType<typeof createQueries
   }
 }
 
-const isCanonical = eq(blockTable.canonical, sql`1`);
+type Place = Pick<BlockRef, 'hash' | 'number'>;
 
-function createQueries({ orm }: Db) {
-  const place = { hash: blockTable.hash, number: blockTable.number };
-  const isOurs = and(given(blockTable, 'network'), isCanonical);
-  const isHere = and(given(blockTable, 'network', 'number'), isCanonical);
-  const at = atFirstUse(orm.select().from(blockTable).where(isHere));
-  const above = and(isOurs, gte(blockTable.number, sql.placeholder('number')));
-  const from = atFirstUse(orm.select(place).from(blockTable).where(above).orderBy(asc(blockTable.number)).limit(1));
-  const within = between(blockTable.number, sql.placeholder('lowest'), sql.placeholder('highest'));
-  const paying = atFirstUse(
-    orm
-      .selectDistinct(place)
-      .from(blockTable)
-      .innerJoin(transferTable, eq(transferTable.blockId, blockTable.id))
-      .where(and(isOurs, within)),
+function createQueries(db: Db) {
+  const at = selectRows(db, blockTable, 'WHERE network = :network AND number = :number AND canonical = 1');
+  const from = db.client.prepare(
+    `SELECT hash, number FROM blocks WHERE network = :network AND canonical = 1 AND number >= :number
+     ORDER BY number LIMIT 1`,
   );
-  const key = findBy({ orm }, addressTable, 'id');
+  const paying = db.client.prepare(
+    `SELECT DISTINCT b.hash, b.number FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id
+     WHERE b.network = :network AND b.canonical = 1 AND b.number BETWEEN :lowest AND :highest`,
+  );
+  const key = findBy(db, addressTable, 'id');
   return {
     canonicalAt: (network: NetworkKey, number: number): Promise<BlockRow | undefined> => at.get({ network, number }),
-    anchor: async (network: NetworkKey, number: number) => (await from.get({ network, number })) ?? null,
-    paying: (network: NetworkKey, lowest: number, highest: number) => paying.all({ network, lowest, highest }),
+    anchor: async (network: NetworkKey, number: number): Promise<Place | null> =>
+      ((await from.get({ network, number })) as Place | undefined) ?? null,
+    paying: async (network: NetworkKey, lowest: number, highest: number): Promise<Place[]> =>
+      (await paying.all({ network, lowest, highest })) as Place[],
     keyOf: async (id: number): Promise<string> => (await key.get({ id }))?.key ?? '',
   };
 }

@@ -448,10 +448,10 @@ CREATE TABLE refunds (
   destination TEXT,
   destination_from TEXT CHECK (destination_from IN ('payer', 'claim_link', 'merchant', 'operator', 'sender')),
   mac TEXT,
-  link_seen INTEGER NOT NULL CHECK (link_seen IN (0, 1)), -- staff had seen the link, so they may have named it themselves
+
   claim_hash TEXT UNIQUE,
   claim_until_s INTEGER,
-  claim_seen_at_ms INTEGER, -- when staff first saw the claim link
+
   status TEXT NOT NULL CHECK (status IN ('pending', 'processing', 'completed', 'failed', 'canceled')),
   needs_approval INTEGER NOT NULL CHECK (needs_approval IN (0, 1)),
   approved_at_ms INTEGER,

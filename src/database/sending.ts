@@ -19,11 +19,10 @@ import { raiseAlarmOf } from './alarms.ts';
 import { preparePaidOrder, type ShownOrder } from './doors.ts';
 import { IS_UNPROVEN, refreshDueOf, refreshEach, type SecretPair, webhookSecretsOf } from './endpoints.ts';
 import { filterInOrder, mapInOrder } from './engine/bodies.ts';
-import { type OpenOptions, openEngine } from './engine/engine.ts';
 import type { Db } from './engine/open.ts';
 import { ATTEMPTS_PER_MS, type Attempt, firstEventId } from './events.ts';
 import { createMeta } from './meta.ts';
-import { checkKey, createVault, type VaultDb } from './sealing.ts';
+import type { VaultDb } from './sealing.ts';
 import { findSessionOf } from './session.ts';
 
 /** A delivery that is leased until `leaseUntilMs`, with all that is needed to send it. `attempt`: 1 for the first. */
@@ -378,28 +377,4 @@ function prepareReplay({ client }: Db) {
       await again.run({ id, atMs: replayAtMs(attempts, nowMs) });
     }
   };
-}
-
-// ── A connection for sending alone ───────────────────────────────────────────────────────────────────────────────────
-// It loads far less than the whole port.
-
-/**
- * Opens a file that `migrate` has brought to the current schema.
- * @throws Fault: see `openSqliteDatabase`
- */
-export type DeliveryDatabase = ReturnType<typeof openDeliveryDatabase>;
-
-export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKey: Uint8Array }>) {
-  const vault = createVault(options.secretKey);
-  const db = openEngine(options, (opened) => checkKey(opened, vault));
-  try {
-    return {
-      sending: sendingCommands({ ...db, vault }),
-      changeCount: db.changeCount,
-      close: db.close,
-    };
-  } catch (error) {
-    db.close();
-    throw error;
-  }
 }

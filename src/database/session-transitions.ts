@@ -1,7 +1,7 @@
 /**
  * How a session changes: add what is new to its sums, let core decide, save the result and its events.
  */
-import { sql } from 'drizzle-orm';
+
 import { type PaymentEventType, paymentEventBody } from '../core/event.ts';
 import {
   accept,
@@ -34,7 +34,7 @@ import { toSeconds } from '../lib/clock.ts';
 import { sortableId } from '../lib/id.ts';
 import { alarmKey, endAlarmOf, raiseAlarmOf } from './alarms.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert } from './engine/prepared.ts';
+import { changeBy, findBy, perDatabase, preparedInsert } from './engine/prepared.ts';
 import { outboxOf } from './events.ts';
 import { networkRowsOf } from './networks.ts';
 import { returnedMoneyOf } from './refunds/refund.ts';
@@ -68,12 +68,7 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
   const raiseAlarm = raiseAlarmOf(db);
   const held = heldRecordsOf(db);
   const update = changeBy(db, sessions, stateColumnNames, 'id');
-  const countPayment = atFirstUse(
-    db.orm
-      .update(sessions)
-      .set({ paymentCount: sql`${sessions.paymentCount} + 1` })
-      .where(given(sessions, 'id')),
-  );
+  const countPayment = db.client.prepare('UPDATE sessions SET payment_count = payment_count + 1 WHERE id = ?');
 
   const momentOf = async (row: SessionRow, nowMs: number): Promise<Moment> => ({
     nowS: toSeconds(nowMs),
@@ -164,7 +159,7 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
     },
     /** Counts a transfer that the session shows. */
     countPayment: async (id: string) => {
-      await countPayment.run({ id });
+      await countPayment.run(id);
     },
   };
 });

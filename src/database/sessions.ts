@@ -2,7 +2,7 @@
  * Payment sessions: creating, reading, canceling and settling them.
  */
 
-import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, lt } from 'drizzle-orm';
 import { certainlyBefore } from '../core/arrival.ts';
 import { invariant, permanent } from '../core/fault.ts';
 import { graceOf, type InclusionGrace } from '../core/inclusion.ts';
@@ -14,7 +14,7 @@ import { type AddressRows, addressRowsOf } from './addresses.ts';
 import { type OperatorAct, recordActOf } from './audit-log.ts';
 import type { Conversion, PaymentOption, SessionRequest, StoreSettings } from './column-values.ts';
 import { mapInOrder } from './engine/bodies.ts';
-import { atFirstUse, given, preparedInsert } from './engine/prepared.ts';
+import { preparedInsert } from './engine/prepared.ts';
 import { isOffered, type NetworkRow, networkRowsOf } from './networks.ts';
 import { type NonceUse, type Replay, replaysOf, requestNoncesOf } from './replays.ts';
 import type { SealedDb } from './sealing.ts';
@@ -93,14 +93,11 @@ function createDue(db: SealedDb) {
        SELECT networks FROM sets WHERE networks IS NOT NULL`,
     )
     .pluck();
-  const dueOfSet = atFirstUse(
-    db.orm
-      .select({ id: sessions.id })
-      .from(sessions)
-      .where(and(given(sessions, 'networks'), lt(sessions.deadlineS, sql.placeholder('beforeS'))))
-      .orderBy(asc(sessions.deadlineS), asc(sessions.id))
-      .limit(sql.placeholder('limit')),
-  );
+  const dueOfSet = db.client
+    .prepare(
+      `SELECT id FROM sessions WHERE networks = :networks AND deadline_s < :beforeS ORDER BY deadline_s, id LIMIT :limit`,
+    )
+    .pluck();
   return async (nowMs: number, limit: number): Promise<string[]> => {
     const nowS = toSeconds(nowMs);
     const found: string[] = [];
@@ -110,8 +107,7 @@ function createDue(db: SealedDb) {
       const { readThroughS, rewoundAtS } = await networks.reading(networksOfSet);
       const waitedSinceS = nowS - db.outageWaitS;
       const beforeS = Math.max(Math.min(nowS, readThroughS), rewoundAtS < waitedSinceS ? waitedSinceS : 0);
-      const rows = await dueOfSet.all({ networks: networksOfSet, beforeS, limit: limit - found.length });
-      for (const { id } of rows) found.push(id);
+      found.push(...((await dueOfSet.all({ networks: text, beforeS, limit: limit - found.length })) as string[]));
     }
     return found;
   };
@@ -127,13 +123,10 @@ export function sessionCommands(db: SealedDb) {
   const due = createDue(db);
   const insert = preparedInsert(db, sessions);
   // An order whose session ended unpaid can be tried again. Late money may have paid an earlier session.
-  const findByOrder = atFirstUse(
-    db.orm
-      .select({ id: sessions.id, bodyHash: sessions.bodyHash })
-      .from(sessions)
-      .where(and(given(sessions, 'storeId', 'mode', 'orderId'), sql`${sessions.status} IN ('pending', 'paid')`))
-      .orderBy(desc(sql`${sessions.status} = 'pending'`), desc(sessions.id))
-      .limit(1),
+  const findByOrder = db.client.prepare(
+    `SELECT id, body_hash AS "bodyHash" FROM sessions
+     WHERE store_id = :storeId AND mode = :mode AND order_id = :orderId AND status IN ('pending', 'paid')
+     ORDER BY CASE status WHEN 'pending' THEN 0 ELSE 1 END, id DESC LIMIT 1`,
   );
 
   /** @throws Fault permanent `row_altered` rather than to show an address that is not certainly ours */
@@ -182,7 +175,8 @@ export function sessionCommands(db: SealedDb) {
     if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
     if (past.kind === 'same_body') return { kind: 'replayed', session: await viewOf(past.madeId) };
     const { storeId, mode, request, replay } = input;
-    const earlier = await findByOrder.get({ storeId, mode, orderId: request.orderId });
+    type Earlier = Pick<SessionRow, 'id' | 'bodyHash'>;
+    const earlier = (await findByOrder.get({ storeId, mode, orderId: request.orderId })) as Earlier | undefined;
     if (!earlier) {
       const { settings, isSuspended } = await storeRowsOf(db).of(storeId);
       if (isSuspended()) return { kind: 'store_suspended' };

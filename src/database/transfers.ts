@@ -1,14 +1,14 @@
 /**
  * Transfers to our addresses: facts of blocks. Core decides from them what counts.
  */
-import { and, asc, desc, eq, gt, inArray, isNotNull, lte, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm';
 import type { Counted, Phase, ReceiptState, Recount } from '../core/session.ts';
 import { type Currency, type NetworkKey, nameOf } from '../core/transfer.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
-import { addresses, blocks, networks, outgoingTransfers, pools, sessions, stores, transfers } from './tables.ts';
+import { addresses, blocks, networks, outgoingTransfers, pools, transfers } from './tables.ts';
 
 export type TransferRow = typeof transfers.$inferSelect;
 
@@ -61,19 +61,19 @@ function factSteps(db: SealedDb) {
   const confirmOne = atFirstUse(confirming().where(and(given(transfers, 'blockId', 'tx'), isShown)));
   const setConfirmed = changeBy(db, transfers, ['confirmed'], 'blockId');
   const note = changeBy(db, transfers, ['phase', 'counted'], 'id');
-  const isPhased = and(given(transfers, 'addressId', 'tx', 'network'), isNotNull(transfers.phase));
-  const phases = db.orm.select({ phase: transfers.phase }).from(transfers).where(isPhased);
-  const earlier = atFirstUse(phases.orderBy(asc(transfers.id)).limit(1));
+  const earlier = db.client
+    .prepare(
+      `SELECT phase FROM transfers WHERE address_id = :addressId AND tx = :tx AND network = :network AND phase IS NOT NULL
+       ORDER BY id LIMIT 1`,
+    )
+    .pluck();
   const shownIn = createShownIn(db);
-  const isBetween = and(gt(blocks.number, sql.placeholder('above')), lte(blocks.number, sql.placeholder('through')));
-  const blocksBetween = atFirstUse(
-    db.orm
-      .selectDistinct({ id: blocks.id })
-      .from(blocks)
-      .innerJoin(transfers, and(eq(transfers.blockId, blocks.id), isShown))
-      .where(and(given(blocks, 'network'), eq(blocks.canonical, sql`1`), isBetween))
-      .orderBy(asc(blocks.id)),
-  );
+  const blocksBetween = db.client
+    .prepare(
+      `SELECT DISTINCT b.id FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id AND t.dust = 0
+       WHERE b.network = :network AND b.canonical = 1 AND b.number > :above AND b.number <= :through ORDER BY b.id`,
+    )
+    .pluck();
   return {
     insert: async (transfer: Fact) => {
       await insert({ ...transfer, mac: db.guard.seal(macedTransfer(transfer)) });
@@ -90,10 +90,10 @@ function factSteps(db: SealedDb) {
     },
     /** Returns the phase of a transaction that paid the address in an earlier block, or null. */
     phaseOf: async (addressId: number, network: NetworkKey, tx: string): Promise<Phase | null> =>
-      (await earlier.get({ addressId, network, tx }))?.phase ?? null,
+      ((await earlier.get({ addressId, network, tx })) as Phase | undefined) ?? null,
     /** Returns the canonical blocks with shown transfers and `above` < number ≤ `through`. */
     blocksBetween: async (network: NetworkKey, above: number, through: number): Promise<number[]> =>
-      (await blocksBetween.all({ network, above, through })).map(({ id }) => id),
+      (await blocksBetween.all({ network, above, through })) as number[],
     /**
      * Compares the shown transfers of blocks with what the sessions' sums contain of them, and notes the differences as
      * counted. @returns the differences, by the sessions that the blocks pay; each must then be added to the sums
@@ -134,10 +134,10 @@ const shownPayment = {
 const itsPlace = { ...canonicalPlace, id: transfers.id, confirmed: transfers.confirmed, floor: networks.floor };
 
 /** Queries for what one session received. */
-function sessionQueries({ orm, guard }: SealedDb) {
+function sessionQueries(db: SealedDb) {
+  const { client, orm, guard } = db;
   const isOfAddress = given(transfers, 'addressId');
-  const isOfSession = given(addresses, 'sessionId');
-  const addressesOf = atFirstUse(orm.select({ id: addresses.id }).from(addresses).where(isOfSession));
+  const addressesOf = client.prepare('SELECT id FROM addresses WHERE session_id = ?').pluck();
   const newest = atFirstUse(
     orm
       .select({ payment: shownPayment, place: { ...itsPlace, tipNumber: networks.tipNumber } })
@@ -148,16 +148,13 @@ function sessionQueries({ orm, guard }: SealedDb) {
       .orderBy(desc(transfers.id))
       .limit(sql.placeholder('limit')),
   );
-  const firstConfirmed = atFirstUse(
-    orm
-      .select()
-      .from(transfers)
-      .where(and(given(transfers, 'addressId', 'network', 'currency'), isShown, eq(transfers.confirmed, sql`1`)))
-      .orderBy(asc(transfers.id))
-      .limit(SENDERS_MAX),
+  const firstConfirmed = selectRows(
+    db,
+    transfers,
+    `WHERE address_id = :addressId AND network = :network AND currency = :currency AND dust = 0 AND confirmed = 1
+     ORDER BY id LIMIT ${SENDERS_MAX}`,
   );
-  const idsOf = async (sessionId: string): Promise<number[]> =>
-    (await addressesOf.all({ sessionId })).map(({ id }) => id);
+  const idsOf = async (sessionId: string): Promise<number[]> => (await addressesOf.all(sessionId)) as number[];
 
   /** Returns the confirmed transfers that name senders; none if one of them was altered. */
   async function receivedFrom(sessionId: string, network: NetworkKey, currency: Currency) {
@@ -237,7 +234,15 @@ const traced = ({ address, pool }: Own) => {
   return { ...address, isRetired: (state === 'free' && !pool.current) || isGone };
 };
 
-export function traceQueries({ orm, read }: Db) {
+export function traceQueries(db: Db) {
+  const { client, orm, read } = db;
+
+  const ofOrder = client
+    .prepare(
+      `SELECT id FROM sessions
+       WHERE store_id IN (SELECT id FROM stores) AND mode IN ('live', 'test') AND order_id = ? ORDER BY id LIMIT ${TRACED_MAX}`,
+    )
+    .pluck();
   /** Returns the newest transfers that match, oldest first. */
   async function newest(which: SQL | undefined) {
     const rows = await orm
@@ -274,32 +279,18 @@ export function traceQueries({ orm, read }: Db) {
     /** Returns our addresses of a family with this key: one in each mode at most. */
     findAddresses: (family: string, key: string) =>
       read(async () => {
-        const rows = await orm
-          .select({ address: addresses, pool: pools })
-          .from(addresses)
-          .innerJoin(pools, eq(pools.id, addresses.poolId))
-          .where(and(eq(addresses.family, family), inArray(addresses.mode, ['live', 'test']), eq(addresses.key, key)))
-          .all();
-        return rows.map(traced);
+        const isIt = and(
+          eq(addresses.family, family),
+          inArray(addresses.mode, ['live', 'test']),
+          eq(addresses.key, key),
+        );
+        const all = orm.select({ address: addresses, pool: pools }).from(addresses);
+        return (await all.innerJoin(pools, eq(pools.id, addresses.poolId)).where(isIt).all()).map(traced);
       }),
     /** Returns the ids of the sessions of an order, one in each store and mode at most. */
-    sessionsOfOrder: (orderId: string) =>
-      read(async () => {
-        const isOfOrder = and(inArray(sessions.mode, ['live', 'test']), eq(sessions.orderId, orderId));
-        const ofStores = inArray(sessions.storeId, orm.select({ id: stores.id }).from(stores));
-        const found = orm.select({ id: sessions.id }).from(sessions).where(and(ofStores, isOfOrder));
-        return (await found.orderBy(sessions.id).limit(TRACED_MAX).all()).map(({ id }) => id);
-      }),
+    sessionsOfOrder: (orderId: string) => read(async () => (await ofOrder.all(orderId)) as string[]),
     /** Returns what left our own wallets in a transaction and no attempt explains. */
     outgoingOf: (tx: string) =>
-      read(() =>
-        orm
-          .select()
-          .from(outgoingTransfers)
-          .where(eq(outgoingTransfers.tx, tx))
-          .orderBy(outgoingTransfers.id)
-          .limit(TRACED_MAX)
-          .all(),
-      ),
+      read(() => selectRows(db, outgoingTransfers, `WHERE tx = :tx ORDER BY id LIMIT ${TRACED_MAX}`).all({ tx })),
   };
 }

@@ -7,8 +7,9 @@
  */
 import { type Verdict, verdict } from '../core/delivery.ts';
 import { invariant } from '../core/fault.ts';
+import type { Sending } from '../database/database.ts';
 import type { Attempt } from '../database/events.ts';
-import type { ClaimedDelivery, DeliveryDatabase, RecordedAttempt, SenderReport } from '../database/sending.ts';
+import type { ClaimedDelivery, RecordedAttempt, SenderReport } from '../database/sending.ts';
 import type { Clock } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import { createUrlGuard, type UrlGuard } from '../lib/guard.ts';
@@ -89,7 +90,7 @@ export type WebhookSettings = Readonly<{
 }>;
 
 export type DispatcherOptions = Readonly<{
-  database: DeliveryDatabase;
+  database: Readonly<{ sending: Sending; changeCount(): number }>;
   config: WebhookSettings;
   /** How notices of doors are sent. */
   doors?: DoorFormats;

@@ -5,7 +5,7 @@
 import '../lib/runtime.ts';
 import { databaseOptions } from '../app/database-options.ts';
 import { type ProgramParts, runProgram } from '../app/program.ts';
-import { type DeliveryDatabase, openDeliveryDatabase } from '../database/sending.ts';
+import { type Database, openSqliteDatabase } from '../database/database.ts';
 import { doorFormats } from '../doors/notices.ts';
 import { systemClock } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
@@ -19,7 +19,7 @@ const PER_ENDPOINT_MAX = 4;
 const clock = systemClock;
 
 /** Sends and reports until the signal aborts; what is under way then has a moment to end. */
-async function send({ config, log, signal }: ProgramParts, database: DeliveryDatabase): Promise<void> {
+async function send({ config, log, signal }: ProgramParts, database: Database): Promise<void> {
   const startedAtMs = clock.nowMs();
   const holder = holderOf(config.dataDir, 'webhooks');
   // The supervisor has seen the one before end, whatever it had under way. Those of other machines go on.
@@ -43,7 +43,7 @@ async function send({ config, log, signal }: ProgramParts, database: DeliveryDat
 
 await runProgram('webhooks', async (parts) => {
   const { config, log } = parts;
-  const database = openDeliveryDatabase(databaseOptions(config, process.env, { log }));
+  const database = openSqliteDatabase(databaseOptions(config, process.env, { log }));
   try {
     await send(parts, database);
   } finally {

@@ -56,9 +56,9 @@ raw.exec(`
     VALUES ('cs_1', 'm1', 'test', 'order-1', 'b', '500000', 'USD', '${JSON.stringify(terms)}', '["test:one"]', 0, 'paid', 900, 850, 0, 'full', 'confirmed', 1, 0, '0', '10', '0', NULL, '[]', 0,
       '{}', 0);
   INSERT INTO refunds (id, store_id, mode, refund_id, session_id, body_hash, amount_minor, currency, network, units,
-      destination, destination_from, mac, status, needs_approval, approvals, created_at_ms, link_seen)
+      destination, destination_from, mac, status, needs_approval, approvals, created_at_ms)
     VALUES ('rf_1', 'm1', 'test', 'own', 'cs_1', 'h', '500000', 'USDT', 'test:one', '${intent.units}', '${payer}', 'payer',
-      '${mac}', 'processing', 0, '${JSON.stringify([older])}', 5, 0);
+      '${mac}', 'processing', 0, '${JSON.stringify([older])}', 5);
   INSERT INTO payouts (id, kind, network, intent, session_id, state, generation, not_before_ms, created_at_ms, updated_at_ms)
     VALUES ('rf_1', 'refund', 'test:one', '${writeIntent(intent)}', 'cs_1', 'waiting', 0, 0, 1, 2)`);
 test.after(() => {

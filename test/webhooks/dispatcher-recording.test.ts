@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type DeliveryDatabase, openDeliveryDatabase } from '../../src/database/sending.ts';
+import { openSqliteDatabase, type Sending } from '../../src/database/database.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { secretKey } from '../support/temp-database.ts';
 import { until } from '../support/until.ts';
@@ -10,9 +10,9 @@ const { perEndpointMax } = webhookConfig;
 const ORDERS = 120;
 
 /** Counts what the dispatcher leases and records at a time. */
-function watch(database: DeliveryDatabase) {
+function watch(database: Readonly<{ sending: Sending; changeCount(): number }>) {
   const counts = { claimed: [] as number[], recorded: [] as number[] };
-  const sending: DeliveryDatabase['sending'] = {
+  const sending: Sending = {
     ...database.sending,
     async claim(limits) {
       const claimed = await database.sending.claim(limits);
@@ -45,8 +45,8 @@ test(
     const onWrite = ({ rows }: { rows: number }) => {
       if (rows > 0) transactions++;
     };
-    const options = { file: shop.file, secretKey, busyTimeoutMs: 5_000, bytesMax: null };
-    const database = openDeliveryDatabase({ ...options, onWrite });
+    const options = { file: shop.file, secretKey, busyTimeoutMs: 5_000, bytesMax: null, outageWaitS: 0 };
+    const database = openSqliteDatabase({ ...options, onWrite });
     const { counts, watched } = watch(database);
     const dispatcher = shop.dispatch({ database: watched });
     const isDelivered = async () => (await shop.deliveries()).every(({ state }) => state === 'delivered');

@@ -4,32 +4,40 @@
  */
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Database } from '../../database/database.ts';
-import type { OverdueRefunds } from '../../database/payouts/payouts.ts';
+import type { OpenPayouts } from '../../database/payouts/payouts.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
 /** A payout takes minutes; the slowest network is final within half an hour. */
 const PATIENCE_MS = 3_600_000;
+
+const total = (open: readonly OpenPayouts[], name: 'count' | 'overdue'): number =>
+  open.reduce((sum, one) => sum + one[name], 0);
 
 export function watchPayouts(
   database: Database,
   config: Readonly<{ signer: unknown; networks: readonly Readonly<{ key: NetworkKey }>[] }>,
 ): Watch {
   /** Returns why nobody pays on a network; null while somebody may. */
-  async function reasonOf({ network, oldestDueMs }: OverdueRefunds, nowMs: number): Promise<string | null> {
+  async function reasonOf(network: NetworkKey, sinceMs: number, nowMs: number): Promise<string | null> {
     if (!config.signer) return 'the configuration has no `signer` (docs/money.md)';
     if (!config.networks.some(({ key }) => key === network)) return `the configuration has no ${network}; add it again`;
-    if (nowMs < oldestDueMs + PATIENCE_MS) return null;
+    if (nowMs < sinceMs + PATIENCE_MS) return null;
     const engine = (await database.engines.list()).find((one) => one.network === network);
     return engine?.reason?.message ?? 'its engine reports nothing; see `quayside status` and the log of its indexer';
   }
 
-  async function overdue(nowMs: number): Promise<Finding[]> {
+  /** Finds what delays the open payouts of one network. */
+  async function delayed(network: NetworkKey, open: readonly OpenPayouts[], nowMs: number): Promise<Finding[]> {
     const findings: Finding[] = [];
-    for (const found of await database.payouts.overdue(nowMs)) {
-      const { network, count } = found;
-      const reason = await reasonOf(found, nowMs);
-      if (reason === null) continue;
-      const message = `Refunds on ${network} are due and not paid (${count}): ${reason}`;
+    const faulty = open.filter(({ fault }) => fault !== null);
+    if (faulty.length > 0) {
+      const message = `faults delay payouts on ${network} (${total(faulty, 'count')}), such as: ${faulty[0]?.fault}`;
+      findings.push({ rule: 'payouts_delayed', subject: network, network, message });
+    }
+    const sinceMs = Math.min(...open.flatMap(({ overdueSinceMs }) => overdueSinceMs ?? []));
+    const reason = Number.isFinite(sinceMs) ? await reasonOf(network, sinceMs, nowMs) : null;
+    if (reason !== null) {
+      const message = `Refunds on ${network} are due and not paid (${total(open, 'overdue')}): ${reason}`;
       findings.push({ rule: 'refunds_overdue', subject: network, network, message });
     }
     return findings;
@@ -44,13 +52,6 @@ export function watchPayouts(
       });
   }
 
-  async function delayed(): Promise<Finding[]> {
-    return (await database.payouts.faults()).map(({ network, count, message: why }) => {
-      const message = `faults delay payouts on ${network} (${count}), such as: ${why}`;
-      return { rule: 'payouts_delayed', subject: network, network, message };
-    });
-  }
-
   async function frozen(): Promise<Finding[]> {
     return (await database.holds.list()).map(({ network, code, reason, frozenBy }, at, all) => {
       const message = `money out is frozen on ${network ?? 'every network'} by ${frozenBy}: ${reason}`;
@@ -63,11 +64,14 @@ export function watchPayouts(
   return {
     what: 'payouts',
     scopes: ['frozen', 'wallet', 'payouts', 'refunds'],
-    look: async (nowMs) => [
-      ...(await frozen()),
-      ...(await lowWallets()),
-      ...(await delayed()),
-      ...(await overdue(nowMs)),
-    ],
+    async look(nowMs) {
+      const findings = [...(await frozen()), ...(await lowWallets())];
+      const open = await database.payouts.countOpen(nowMs);
+      for (const network of new Set(open.map((one) => one.network))) {
+        const own = open.filter((one) => one.network === network);
+        findings.push(...(await delayed(network, own, nowMs)));
+      }
+      return findings;
+    },
   };
 }

@@ -123,13 +123,13 @@ const showLink = browserAct({
     facts: [],
     notes: [
       say(
-        'Whoever has this link can name the address that this refund goes to. Give it to the payer and nobody else. The audit log says who has seen it, and the refund says that somebody had.',
+        'Whoever has this link can name the address that this refund goes to. Give it to the payer and nobody else. The audit log says who has seen it.',
       ),
     ],
     button: say('Show the link'),
   }),
   async run({ database, act }, { id, url }) {
-    await database.refunds.recordLinkSeen(id, act);
+    await database.audit.record(act, { target: id, before: null, after: null });
     return {
       made: say('Link for the payer of this refund'),
       said: say('Send it to the payer in private. It needs no password.'),
@@ -179,7 +179,7 @@ async function described(deps: DashboardDeps, visit: Visit<StoreAt>, refund: Ref
       destination
         ? words.html('{address} ({source})', {
             address: html`${grouped(destination.address)}${explorerOf({ config, words }, { network, kind: 'address', text: destination.address })}`,
-            source: words.say(`refunds.source_${destination.isLinkSeen ? 'seen_link' : destination.from}`),
+            source: words.say(`refunds.source_${destination.from}`),
           })
         : words.say('no address yet'),
     ],

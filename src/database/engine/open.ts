@@ -3,12 +3,10 @@
  */
 import type Sqlite from 'better-sqlite3';
 import { systemClock } from '../../lib/clock.ts';
-import { type Client, noteText, type Statement } from './client.ts';
+import { type Client, createOrm, noteText, type Orm, type Statement } from './client.ts';
 import { asStorageFault, connect, guarded, lockWaitFault } from './connection.ts';
 import { refuseOtherSchema } from './migrate.ts';
-import { createOrm, type Orm } from './statements.ts';
-import { createTurns, type Turns } from './turns.ts';
-import { createWriteQueue, type WriteMeasure, type WriteQueue } from './write-queue.ts';
+import { createTurns, createWriteQueue, type Turns, type WriteMeasure, type WriteQueue } from './write-queue.ts';
 
 export type Db = Readonly<{
   /** The file, or the database and its server, for messages. */

@@ -15,11 +15,18 @@ import { randomBytes, randomInt } from 'node:crypto';
 import type { Pool, PoolClient, QueryArrayResult, QueryConfig } from 'pg';
 import { invariant, transient } from '../../core/fault.ts';
 import { after, systemClock } from '../../lib/clock.ts';
-import { type Client, noteText, type Statement } from './client.ts';
+import { type Client, createOrm, noteText, type Statement } from './client.ts';
 import type { Db, WriteHooks } from './open.ts';
-import { asPostgresFault, isBroken, isLost, isTaken } from './postgres-fault.ts';
-import { ALONE, databaseName, openPool, refuseOthers } from './postgres-server.ts';
-import { createOrm } from './statements.ts';
+import {
+  ALONE,
+  asPostgresFault,
+  databaseName,
+  isBroken,
+  isLost,
+  isTaken,
+  openPool,
+  refuseOthers,
+} from './postgres-server.ts';
 import { translator } from './translate.ts';
 
 /** Connections of one process, at most. */

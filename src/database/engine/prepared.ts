@@ -4,7 +4,7 @@
  */
 import { and, eq, getTableColumns, type SQL, sql } from 'drizzle-orm';
 import type { SQLiteColumn, SQLiteInsertValue, SQLiteTable, SQLiteUpdateSetSource } from 'drizzle-orm/sqlite-core';
-import { type Changes, noteText } from './client.ts';
+import { type Changes, noteText, type Statement } from './client.ts';
 import type { Db } from './open.ts';
 
 /** Returns `make`, which runs once for each database: its functions are wanted in many places. */
@@ -73,6 +73,42 @@ export function given<T extends SQLiteTable>(table: T, ...names: readonly (keyof
 }
 
 type RowOf<T extends SQLiteTable> = T['$inferSelect'];
+
+/** Values by the names that a statement has for them: text, numbers and bytes. */
+type Named = Readonly<Record<string, string | number | Uint8Array | null>>;
+
+/**
+ * Returns a statement that selects whole rows.
+ * @param rest its SQL after the table's name, with a `:name` for each value that is passed at each run
+ */
+export function selectRows<T extends SQLiteTable>(
+  { client, orm }: Pick<Db, 'client' | 'orm'>,
+  table: T,
+  rest: string,
+): Readonly<{ get(values?: Named): Promise<RowOf<T> | undefined>; all(values?: Named): Promise<RowOf<T>[]> }> {
+  const columns = Object.entries<SQLiteColumn>(getTableColumns(table));
+  const text = (): string => {
+    const { sql: select } = orm
+      .select()
+      .from(table as SQLiteTable)
+      .toSQL();
+    return `${select} ${rest}`;
+  };
+  const toRow = (cells: readonly unknown[]): RowOf<T> =>
+    Object.fromEntries(
+      columns.map(([name, column], at) => [name, cells[at] === null ? null : column.mapFromDriverValue(cells[at])]),
+    ) as RowOf<T>;
+  noteText(text);
+  let prepared: Statement | undefined;
+  const statement = (): Statement => (prepared ??= client.prepare(text()).raw());
+  return {
+    async get(values = {}) {
+      const cells = (await statement().get(values)) as readonly unknown[] | undefined;
+      return cells && toRow(cells);
+    },
+    all: async (values = {}) => ((await statement().all(values)) as (readonly unknown[])[]).map(toRow),
+  };
+}
 
 /** Returns a statement that selects the whole rows whose columns have the values that are passed at each run. */
 export function findBy<T extends SQLiteTable, Name extends keyof RowOf<T> & string>(

@@ -4,11 +4,11 @@
  * SQLite's own wait for another process's write blocks the thread. Here a write that finds the lock taken waits in a
  * queue, while the thread goes on serving; and it takes turns with other processes (see the end).
  */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import Sqlite from 'better-sqlite3';
 import { invariant } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { asStorageFault, isBusy, lockWaitFault } from './connection.ts';
-import type { Turns } from './turns.ts';
 
 /**
  * Rows that one transaction should change at most, some 30 ms of work: everybody else waits that long. What may concern
@@ -313,5 +313,54 @@ export function openWriteTurn(databaseFile: string, busyTimeoutMs: number): Writ
       end.run();
     },
     close: () => void client.close(),
+  };
+}
+
+// ── Turns of bodies ──────────────────────────────────────────────────────────────────────────────────────────────────
+// A transaction's body has the one connection of a process alone, from its begin to its end. Each statement belongs to
+// a body, which waits for nothing but its statements. SQLite answers each at once, so the whole body runs in one turn
+// of the event loop.
+
+type Body = { isOpen: boolean };
+
+export type Turns = Readonly<{
+  /** Refuses a statement outside of a body. */
+  checkInside(): void;
+  /** Runs a body alone. It may wait for nothing but its own statements. */
+  body<T>(run: () => Promise<T>): Promise<T>;
+  /** Whether the caller is within a body. */
+  isInside(): boolean;
+}>;
+
+export function createTurns(): Turns {
+  const bodies = new AsyncLocalStorage<Body>();
+  let last: Promise<unknown> = Promise.resolve();
+
+  async function alone<T>(run: () => Promise<T>): Promise<T> {
+    const body: Body = { isOpen: true };
+    const late = setImmediate(() => {
+      throw new Error('a body of a transaction waits for something else than its statements');
+    });
+    try {
+      return await bodies.run(body, run);
+    } finally {
+      clearImmediate(late);
+      body.isOpen = false;
+    }
+  }
+
+  function isInside(): boolean {
+    const body = bodies.getStore();
+    return body?.isOpen === true;
+  }
+
+  return {
+    checkInside: () => invariant(isInside(), 'a statement belongs to a body, which waits for it'),
+    body(run) {
+      const done = last.then(() => alone(run));
+      last = done.catch(() => {});
+      return done;
+    },
+    isInside,
   };
 }

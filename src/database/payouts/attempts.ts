@@ -2,7 +2,6 @@
  * Attempts of payouts, and the nonces of wallets: the path allot, sign, record, send.
  */
 
-import { and, asc, eq, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { type Gate, gatesOf } from '../../core/gates.ts';
 import { type Intent, isPayback } from '../../core/intent.ts';
@@ -13,13 +12,13 @@ import type { RefundApproval } from '../column-values.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert } from '../engine/prepared.ts';
+import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert, selectRows } from '../engine/prepared.ts';
 import { ledgerOf } from '../ledger.ts';
 import { createNetworkLock } from '../networks.ts';
 import { refundRowsOf } from '../refunds/refund.ts';
 import { refundSettlementOf } from '../refunds/refunds.ts';
 import type { SealedDb } from '../sealing.ts';
-import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
+import { lanes, payoutAttempts, payouts } from '../tables.ts';
 import { freezerOf, NONCE_FOREIGN } from './holds.ts';
 import {
   type AttemptRow,
@@ -106,25 +105,21 @@ export function openCommands(db: SealedDb) {
 }
 
 /** The engine's work: sent payouts and due ones, each in the order in which they are looked at next. */
-function openStatements({ orm }: Db) {
-  // The condition of the index `payouts_open`, without which SQLite does not use it.
-  const isOpen = sql`${payouts.state} IN ('waiting', 'sent')`;
-  const openOf = (isWanted: SQL) =>
-    atFirstUse(
-      orm
-        .select()
-        .from(payouts)
-        .where(and(given(payouts, 'network'), isOpen, isWanted))
-        .orderBy(asc(payouts.notBeforeMs), asc(payouts.id))
-        .limit(sql.placeholder('limit')),
+function openStatements(db: Db) {
+  const openOf = (isWanted: string) =>
+    selectRows(
+      db,
+      payouts,
+      // The first condition is that of the index `payouts_open`, without which SQLite does not use it.
+      `WHERE network = :network AND state IN ('waiting', 'sent') AND ${isWanted} ORDER BY not_before_ms, id LIMIT :limit`,
     );
-  const isDue = sql`${payouts.state} = 'waiting' AND ${payouts.notBeforeMs} <= ${sql.placeholder('nowMs')}
-    AND NOT EXISTS (SELECT 1 FROM ${payouts} AS giver
-      WHERE giver.serves_id = ${payouts.id} AND giver.state IN ('waiting', 'sent', 'stuck'))`;
-  const sent = openOf(sql`${payouts.state} = 'sent'`);
-  const dueRefunds = openOf(sql`${isDue} AND ${payouts.kind} IN ('refund', 'return')`);
-  const dueOthers = openOf(sql`${isDue} AND ${payouts.kind} NOT IN ('refund', 'return')`);
-  return { sent, dueRefunds, dueOthers };
+  const isDue = `state = 'waiting' AND not_before_ms <= :nowMs AND NOT EXISTS (
+    SELECT 1 FROM payouts AS giver WHERE giver.serves_id = payouts.id AND giver.state IN ('waiting', 'sent', 'stuck'))`;
+  return {
+    sent: openOf(`state = 'sent'`),
+    dueRefunds: openOf(`${isDue} AND kind IN ('refund', 'return')`),
+    dueOthers: openOf(`${isDue} AND kind NOT IN ('refund', 'return')`),
+  };
 }
 
 /** The part of the repository `payouts` about attempts. */
@@ -296,16 +291,8 @@ function attemptStatements(db: Db) {
   const remove = atFirstUse(db.orm.delete(payoutAttempts).where(given(payoutAttempts, ...name)));
   const setSigned = changeBy(db, payoutAttempts, ['tx', 'bytes', 'signedAtMs'], ...name);
   const setSent = changeBy(db, payoutAttempts, ['sentAtMs', 'answerCode', 'answer'], ...name);
-  const moveJournal = atFirstUse(
-    db.orm
-      .update(payoutEngines)
-      .set({ journalId: sql`${sql.placeholder('journalId')}` })
-      .where(
-        and(
-          eq(payoutEngines.network, sql.placeholder('network')),
-          lt(payoutEngines.journalId, sql.placeholder('journalId')),
-        ),
-      ),
+  const moveJournal = db.client.prepare(
+    'UPDATE payout_engines SET journal_id = :journalId WHERE network = :network AND journal_id < :journalId',
   );
   return { insert, find, remove, setSigned, setSent, moveJournal };
 }
@@ -320,7 +307,12 @@ function isSameTerms(a: Readonly<Record<string, string>>, b: Readonly<Record<str
 
 /** Returns functions that are called within a transaction. */
 export const noncesOf = perDatabase((db: Db) => {
-  const { findLane, insertLane, moveLane, unsigned } = laneStatements(db);
+  const findLane = findBy(db, lanes, 'network', 'payer');
+  const insertLane = preparedInsert(db, lanes);
+  const moveLane = changeBy(db, lanes, ['nextNonce', 'countedNonce'], 'network', 'payer');
+  const unsigned = db.client.prepare(
+    'SELECT 1 FROM payout_attempts WHERE network = :network AND payer = :payer AND nonce IS NOT NULL AND tx IS NULL',
+  );
   const find = (network: NetworkKey, payer: string): Promise<LaneRow | undefined> => findLane.get({ network, payer });
   const hasUnsigned = async (network: NetworkKey, payer: string): Promise<boolean> =>
     (await unsigned.get({ network, payer })) !== undefined;
@@ -364,40 +356,12 @@ export const noncesOf = perDatabase((db: Db) => {
   };
 });
 
-function laneStatements(db: Db) {
-  const { orm } = db;
-  const findLane = findBy(db, lanes, 'network', 'payer');
-  const insertLane = preparedInsert(db, lanes);
-  const moveLane = changeBy(db, lanes, ['nextNonce', 'countedNonce'], 'network', 'payer');
-  const unsigned = atFirstUse(
-    orm
-      .select({ nonce: payoutAttempts.nonce, attempt: payoutAttempts.attempt })
-      .from(payoutAttempts)
-      .where(
-        and(
-          eq(payoutAttempts.network, sql.placeholder('network')),
-          eq(payoutAttempts.payer, sql.placeholder('payer')),
-          isNotNull(payoutAttempts.nonce),
-          isNull(payoutAttempts.tx),
-        ),
-      ),
-  );
-  return { findLane, insertLane, moveLane, unsigned };
-}
-
 /** The part of the repository `payouts` about nonces. */
 export function nonceCommands(db: Db) {
-  const { orm } = db;
   const nonces = noncesOf(db);
   const freezer = freezerOf(db);
   const lock = createNetworkLock(db);
-  const foreign = atFirstUse(
-    orm
-      .select()
-      .from(lanes)
-      .where(and(eq(lanes.network, sql.placeholder('network')), isNotNull(lanes.countedNonce)))
-      .orderBy(asc(lanes.payer)),
-  );
+  const foreign = selectRows(db, lanes, 'WHERE network = :network AND counted_nonce IS NOT NULL ORDER BY payer');
 
   async function freezeForeign(row: LaneRow, countedNonce: number, nowMs: number): Promise<void> {
     const { network, payer, nextNonce: ours } = row;

@@ -3,7 +3,7 @@
  * what is signed already is watched to its end.
  */
 
-import { and, asc, eq, inArray, ne, not, or, sql } from 'drizzle-orm';
+import { and, eq, inArray, ne, sql } from 'drizzle-orm';
 import { isPayback, type PaybackIntent } from '../../core/intent.ts';
 import type { Unexplained } from '../../core/ledger.ts';
 import { LOCK_SET } from '../../core/payout-exit.ts';
@@ -13,17 +13,10 @@ import { raiseAlarmOf } from '../alarms.ts';
 import { type OperatorAct, recordActOf } from '../audit-log.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, findBy, perDatabase } from '../engine/prepared.ts';
+import { findBy, perDatabase, selectRows } from '../engine/prepared.ts';
 import { ledgerOf } from '../ledger.ts';
 import { createNetworkLock } from '../networks.ts';
-import {
-  outgoingTransfers,
-  payoutAttempts,
-  payoutEngines,
-  payoutFreezes,
-  type payouts,
-  walletBooks,
-} from '../tables.ts';
+import { outgoingTransfers, payoutEngines, payoutFreezes, type payouts, walletBooks } from '../tables.ts';
 
 /** `network` is null for a freeze of every network. Each has at most one freeze with the same code. */
 export type Freeze = Readonly<{
@@ -75,7 +68,7 @@ export type SeenFreezes = Readonly<{ freezes: readonly Freeze[]; transfers: read
 type FreezeRow = typeof payoutFreezes.$inferSelect;
 type OutgoingRow = typeof outgoingTransfers.$inferSelect;
 
-const inOrder = [asc(payoutFreezes.network), asc(payoutFreezes.sinceMs), asc(payoutFreezes.code)] as const;
+const IN_ORDER = 'ORDER BY network, since_ms, code';
 
 const toFreeze = ({ network, ...row }: FreezeRow): Freeze => ({
   ...row,
@@ -92,13 +85,7 @@ export const freezerOf = perDatabase((db: Db) => {
     `INSERT INTO payout_freezes (network, code, reason, frozen_by, since_ms)
      VALUES (:network, :code, :reason, :frozenBy, :sinceMs) ON CONFLICT (network, code) DO NOTHING`,
   );
-  const applying = atFirstUse(
-    orm
-      .select()
-      .from(payoutFreezes)
-      .where(or(eq(payoutFreezes.network, sql`''`), eq(payoutFreezes.network, sql.placeholder('network'))))
-      .orderBy(...inOrder),
-  );
+  const applying = selectRows(db, payoutFreezes, `WHERE network = '' OR network = :network ${IN_ORDER}`);
 
   /**
    * @param act the operator's command; null if the program froze it by itself
@@ -135,19 +122,13 @@ export const freezerOf = perDatabase((db: Db) => {
 });
 
 /** Judged transfers out of our wallets that no attempt explains. */
-export const isUnexplained = sql`NOT EXISTS (SELECT 1 FROM ${payoutAttempts} AS a WHERE a.tx = ${outgoingTransfers.tx})`;
+export const IS_UNEXPLAINED = 'NOT EXISTS (SELECT 1 FROM payout_attempts AS a WHERE a.tx = outgoing_transfers.tx)';
 
 export function holdCommands(db: Db) {
   const { orm } = db;
   const freezer = freezerOf(db);
   const lock = createNetworkLock(db);
-  // Prepared, because each engine reads it in each round.
-  const all = atFirstUse(
-    orm
-      .select()
-      .from(payoutFreezes)
-      .orderBy(...inOrder),
-  );
+  const all = selectRows(db, payoutFreezes, IN_ORDER);
 
   /** Deletes a freeze if it is still the one that was shown. */
   async function end(freeze: Freeze): Promise<boolean> {
@@ -218,10 +199,8 @@ const isForeignOf = (network: NetworkKey) =>
  * @returns the transfers that were shown
  */
 async function acknowledge({ orm }: Db, network: NetworkKey, transfers: readonly number[]): Promise<OutgoingRow[]> {
-  await orm
-    .delete(outgoingTransfers)
-    .where(and(isForeignOf(network), not(isUnexplained)))
-    .run();
+  const isExplained = and(isForeignOf(network), sql.raw(`NOT ${IS_UNEXPLAINED}`));
+  await orm.delete(outgoingTransfers).where(isExplained).run();
   const isShown = and(isForeignOf(network), inArray(outgoingTransfers.id, [...transfers]));
   return orm.update(outgoingTransfers).set({ state: 'known' }).where(isShown).returning().all();
 }

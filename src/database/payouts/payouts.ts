@@ -3,7 +3,7 @@
  * return false, and change nothing, when the payout is no longer open in that generation: a merchant canceled it, or an
  * operator acted.
  */
-import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 'drizzle-orm';
+import { and, desc, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { type Intent, isPayback, type PaybackIntent } from '../../core/intent.ts';
 import { type Attempt, nextLookAtMs, type Payout, type PayoutState } from '../../core/payout.ts';
@@ -13,9 +13,9 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import { raiseAlarmOf } from '../alarms.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert } from '../engine/prepared.ts';
+import { changeBy, findBy, perDatabase, preparedInsert, selectRows } from '../engine/prepared.ts';
 import { createNetworkLock } from '../networks.ts';
-import { payoutAttempts, payouts, sessions, stores, sweepParts } from '../tables.ts';
+import { payoutAttempts, payouts, sweepParts } from '../tables.ts';
 import { createDoubts, type EqualTransfer } from './holds.ts';
 import { outgoingRowsOf } from './wallets.ts';
 
@@ -44,18 +44,18 @@ export type PayoutFilter = Readonly<{
   limit: number;
 }>;
 
-/** How many payouts of each kind are in each state, and what they wait for. */
-export type PayoutStats = Readonly<{
-  counts: readonly Readonly<{ kind: Intent['kind']; state: PayoutState; count: number }>[];
-  /** Open payouts by network and reason; `code` is null for those that wait for nothing. */
-  waiting: readonly Readonly<{ network: NetworkKey; code: string | null; count: number; oldestAtMs: number }>[];
+/** Open payouts of a network that wait for the same reason; `code` is null for those that wait for nothing. */
+export type OpenPayouts = Readonly<{
+  network: NetworkKey;
+  code: string | null;
+  count: number;
+  oldestAtMs: number;
+  /** The message of a fault that keeps one of them from advancing; null: none does. */
+  fault: string | null;
+  /** Refunds among them that are due and for which no engine gave a reason; since when the first of them is due. */
+  overdue: number;
+  overdueSinceMs: number | null;
 }>;
-
-/** Open payouts of a network that a fault keeps from advancing. */
-export type PayoutFaults = Readonly<{ network: NetworkKey; count: number; message: string }>;
-
-/** Refunds of a network that are due, and for which no reason to wait is known. */
-export type OverdueRefunds = Readonly<{ network: NetworkKey; count: number; oldestDueMs: number }>;
 
 /**
  * Result of planning a payout. `known`: the signer's journal had it before, and it may have ended since. `other`: a
@@ -99,30 +99,14 @@ export const payoutStepsOf = perDatabase((db: Db) => {
   const insert = preparedInsert(db, payouts);
   const insertPart = preparedInsert(db, sweepParts);
   const update = changeBy(db, payouts, changingNames, 'id');
-  const attemptsOf = atFirstUse(
-    db.orm
-      .select()
-      .from(payoutAttempts)
-      .where(given(payoutAttempts, 'payoutId'))
-      .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt)),
-  );
+  const attemptsOf = selectRows(db, payoutAttempts, 'WHERE payout_id = :payoutId ORDER BY generation, attempt');
   /** Returns every attempt ever made of a payout, in order. There are few. */
   const everyAttempt = (payoutId: string): Promise<AttemptRow[]> => attemptsOf.all({ payoutId });
   const attempts = async ({ id, generation }: PayoutName): Promise<AttemptRow[]> =>
     (await everyAttempt(id)).filter((one) => one.generation === generation);
-  const othersWait = atFirstUse(
-    db.orm
-      .select({ id: payouts.id })
-      .from(payouts)
-      .where(
-        and(
-          eq(payouts.network, sql.placeholder('network')),
-          sql`${payouts.state} IN ('waiting', 'sent')`,
-          eq(payouts.waitCode, sql.placeholder('waitCode')),
-          sql`${payouts.id} <> ${sql.placeholder('id')}`,
-        ),
-      )
-      .limit(1),
+  const othersWait = db.client.prepare(
+    `SELECT id FROM payouts
+     WHERE network = :network AND state IN ('waiting', 'sent') AND wait_code = :waitCode AND id <> :id LIMIT 1`,
   );
 
   /** Updates the columns that change during a payout's life. */
@@ -151,7 +135,8 @@ export const payoutStepsOf = perDatabase((db: Db) => {
     const isSame = row.waitCode === waitCode && row.waitMessage === waitMessage;
     if (!isSame || Object.keys(changes).length > 0) await change(row, { ...changes, waitCode, waitMessage }, nowMs);
     if (wait === null || row.waitCode === waitCode) return;
-    if (!(await othersWait.get({ ...row, waitCode }))) await report(row, wait, nowMs);
+    const { network, id } = row;
+    if (!(await othersWait.get({ network, id, waitCode }))) await report(row, wait, nowMs);
   };
 
   /** Returns a payout of which nothing known can take effect, or null. `generationMax` 0: nothing was signed. */
@@ -272,7 +257,7 @@ const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout):
 export function payoutCommands(db: Db) {
   const { orm, read, write } = db;
   const steps = payoutStepsOf(db);
-  const overdue = overdueStatement(db);
+  const counted = db.client.prepare(countedQuery);
 
   return {
     /** Plans payouts, all or none. An existing one with the same intent stays as it is. */
@@ -344,80 +329,43 @@ export function payoutCommands(db: Db) {
         kind === undefined ? undefined : eq(payouts.kind, kind),
         before && sql`(${payouts.createdAtMs}, ${payouts.id}) < (${before.createdAtMs}, ${before.id})`,
       );
-      const byAge = [desc(payouts.createdAtMs), desc(payouts.id)];
-      const newest = orm
-        .select()
-        .from(payouts)
-        .where(wanted)
-        .orderBy(...byAge)
-        .limit(limit);
+      const all = orm.select().from(payouts).where(wanted);
+      const newest = all.orderBy(desc(payouts.createdAtMs), desc(payouts.id)).limit(limit);
       return (await read(() => newest.all())).map(toPayout);
     },
     /** Returns every attempt ever made, in order. */
     async attempts(id: string): Promise<readonly Attempt[]> {
       return (await read(() => steps.everyAttempt(id))).map(toAttempt);
     },
-    /** Returns open refunds, by network, that were due before this time and for which no engine gave a reason. */
-    async overdue(dueBeforeMs: number): Promise<readonly OverdueRefunds[]> {
-      return read(() => overdue.all({ dueBeforeMs }));
-    },
-    /** Returns, for each network with open payouts that a fault keeps from advancing, how many, and one such fault. */
-    async faults(): Promise<readonly PayoutFaults[]> {
-      const faults = orm
-        .select({ network: payouts.network, count: count(), message: sql<string>`${min(payouts.faultMessage)}` })
-        .from(payouts)
-        .where(and(sql`${payouts.state} IN ('waiting', 'sent')`, isNotNull(payouts.faultCode)))
-        .groupBy(payouts.network);
-      return read(() => faults.all());
-    },
-    async stats(): Promise<PayoutStats> {
-      /** As `delayOf` in core. */
-      const code = sql<string | null>`coalesce(${payouts.faultCode}, ${payouts.waitCode})`;
-      const { kind, state, network, createdAtMs } = payouts;
-      const counts = orm.select({ kind, state, count: count() }).from(payouts).groupBy(state, kind);
-      const waiting = orm
-        .select({ network, code, count: count(), oldestAtMs: sql<number>`${min(createdAtMs)}` })
-        .from(payouts)
-        .where(inArray(state, ['waiting', 'sent', 'stuck']))
-        .groupBy(network, code)
-        .orderBy(network, sql`coalesce(${code}, '')`);
-      return read(async () => ({ counts: await counts.all(), waiting: await waiting.all() }));
+    /** Counts the open payouts, by network and by what they wait for. */
+    async countOpen(nowMs: number): Promise<readonly OpenPayouts[]> {
+      return (await read(() => counted.all({ nowMs }))) as OpenPayouts[];
     },
   };
 }
 
-const overdueStatement = ({ orm }: Db) =>
-  atFirstUse(
-    orm
-      .select({ network: payouts.network, count: count(), oldestDueMs: sql<number>`${min(payouts.notBeforeMs)}` })
-      .from(payouts)
-      .where(
-        and(
-          sql`${payouts.state} IN ('waiting', 'sent')`,
-          sql`${payouts.notBeforeMs} < ${sql.placeholder('dueBeforeMs')}`,
-          sql`${payouts.kind} IN ('refund', 'return')`,
-          isNull(payouts.waitCode),
-        ),
-      )
-      .groupBy(payouts.network),
-  );
+const isOverdue = `state <> 'stuck' AND kind IN ('refund', 'return') AND wait_code IS NULL AND not_before_ms < :nowMs`;
+
+/** The code is that of `delayOf` in core. */
+const countedQuery = `
+  SELECT network, coalesce(fault_code, wait_code) AS code, count(*) AS count, min(created_at_ms) AS "oldestAtMs",
+    min(fault_message) AS fault, count(*) FILTER (WHERE ${isOverdue}) AS overdue,
+    min(not_before_ms) FILTER (WHERE ${isOverdue}) AS "overdueSinceMs"
+  FROM payouts WHERE state IN ('waiting', 'sent', 'stuck')
+  GROUP BY network, coalesce(fault_code, wait_code) ORDER BY network, coalesce(coalesce(fault_code, wait_code), '')`;
 
 // ── Rows as people and core read them ──────────────────────────────────────────────────────────────────────────────
 
 /** Returns a payout as people know it: "The refund of 4.50 USDT for order 17 of Corner shop (rf_…)". */
 const payoutNameOf = perDatabase((db: Db) => {
-  const orderOf = atFirstUse(
-    db.orm
-      .select({ order: sessions.orderId, store: stores.name })
-      .from(sessions)
-      .innerJoin(stores, eq(stores.id, sessions.storeId))
-      .where(eq(sessions.id, sql.placeholder('id'))),
+  const orderOf = db.client.prepare(
+    `SELECT s.order_id AS "order", o.name AS store FROM sessions AS s JOIN stores AS o ON o.id = s.store_id WHERE s.id = ?`,
   );
   return async ({ id, intent }: Pick<PayoutRow, 'id' | 'intent'>): Promise<string> => {
     if (intent.kind === 'sweep') return `The sweep of ${intent.currency} on ${intent.network} (${id})`;
     if (intent.kind === 'gas') return `The gas for a wallet on ${intent.network} (${id})`;
     const { kind, currency, session } = intent;
-    const of = await orderOf.get({ id: session.id });
+    const of = (await orderOf.get(session.id)) as Readonly<{ order: string; store: string }> | undefined;
     return `The ${kind} of ${session.amount} ${currency}${of ? ` for order ${of.order} of ${of.store}` : ''} (${id})`;
   };
 });

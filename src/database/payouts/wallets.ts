@@ -2,7 +2,7 @@
  * The wallets that pay: what leaves them, what they hold, and whether that is what the ledger expects.
  */
 
-import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
+import { eq } from 'drizzle-orm';
 import type { BlockRef } from '../../core/block.ts';
 import { invariant } from '../../core/fault.ts';
 import { type HotRole, isPaidBy, type OwnRole, ownRoles, type PaybackIntent } from '../../core/intent.ts';
@@ -13,12 +13,12 @@ import { readBook } from '../../core/wallet-books.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import { readIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, findBy, perDatabase, preparedInsert } from '../engine/prepared.ts';
+import { findBy, perDatabase, preparedInsert, selectRows } from '../engine/prepared.ts';
 import { createCounters, createMeta } from '../meta.ts';
 import { createNetworkLock, networkRowsOf, type RowIds } from '../networks.ts';
 import type { SealedDb } from '../sealing.ts';
 import { otherTransfers, outgoingTransfers, ownWallets, payoutAttempts, walletBooks } from '../tables.ts';
-import { BALANCE_SHORT, type EqualTransfer, freezerOf, isUnexplained, OUTFLOW_FOREIGN } from './holds.ts';
+import { BALANCE_SHORT, type EqualTransfer, freezerOf, IS_UNEXPLAINED, OUTFLOW_FOREIGN } from './holds.ts';
 
 // ── Transfers out ────────────────────────────────────────────────────────────────────────────────────────────────────
 // Followers save them, and each is judged once it is final. An attempt explains it, or it freezes money out: it may be
@@ -42,10 +42,22 @@ const JUDGED_MAX = 100;
 
 /** Returns functions that are called within a transaction. */
 export const outgoingRowsOf = perDatabase((db: Db) => {
-  const { orm } = db;
-  const { highest, withKey, attempted, saved, unexplained } = createQueries(db);
+  const highest = db.client.prepare('SELECT coalesce(max(seq), 0) FROM own_wallets WHERE network = ?').pluck();
+  const withKey = findBy(db, ownWallets, 'network', 'key');
+  const attempted = findBy(db, payoutAttempts, 'tx');
+  const saved = findBy(db, outgoingTransfers, 'network', 'blockHash', 'tx', 'position', 'fromKey');
+  const unexplained = selectRows(
+    db,
+    outgoingTransfers,
+    `WHERE network = :network AND to_key = :to AND ${IS_UNEXPLAINED} AND NOT EXISTS (
+       SELECT 1 FROM other_transfers AS o WHERE o.payout_id = :id AND o.transfer_id = outgoing_transfers.id)
+     ORDER BY id`,
+  );
   const insert = preparedInsert(db, outgoingTransfers);
   const insertOther = preparedInsert(db, otherTransfers);
+  const forget = db.client.prepare(
+    `DELETE FROM outgoing_transfers WHERE network = :network AND block_hash = :hash AND state = 'open'`,
+  );
   const leaving = async (network: NetworkKey, content: readonly ChainTransfer[]) =>
     (
       await mapInOrder(content, async (transfer) => {
@@ -63,7 +75,7 @@ export const outgoingRowsOf = perDatabase((db: Db) => {
 
   return {
     /** Returns the `seq` of the newest wallet of a network; 0 if none is known. */
-    newestWallet: async (network: NetworkKey): Promise<number> => (await highest.get({ network }))?.seq ?? 0,
+    newestWallet: async (network: NetworkKey): Promise<number> => Number(await highest.get(network)),
     /** Returns a block's transfers out of the refund and gas wallets that are not saved and have no attempt. */
     unsaved: async (
       network: NetworkKey,
@@ -94,11 +106,7 @@ export const outgoingRowsOf = perDatabase((db: Db) => {
     },
     /** Forgets what has not been judged of a block that left the chain. */
     async drop(network: NetworkKey, hash: string): Promise<void> {
-      const { network: of, blockHash, state } = outgoingTransfers;
-      await orm
-        .delete(outgoingTransfers)
-        .where(and(eq(of, network), eq(blockHash, hash), eq(state, 'open')))
-        .run();
+      await forget.run({ network, hash });
     },
     /**
      * Returns the transfers that equal what a refund pays, that no attempt explains, and of which nobody has said that
@@ -115,71 +123,24 @@ export const outgoingRowsOf = perDatabase((db: Db) => {
   };
 });
 
-function createQueries(db: Db) {
-  const { orm } = db;
-  const isOfNetwork = eq(ownWallets.network, sql.placeholder('network'));
-  const highest = atFirstUse(
-    orm.select({ seq: ownWallets.seq }).from(ownWallets).where(isOfNetwork).orderBy(desc(ownWallets.seq)).limit(1),
-  );
-  const withKey = findBy(db, ownWallets, 'network', 'key');
-  const attempted = findBy(db, payoutAttempts, 'tx');
-  const { network, id, toKey } = outgoingTransfers;
-  const isFrom = eq(network, sql.placeholder('network'));
-  const saved = findBy(db, outgoingTransfers, 'network', 'blockHash', 'tx', 'position', 'fromKey');
-  const unexplained = atFirstUse(
-    orm
-      .select()
-      .from(outgoingTransfers)
-      .where(
-        and(
-          isFrom,
-          eq(toKey, sql.placeholder('to')),
-          isUnexplained,
-          sql`NOT EXISTS (SELECT 1 FROM ${otherTransfers} AS o WHERE o.payout_id = ${sql.placeholder('id')} AND o.transfer_id = ${id})`,
-        ),
-      )
-      .orderBy(asc(id)),
-  );
-  return { highest, withKey, attempted, saved, unexplained };
-}
-
-function createJudgeQueries({ orm }: Db) {
-  const { network, state, blockNumber, id } = outgoingTransfers;
-  const isFrom = eq(network, sql.placeholder('network'));
-  const final = atFirstUse(
-    orm
-      .select()
-      .from(outgoingTransfers)
-      .where(and(isFrom, sql`${state} = 'open'`, lte(blockNumber, sql.placeholder('floor'))))
-      .orderBy(asc(blockNumber), asc(id))
-      .limit(JUDGED_MAX),
-  );
-  const foreign = atFirstUse(
-    orm
-      .select()
-      .from(outgoingTransfers)
-      .where(and(isFrom, sql`${state} = 'foreign'`, isUnexplained))
-      .orderBy(asc(id))
-      .limit(sql.placeholder('limit')),
-  );
-  return { final, foreign };
-}
-
 /** Our wallets and what has left them; a part of the repository `wallets`. */
 export function outgoingCommands(db: SealedDb) {
   const { orm } = db;
-  const { attempted } = createQueries(db);
-  const { final, foreign } = createJudgeQueries(db);
+  const attempted = findBy(db, payoutAttempts, 'tx');
+  const final = selectRows(
+    db,
+    outgoingTransfers,
+    `WHERE network = :network AND state = 'open' AND block_number <= :floor ORDER BY block_number, id LIMIT ${JUDGED_MAX}`,
+  );
+  const foreign = selectRows(
+    db,
+    outgoingTransfers,
+    `WHERE network = :network AND state = 'foreign' AND ${IS_UNEXPLAINED} ORDER BY id LIMIT :limit`,
+  );
   const insertWallet = preparedInsert(db, ownWallets);
   const lock = createNetworkLock(db);
   const nextNumber = createCounters(db);
-  const walletsOf = atFirstUse(
-    orm
-      .select()
-      .from(ownWallets)
-      .where(eq(ownWallets.network, sql.placeholder('network')))
-      .orderBy(asc(ownWallets.seq)),
-  );
+  const walletsOf = selectRows(db, ownWallets, 'WHERE network = :network ORDER BY seq');
   const finalOf = async (network: NetworkKey) =>
     await final.all({ network, floor: (await networkRowsOf(db).find(network))?.floor ?? 0 });
 

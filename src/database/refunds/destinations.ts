@@ -44,12 +44,7 @@ export const macedRefundAddress = ({
   fields: [key],
 });
 
-type Destination = Readonly<{
-  destination: string;
-  destinationFrom: DestinationFrom;
-  linkSeen: boolean;
-  mac: string;
-}>;
+type Destination = Readonly<{ destination: string; destinationFrom: DestinationFrom; mac: string }>;
 
 /** Returns functions that are called within a transaction. */
 export const refundDestinationsOf = perDatabase((db: SealedDb) => {
@@ -99,10 +94,9 @@ export const refundDestinationsOf = perDatabase((db: SealedDb) => {
       await leave.run({ sessionId, network, key, mac });
     },
     /** Returns the columns of a destination, including its MAC. */
-    columns: (refund: Bound, key: string, from: DestinationFrom, linkSeen = false): Destination => ({
+    columns: (refund: Bound, key: string, from: DestinationFrom): Destination => ({
       destination: key,
       destinationFrom: from,
-      linkSeen,
       mac: macOf(boundTo(refund, key)),
     }),
     /** Returns the intent of a refund that has a destination. */
@@ -218,14 +212,6 @@ export function refundAddressCommands(db: SealedDb) {
     async addresses(sessionId: string): Promise<Readonly<Record<NetworkKey, string>>> {
       return db.read(() => destinations.allLeft(sessionId));
     },
-    /** Records that staff see the link by which the payer of a refund names where it goes. */
-    async recordLinkSeen(refundId: string, act: OperatorAct): Promise<void> {
-      return db.write(async () => {
-        const row = await rows.find(refundId);
-        if (row && row.claimSeenAtMs === null) await rows.change(row, { claimSeenAtMs: act.atMs });
-        await recordAct(act, { target: refundId, before: null, after: null });
-      });
-    },
   };
 }
 
@@ -252,9 +238,6 @@ function createRedirect(db: SealedDb, mayBePaid: ReturnType<typeof createDoubt>)
   const rows = refundRowsOf(db);
   const destinations = refundDestinationsOf(db);
   const stores = storeRowsOf(db);
-  /** Whether staff had seen the link through which an address is named now. */
-  const isLinkSeen = (row: RefundRow, from: DestinationFrom): boolean =>
-    from === 'claim_link' && row.claimSeenAtMs !== null;
 
   /** An approval named the earlier destination, and this one may have got much already. */
   async function approvalOf(row: RefundRow, key: string, atMs: number) {
@@ -277,8 +260,7 @@ function createRedirect(db: SealedDb, mayBePaid: ReturnType<typeof createDoubt>)
     if (destination === key && destinationFrom === from) return 'same';
     if (await mayBePaid(row, key)) return 'fixed';
     const isSame = destination === key;
-    const linkSeen = isLinkSeen(row, from);
-    const columns = isSame ? { destinationFrom: from, linkSeen } : destinations.columns(row, key, from, linkSeen);
+    const columns = isSame ? { destinationFrom: from } : destinations.columns(row, key, from);
     if (status === 'processing' && !isSame) {
       const intent = destinations.intentOf({ ...row, ...columns });
       const windowMs = (await stores.of(storeId)).policy.refundCancelWindowS * 1000;
@@ -288,7 +270,7 @@ function createRedirect(db: SealedDb, mayBePaid: ReturnType<typeof createDoubt>)
     await recordActOf(db)(act, {
       target: id,
       before: destination === null ? null : { destination, from: destinationFrom },
-      after: { destination: key, from, ...(linkSeen && { linkSeen }) },
+      after: { destination: key, from },
     });
     return rows.change(row, { ...columns, ...approval });
   };

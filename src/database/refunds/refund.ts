@@ -3,7 +3,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, ne, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, ne, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { HeldKind, Returned } from '../../core/held-money.ts';
 import { type IntentMac, isPayback, type MacedRefund } from '../../core/intent.ts';
@@ -24,29 +24,20 @@ import { DAY_MS, dayOf } from '../../lib/clock.ts';
 import type { OperatorAct } from '../audit-log.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, findBy, given, perDatabase, preparedInsert } from '../engine/prepared.ts';
+import { atFirstUse, findBy, given, perDatabase, preparedInsert, selectRows } from '../engine/prepared.ts';
 import type { Replay } from '../replays.ts';
 import type { SealedDb } from '../sealing.ts';
 import { findSessionOf } from '../session.ts';
 import { payouts, refunds, sessions } from '../tables.ts';
 
 /** A refund in its current state. `id` is ours; `refundId` is the merchant's. */
-type Hidden = 'bodyHash' | 'mac' | 'linkSeen' | 'claimHash' | 'claimUntilS' | 'claimSeenAtMs';
+type Hidden = 'bodyHash' | 'mac' | 'claimHash' | 'claimUntilS';
 
 export type Refund = Omit<typeof refunds.$inferSelect, Hidden | 'destination' | 'destinationFrom'> &
   Readonly<{
     orderId: string;
-    /**
-     * The payment. `address` is the key as people read it; `mac` comes from `intentMac`. `isLinkSeen`: it was named
-     * through a link that staff had seen, so they may have named it themselves.
-     */
-    destination: Readonly<{
-      key: string;
-      address: string;
-      from: DestinationFrom;
-      isLinkSeen: boolean;
-      mac: string;
-    }> | null;
+    /** The payment. `address` is the key as people read it; `mac` comes from `intentMac`. */
+    destination: Readonly<{ key: string; address: string; from: DestinationFrom; mac: string }> | null;
     /** Set when the payer is asked for an address by claim link. */
     claim: Readonly<{ token: string; untilS: number }> | null;
   }>;
@@ -165,17 +156,11 @@ type LostRefund = EarlierRefund & Readonly<{ id: string; heldKind: HeldKind | nu
  */
 export function createLostRefunds(db: Db): (sessionId: string, exceptId: string) => Promise<LostRefund[]> {
   // In step with the index `payouts_of_lost_refunds`.
-  const lost = atFirstUse(
-    db.orm
-      .select({ network: payouts.network, intent: payouts.intent, tx: payouts.tx })
-      .from(payouts)
-      .where(
-        sql`${payouts.namedSession} = ${sql.placeholder('sessionId')} AND ${payouts.sessionId} IS NULL
-        AND ${payouts.state} NOT IN ('failed', 'canceled')
-        AND ${payouts.id} <> ${sql.placeholder('exceptId')}
-        AND NOT EXISTS (SELECT 1 FROM ${refunds} WHERE ${refunds.id} = ${payouts.id}
-          AND ${refunds.status} NOT IN ('failed', 'canceled'))`,
-      ),
+  const lost = selectRows(
+    db,
+    payouts,
+    `WHERE named_session = :sessionId AND session_id IS NULL AND state NOT IN ('failed', 'canceled') AND id <> :exceptId
+       AND NOT EXISTS (SELECT 1 FROM refunds WHERE refunds.id = payouts.id AND refunds.status NOT IN ('failed', 'canceled'))`,
   );
   return async (sessionId, exceptId) =>
     (await lost.all({ sessionId, exceptId })).flatMap(({ network, intent, tx }) => {
@@ -215,8 +200,7 @@ export type RefundOwner = Pick<NewRefund, 'storeId' | 'mode' | 'refundId'>;
 /** First values of a new refund's columns. */
 export const newRefund = {
   ...{ reason: null, description: null, metadata: null, requestedBy: null, requestedKey: null, heldKind: null },
-  ...{ destination: null, destinationFrom: null, mac: null, linkSeen: false },
-  ...{ claimHash: null, claimUntilS: null, claimSeenAtMs: null },
+  ...{ destination: null, destinationFrom: null, mac: null, claimHash: null, claimUntilS: null },
   ...{ status: 'pending', needsApproval: false, approvedAtMs: null, approvedDestination: null, approvals: [] },
   ...{ failureReason: null, tx: null, receiptNumber: null },
   ...{ processingAtMs: null, processedAtMs: null, canceledAtMs: null },
@@ -307,20 +291,18 @@ function findingRefunds(db: SealedDb) {
 function listingRefunds(db: Db) {
   const ofSession = findBy(db, refunds, 'sessionId');
   const lostOfSession = createLostRefunds(db);
-  const isPending = eq(refunds.status, sql`'pending'`);
-  const isApproved = or(eq(refunds.needsApproval, sql`0`), eq(refunds.approvedDestination, refunds.destination));
-  const first = (where: SQL | undefined, order: SQL) =>
-    atFirstUse(db.orm.select().from(refunds).where(where).orderBy(order).limit(sql.placeholder('limit')));
-  const ready = first(and(isPending, isNotNull(refunds.destination), isApproved), asc(refunds.createdAtMs));
-  const isOver = lt(refunds.claimUntilS, sql.placeholder('nowS'));
-  const unclaimed = first(and(isPending, isNull(refunds.destination), isOver), asc(refunds.claimUntilS));
-  const isLater = gte(refunds.createdAtMs, sql.placeholder('sinceMs'));
-  const since = atFirstUse(
-    db.orm
-      .select()
-      .from(refunds)
-      .where(and(given(refunds, 'storeId', 'mode'), isLater)),
+  const ready = selectRows(
+    db,
+    refunds,
+    `WHERE status = 'pending' AND destination IS NOT NULL AND (needs_approval = 0 OR approved_destination = destination)
+     ORDER BY created_at_ms LIMIT :limit`,
   );
+  const unclaimed = selectRows(
+    db,
+    refunds,
+    `WHERE status = 'pending' AND destination IS NULL AND claim_until_s < :nowS ORDER BY claim_until_s LIMIT :limit`,
+  );
+  const since = selectRows(db, refunds, 'WHERE store_id = :storeId AND mode = :mode AND created_at_ms >= :sinceMs');
 
   /** Returns the refunds that a store ordered since a time and that count against its limits. */
   const ofStore = async (storeId: string, mode: Mode, sinceMs: number): Promise<RefundRow[]> =>
@@ -397,8 +379,7 @@ function viewingRefunds(db: SealedDb) {
   function destinationOf(row: RefundRow): Refund['destination'] {
     const { id, network, destination: key, destinationFrom: from, mac } = row;
     if (key === null || from === null || mac === null) return null;
-    if (macedDestination(macOf, row))
-      return { key, address: formatAddress(network, key), from, isLinkSeen: row.linkSeen, mac };
+    if (macedDestination(macOf, row)) return { key, address: formatAddress(network, key), from, mac };
     const remedy = `ask the payer, and name the right one by \`quayside refund destination ${id}\``;
     guard.refuse('refunds', `refund ${id}`, remedy);
     return null;
@@ -406,8 +387,8 @@ function viewingRefunds(db: SealedDb) {
   return {
     destinationOf,
     async view(row: RefundRow): Promise<Refund> {
-      const { claimHash, claimUntilS, destination: _key, destinationFrom: _from, mac: _mac, ...own } = row;
-      const { linkSeen: _isSeen, claimSeenAtMs: _seen, bodyHash: _body, ...shown } = own;
+      const { claimHash, claimUntilS, destination: _key, destinationFrom: _from, ...own } = row;
+      const { mac: _mac, bodyHash: _body, ...shown } = own;
       const session = await findSession(row.sessionId);
       invariant(session, `refund ${row.id} belongs to a session`);
       const token = tokens.of('refund claim', row.id);

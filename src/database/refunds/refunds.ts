@@ -3,7 +3,6 @@
  * planned in the transaction of the refund's own step.
  */
 
-import { eq, sql } from 'drizzle-orm';
 import { type RefundEventType, refundEventBody } from '../../core/event.ts';
 import { invariant } from '../../core/fault.ts';
 import type { RefundGate } from '../../core/gates.ts';
@@ -38,7 +37,7 @@ import type { SealedDb } from '../sealing.ts';
 import { findSessionOf } from '../session.ts';
 import { transitionsOf } from '../session-transitions.ts';
 import { storeRowsOf } from '../stores.ts';
-import { stores as storeTable } from '../tables.ts';
+
 import { transferRowsOf } from '../transfers.ts';
 import { createDoubt, refundAddressCommands, refundDestinationsOf } from './destinations.ts';
 import {
@@ -59,7 +58,7 @@ import {
   refundRowsOf,
 } from './refund.ts';
 
-type NewDestination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'linkSeen' | 'mac'>;
+type NewDestination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'mac'>;
 
 /** Changes by an approval, for the audit log: the address, and whose signatures approve it. */
 const approvalState = ({ approvedAtMs, approvedDestination, approvals }: RefundRow) => ({
@@ -98,7 +97,7 @@ async function destinationOf(
   // A program's or a contract's address may have paid, to which nothing can be sent back: the payer is asked then.
   const key = sender && (await destinations.read(network, input.mode, db.formatAddress(network, sender), check));
   if (typeof key === 'string') return destinations.columns(bare, key, 'sender');
-  return { destination: null, destinationFrom: null, linkSeen: false, mac: null };
+  return { destination: null, destinationFrom: null, mac: null };
 }
 
 /** Returns the repository of refunds. */
@@ -353,6 +352,11 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
   const stores = storeRowsOf(db);
   const findSession = findSessionOf(db);
   const transitions = transitionsOf(db);
+  const countReceipt = db.client
+    .prepare(
+      'UPDATE stores SET next_receipt_number = next_receipt_number + 1 WHERE id = ? RETURNING next_receipt_number',
+    )
+    .pluck();
 
   async function postEvent(row: RefundRow, type: RefundEventType, nowMs: number): Promise<void> {
     // The merchant asked for no return, and knows none by its id.
@@ -411,14 +415,9 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
 
   /** Returns the receipt number of a refund. Returns have none: merchants see theirs without a gap. */
   async function nextReceipt(row: RefundRow, nowMs: number): Promise<string> {
-    const after = await db.orm
-      .update(storeTable)
-      .set({ nextReceiptNumber: sql`${storeTable.nextReceiptNumber} + 1` })
-      .where(eq(storeTable.id, row.storeId))
-      .returning({ next: storeTable.nextReceiptNumber })
-      .get();
-    invariant(after, `store ${row.storeId} exists`);
-    return receiptNumber(after.next - 1, new Date(nowMs).getUTCFullYear());
+    const next = (await countReceipt.get(row.storeId)) as number | undefined;
+    invariant(next !== undefined, `store ${row.storeId} exists`);
+    return receiptNumber(next - 1, new Date(nowMs).getUTCFullYear());
   }
 
   return {

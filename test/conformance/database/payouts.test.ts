@@ -296,9 +296,10 @@ readyTest('the reason to wait raises one alarm, and a refusal is reported', asyn
   await database.payouts.recordWait({ ...later, wait: { ...wait, message: 'the wallet has 4' } });
   assert.equal(await codes(database), ['token_short']);
   assert.is((await database.payouts.find('r1'))?.wait?.message, 'the wallet has 4');
-  const stats = await database.payouts.stats();
-  assert.equal(stats.counts, [{ kind: 'refund', state: 'waiting', count: 1 }]);
-  assert.equal(stats.waiting, [{ network, code: 'token_short', count: 1, oldestAtMs: T0_MS }]);
+  const notDue = { fault: null, overdue: 0, overdueSinceMs: null };
+  assert.equal(await database.payouts.countOpen(T0_MS), [
+    { network, code: 'token_short', count: 1, oldestAtMs: T0_MS, ...notDue },
+  ]);
   assert.is((await allot(database, 'r1', { nowMs: T0_MS + 5001 })).kind, 'allotted');
   assert.is((await database.payouts.find('r1'))?.wait, null);
   await database.payouts.recordSigned(network, [signatureOf(refund('r1'), 1)]);
@@ -335,8 +336,11 @@ readyTest('a fault is saved with its payout, beside what it waits for, until the
   const open = await database.payouts.open(network, T0_MS + 5000, 2);
   assert.equal(open.find(({ payout }) => payout.id === 'r1')?.payout.fault, fault);
   assert.equal(
-    (await database.payouts.stats()).waiting.map(({ code }) => code),
-    [null, 'node_inconsistent'],
+    (await database.payouts.countOpen(T0_MS + 1)).map((one) => [one.code, one.fault, one.overdue, one.overdueSinceMs]),
+    [
+      [null, null, 1, T0_MS],
+      ['node_inconsistent', 'two answers', 0, null],
+    ],
   );
   await record(null);
   assert.equal(await shown(), [null, wait, T0_MS + 5000]);

@@ -5,7 +5,7 @@
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readScripts } from '../../../src/database/engine/scripts.ts';
+import { readScripts } from '../../../src/database/engine/migrate.ts';
 
 /** Columns of which no two rows have the same values; after `where`, only the rows of which this is said. */
 const once = [

@@ -47,7 +47,6 @@ const step = fc.oneof(
   }),
   fc.record({ do: fc.constant('leave' as const), to: whom }),
   fc.record({ do: fc.constant('claim' as const), refund: which, to: whom }),
-  fc.record({ do: fc.constant('see' as const), refund: which }),
   fc.record({ do: fc.constant('cancel' as const), refund: which }),
   fc.record({ do: fc.constant('reject' as const), refund: which }),
   fc.record({ do: fc.constant('tick' as const), minutes: fc.constantFrom(0, 2, 2, 2, 300, 1500) }),
@@ -176,8 +175,7 @@ async function play(api: ApiServer, steps: readonly Step[], run: number): Promis
           await database.refunds.claim({ claimToken: now.claim.token, address: addresses[one.to] ?? '', nowMs }, check);
         }
         return;
-      case 'see':
-        return database.refunds.recordLinkSeen(refund.id, act('see'));
+
       case 'cancel':
         await database.refunds.cancel({ ...at, refundId: refund.refundId, replay: replay(n), nowMs });
         return;
