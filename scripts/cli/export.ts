@@ -2,11 +2,11 @@
  * Exports the books for an accountant, each row one posting of the ledger.
  */
 import { resolve } from 'node:path';
+import { cellsOf, columnsOf } from '../../src/acts/books.ts';
 import { parseTime } from '../../src/acts/times.ts';
 import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind, type NewestEntry } from '../../src/database/reports.ts';
 import { rowWriter } from '../../src/lib/export-text.ts';
 import { type Command, type Input, type Installation, notFound, textOption, usage } from './command.ts';
-import { cellsOf, columnsOf } from './export-rows.ts';
 import { progressBar, toNewFile } from './output.ts';
 
 /** What each file has. */

@@ -73,8 +73,6 @@ export const browserAct = <const F extends Fields, P extends object>(act: OfBrow
 type How = Readonly<{
   /** Where it is sent. Parameters of the path that are called like a field of the act are its values. */
   path: string;
-  /** Other parameters of the path that are values, by the names of their fields. */
-  fills?: Readonly<Record<string, string>>;
   /** Fields of the act that are typed, or that the page gives. */
   inputs?: readonly string[];
   /** Where Cancel leads, and the browser afterwards: the page of the form, if it is left out. */
@@ -134,15 +132,13 @@ export function formOf<I, P extends object>(act: Act<I, P>, how: How): Form {
   };
 }
 
-/** Whether a form was sent and refused, so that its page is shown again. */
-export const isSent = ({ form }: Pick<AnyVisit, 'form'>): boolean => form.once !== undefined;
-
 function render<I, P extends object>(visit: AnyVisit, act: Act<I, P>, how: How, shown: Shown): Html {
   const fields = act.fields as Fields;
   const { form, words, params, path } = visit;
   const { button, given = {}, texts = {}, reason, above = null, below = null, about, look = 'plain', opens } = shown;
   const action = filled(how.path, { ...params, ...given });
-  const isAgain = isSent(visit) && path === action;
+  // A form that was refused is shown again with what was typed.
+  const isAgain = form.once !== undefined && path === action;
   const inputs = (shown.inputs ?? how.inputs ?? []).map((name) => {
     if (!fields[name]) return null;
     const heading = shown.headings?.[name];
@@ -209,11 +205,11 @@ export function pageWith(
 }
 
 /** Returns what a form says by the names of the act's fields: what is in the path, and what was typed. */
-function textsOf({ form, params }: AnyVisit, fields: Fields, { inputs = [], fills = {} }: How): Texts {
+function textsOf({ form, params }: AnyVisit, fields: Fields, { inputs = [] }: How): Texts {
   const entries = Object.entries(fields).map(([name, field]) => {
     const typed = inputs.includes(name) ? typedIn(form, name, field) : undefined;
     const isNothing = typed === '' && field.offers?.[''] !== undefined;
-    return [name, params[fills[name] ?? name] ?? (isNothing ? undefined : typed)] as const;
+    return [name, params[name] ?? (isNothing ? undefined : typed)] as const;
   });
   return Object.fromEntries(entries);
 }

@@ -12,7 +12,6 @@ import { BodyError } from '../lib/request-body.ts';
 import { UTC } from '../lib/zone.ts';
 import { createNotices } from '../web/notice.ts';
 import { contentPolicy, protect } from '../web/policy.ts';
-import { UNASKED } from '../web/show.ts';
 import { staticDocument } from '../web/static-document.ts';
 import { SCRIPT_PATH, STYLE_PATH, script, styleSheet } from './assets.ts';
 import type { DashboardDeps, SignInDeps } from './deps.ts';
@@ -96,7 +95,7 @@ function limitAddresses(app: Express, { config, clock, languages }: DashboardDep
 }
 
 async function answerPage(deps: SignInDeps, page: Page, request: Request, response: Response): Promise<void> {
-  const visitor = await deps.sessions.visitorOf(request, !queryOf(request).has(UNASKED));
+  const visitor = await deps.sessions.visitorOf(request);
   if (!visitor) {
     askToSignIn(deps, request, response);
     return;

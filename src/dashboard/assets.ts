@@ -7,11 +7,8 @@ import { baseStyle } from '../web/document.ts';
 
 export const styleSheet = baseStyle + readFileSync(new URL('./browser/dashboard.css', import.meta.url), 'utf8');
 
-/**
- * Passkeys need a script. With one, copying is easier, no session ends unseen, the time that is
- * left is counted down, and a page that reloads itself leaves alone what is being typed.
- */
-export const script = ['passkeys', 'copy', 'session-end', 'countdown', 'reload']
+/** Passkeys need a script. With one, copying is easier, and no session ends unseen. */
+export const script = ['passkeys', 'copy', 'session-end']
   .map((name) => readFileSync(new URL(`./browser/${name}.js`, import.meta.url), 'utf8'))
   .join('\n');
 

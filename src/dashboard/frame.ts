@@ -111,8 +111,8 @@ ${isOperator ? html`<h2>${words.say('Operator')}</h2><ul lang="en" dir="ltr">${o
 </nav>`;
   const list = at && `/s/${at.storeId}/${at.mode}/payments`;
   const search =
-    at && path !== list && isAllowed(memberships, { permission: 'payments:read', ...at })
-      ? html`<form class="search-bar" role="search" action="${list}"><input type="search" name="q" maxlength="${SEARCHED_CHARS_MAX}" autocomplete="off" spellcheck="false" aria-label="${words.say('Search payments')}" placeholder="${words.say('Search payments')}"><button class="plain">${words.say('Find')}</button></form>`
+    at && isAllowed(memberships, { permission: 'payments:read', ...at })
+      ? html`<form class="search-bar" role="search" action="${list}"><input type="search" name="q" maxlength="${SEARCHED_CHARS_MAX}" autocomplete="off" spellcheck="false" aria-label="${words.say('Find')}" placeholder="${words.say('Order, session, transaction, address, refund or event')}"><button class="plain">${words.say('Find')}</button></form>`
       : null;
   const mode =
     at?.mode === 'test'
@@ -122,7 +122,7 @@ ${isOperator ? html`<h2>${words.say('Operator')}</h2><ul lang="en" dir="ltr">${o
   const page = documentOf(
     words,
     title,
-    html`${mode}${bar}${sessionEnd(words, endsIn)}<div class="frame">${menu}<main id="main" tabindex="-1"><h1>${title}</h1>${said}${content}${copyWords(words)}</main></div>${search}`,
+    html`${mode}${bar}${sessionEnd(words, endsIn)}<div class="frame">${menu}<main id="main" tabindex="-1">${search}<h1>${title}</h1>${said}${content}${copyWords(words)}</main></div>`,
   );
   return inZone(page, zone);
 }

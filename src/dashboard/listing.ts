@@ -5,6 +5,7 @@ import { type Html, html } from '../lib/html.ts';
 import { type Chosen, type Field, limitForm, pager, type Rows, readChosen } from '../web/filters.ts';
 import { type Column, list } from '../web/list.ts';
 import { filled, may, type StoreAt, type Visit } from './page.ts';
+import type { Words } from './texts.ts';
 
 const PAGE_ROWS = 50;
 
@@ -18,9 +19,9 @@ export type Listing<At extends StoreAt | null, Row> = Readonly<{
   /** Returns the rows after a place, which comes from the address: of one that cannot be, the newest. */
   read(visit: Visit<At>, chosen: Chosen, after: string | null, limit: number): Promise<Rows<Row>>;
   columns(visit: Visit<At>, rows: readonly Row[]): Promise<readonly Column<Row>[]> | readonly Column<Row>[];
-  /** Text for an empty list: `rest` where older rows may match. */
-  empty(visit: Visit<At>, why: 'nothing' | 'no match' | 'rest'): Html | string;
-  /** Whether there is a file of it too, for who may export payments. */
+  /** Stands there while nothing is in the list: why, and what to do. */
+  empty(visit: Visit<At>): Html | string;
+  /** Whether there is a file of the same days, for who may export payments. */
   hasFile?: true;
 }>;
 
@@ -43,12 +44,19 @@ export async function showList<At extends StoreAt | null, Row>(
     caption: listing.caption(visit),
     columns: await listing.columns(visit, rows),
     rows,
-    empty: listing.empty(visit, goOn !== null ? 'rest' : isLimited || !isFirst ? 'no match' : 'nothing'),
+    empty: goOn === null && isFirst && !isLimited ? listing.empty(visit) : noMatch(words, path, goOn !== null),
   });
-  const hasFile = listing.hasFile === true && may(visit, 'payments:export');
+  const isOfDays = Object.keys(chosen).every((name) => name === 'from' || name === 'to');
+  const hasFile = listing.hasFile === true && isOfDays && may(visit, 'payments:export');
   return {
     form: fields.length === 0 ? null : limitForm(words, path, fields, chosen),
     ...{ isLimited, isFirst },
     table: html`${table}${pager(words, { path, chosen, isFirst, goOn, hasFile })}`,
   };
 }
+
+/** An empty part of a list is never shown as its end, nor an empty result as an empty list. */
+const noMatch = (words: Words, path: string, hasOlder: boolean): Html | string =>
+  hasOlder
+    ? words.say('Nothing here yet; older ones may match.')
+    : words.html('Nothing matches. {all}', { all: html`<a href="${path}">${words.say('Show all')}</a>` });

@@ -43,7 +43,7 @@ export async function findPayment(
   { database }: DashboardDeps,
   { at, params }: Pick<Visit<StoreAt>, 'at' | 'params'>,
 ): Promise<Session | null> {
-  const id = parseSessionId(params.id ?? '');
+  const id = parseSessionId(params.payment ?? '');
   const session = id === null ? null : await database.sessions.find(id);
   return session && session.storeId === at.storeId && session.mode === at.mode ? session : null;
 }

@@ -7,10 +7,9 @@ import type { EarlierRefund } from '../core/refund.ts';
 import { sortOut, sumPar } from '../core/session.ts';
 import { currencies, type NetworkKey } from '../core/transfer.ts';
 import type { SessionSummary } from '../database/session.ts';
-import type { MerchantStore } from '../database/stores.ts';
 import { type Html, html } from '../lib/html.ts';
 import { priceText } from '../rates/currencies.ts';
-import { badge, data, type Tone } from '../web/show.ts';
+import { badge, type Tone } from '../web/show.ts';
 import type { Words } from './texts.ts';
 
 /** The price of a session, in its own currency. */
@@ -55,7 +54,7 @@ const sessionTones = {
 type Judged = Pick<SessionSummary, 'life' | 'standing'>;
 
 /** Returns what is odd about a session. */
-export const oddities = ({ life, standing }: Judged) => [
+const oddities = ({ life, standing }: Judged) => [
   ...(life.paidLate ? (['paid_late'] as const) : []),
   ...(standing.late && !life.paidLate ? (['late_money'] as const) : []),
   ...(standing.funded === 'over' ? (['too_much'] as const) : []),
@@ -103,13 +102,6 @@ function text({ terms, life, sums }: Came, which: 'counted' | 'late', states: St
 export const confirmedText = (session: Came): string | null =>
   text(session, 'counted', ['confirmed', 'final'], session.standing.confirmedPar);
 
-/** Returns the coins of what counts and is confirmed. */
-export function confirmedCoins(session: Came): readonly string[] {
-  if (session.standing.confirmedPar === 0n) return [];
-  const parts = partsOf(session, 'counted', ['confirmed', 'final']);
-  return parts.length > 0 ? parts.map(({ currency }) => currency) : session.terms.accepts;
-}
-
 /** Returns what counts and is not confirmed yet; null if nothing is. */
 export const seenText = (session: Came): string | null => text(session, 'counted', ['seen'], session.standing.seenPar);
 
@@ -122,20 +114,12 @@ export const networksOf = ({ sums }: Pick<Came, 'sums'>): readonly NetworkKey[] 
   ...new Set((sums ?? []).map(({ network }) => network)),
 ];
 
-/** Writes what was paid back of a payment; empty if nothing was. @param write an amount in minor units */
-export const refundedText = (refunds: readonly EarlierRefund[], write = shownMinor): string =>
+/** Writes what was paid back of a payment; empty if nothing was. */
+export const refundedText = (refunds: readonly EarlierRefund[]): string =>
   currencies
     .flatMap((currency) => {
       const own = refunds.filter((one) => one.currency === currency && one.status === 'completed');
       const minor = own.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
-      return minor === 0n ? [] : [`${write(minor)} ${currency}`];
+      return minor === 0n ? [] : [`${shownMinor(minor)} ${currency}`];
     })
     .join(' + ');
-
-/** Shows the state of a store, and why it is stopped. @param waiting the word for one that is not approved yet */
-export function storeState(words: Words, store: MerchantStore, waiting: string): Html {
-  const { status, suspension, refusal } = store;
-  if (suspension) return html`${badge(words.say('suspended'), 'danger')} ${data(suspension.because)}`;
-  if (refusal) return html`${badge(words.say('refused'), 'danger')} ${data(refusal.because)}`;
-  return status === 'approved' ? badge(words.say('approved'), 'good') : badge(waiting, 'attention');
-}

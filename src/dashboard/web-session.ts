@@ -20,11 +20,8 @@ export const SUDO_MS = 10 * 60_000;
 export type Visitor = Readonly<{ person: Person; session: WebSession; formToken: string }>;
 
 export type WebSessions = Readonly<{
-  /**
-   * Returns who sent the request; null for nobody, and for a person who has yet to set up the factor that is required.
-   * @param isUse whether the session lasts longer for it (true)
-   */
-  visitorOf(request: Request, isUse?: boolean): Promise<Visitor | null>;
+  /** Returns who sent the request; null for nobody, and for a person who has yet to set up the required factor. */
+  visitorOf(request: Request): Promise<Visitor | null>;
   hasCookie(request: Request): boolean;
   /** Returns a new session of a person, and a function that gives its cookie to the browser. */
   prepare(personId: string): Readonly<{ session: WebSession; give(response: Response): void }>;
@@ -62,10 +59,10 @@ export function createWebSessions(
   };
   return {
     give,
-    async visitorOf(request, isUse = true) {
+    async visitorOf(request) {
       const token = tokenOf(request);
       if (token === null) return null;
-      const found = await database.people.findWebSession(hashOf(token), clock.nowMs(), sessionLimits, isUse);
+      const found = await database.people.findWebSession(hashOf(token), clock.nowMs(), sessionLimits);
       const isMissing = !found?.person.hasFactor && isFactorRequired(config.networks);
       return found && !isMissing ? { ...found, formToken: found.session.formToken } : null;
     },

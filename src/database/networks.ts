@@ -175,18 +175,6 @@ export const isSilent = ({ updatedAtMs }: Pick<NetworkStatus, 'updatedAtMs'>, no
   updatedAtMs < nowMs - REPORT_AGE_MS_MAX;
 
 /**
- * Returns when a network's node was last heard, where that is so long ago that its figures say nothing about now; null
- * while they do.
- */
-export function staleSinceMs(
-  { nodeHeardAtMs, updatedAtMs }: Pick<NetworkStatus, 'nodeHeardAtMs' | 'updatedAtMs'>,
-  nowMs: number,
-): number | null {
-  const heardAtMs = Math.min(nodeHeardAtMs, updatedAtMs);
-  return heardAtMs < nowMs - REPORT_AGE_MS_MAX ? heardAtMs : null;
-}
-
-/**
  * Returns until when payments on a network were seen, where it has not been read to its head for half a minute; null
  * while they are seen. A restart is shorter, and needs nobody.
  */

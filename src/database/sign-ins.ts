@@ -335,15 +335,11 @@ function webSessionCommands(db: Db) {
   const recordAct = recordActOf(db);
   const rows = personRows(db);
   return {
-    /**
-     * Returns who a session belongs to, while it lasts, and notes its use at most once a minute.
-     * @param isUse whether somebody uses it (true), or a page asks by itself
-     */
+    /** Returns who a session belongs to, while it lasts, and notes its use at most once a minute. */
     async findWebSession(
       hash: string,
       nowMs: number,
       limits: WebSessionLimits,
-      isUse: boolean = true,
     ): Promise<Readonly<{ person: Person; session: WebSession }> | null> {
       const found = await db.read(async () => {
         const before = and(eq(webSessions.previousHash, hash), gt(webSessions.previousUntilMs, nowMs));
@@ -356,7 +352,7 @@ function webSessionCommands(db: Db) {
         const person = session && isAlive(session, nowMs, limits) ? await rows.byId(session.personId) : undefined;
         return session && person ? { session, person: toPerson(person) } : null;
       });
-      if (isUse && found && found.session.seenAtMs + SEEN_EVERY_MS <= nowMs) {
+      if (found && found.session.seenAtMs + SEEN_EVERY_MS <= nowMs) {
         await db.write(() =>
           orm.update(webSessions).set({ seenAtMs: nowMs }).where(eq(webSessions.hash, found.session.hash)).run(),
         );

@@ -22,16 +22,6 @@ export function ago({ code }: Readonly<{ code: string }>, ms: number, nowMs: num
   return data(format.format(-Math.floor(count), unit));
 }
 
-/** Shows how much time is left, as hours, minutes and seconds, which the script counts down. */
-export function countdown(leftMs: number): Html {
-  const left = Math.ceil(leftMs / 1000);
-  const parts = [left / 60, left].map((part) => String(Math.floor(part) % 60).padStart(2, '0'));
-  return html`<bdi role="timer" data-left="${leftMs}">${[Math.floor(left / 3600), ...parts].join(':')}</bdi>`;
-}
-
-/** The mark in the address of a page that loaded itself again: nobody uses the session by that. */
-export const UNASKED = 'unasked';
-
 /** From so many characters on, a word may break within. */
 const LONG_WORD = /\S{36}/;
 
@@ -75,14 +65,6 @@ export const copied = (label: string, value: string): Html =>
 
 /** Shows an id or a secret as code, with a button that copies it where scripts run. */
 export const copyCode = (text: string): Html => html`<code data-copy>${text}</code>`;
-
-const RELOAD_S = 10;
-
-/** Lets a page load itself again while its state changes by itself. */
-export const reloads = (path: string): Html => {
-  const itself = `${path}?${UNASKED}=1`;
-  return html`<span data-reload="${itself}" data-seconds="${RELOAD_S}"></span><noscript><meta http-equiv="refresh" content="${RELOAD_S};url=${itself}"></noscript>`;
-};
 
 export const faultMessage = (fault: Html | string | null): Html | null =>
   fault === null ? null : html`<p class="message fault" role="alert">${fault}</p>`;

@@ -24,19 +24,20 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /s/:store/:mode/overview': ['owner', 'accountant', 'staff'],
   'get /s/:store/:mode/payments': ['owner', 'accountant', 'staff'],
   'get /s/:store/:mode/payments.csv': ['owner', 'accountant'],
-  'get /s/:store/:mode/payments/:id': ['owner', 'accountant', 'staff'],
+  'get /s/:store/:mode/refunds.csv': ['owner', 'accountant'],
+  'get /s/:store/:mode/payments/:payment': ['owner', 'accountant', 'staff'],
   'post /s/:store/:mode/payments': ['owner', 'staff'],
   'get /s/:store/:mode/refunds': ['owner', 'accountant', 'staff'],
   'get /s/:store/:mode/refunds/:refund': ['owner', 'accountant', 'staff'],
-  'get /s/:store/:mode/payments/:id/refund': ['owner', 'staff'],
-  'post /s/:store/:mode/payments/:id/refund': ['owner', 'staff'],
+  'get /s/:store/:mode/payments/:payment/refund': ['owner', 'staff'],
+  'post /s/:store/:mode/payments/:payment/refund': ['owner', 'staff'],
   'post /s/:store/:mode/refunds/:refund/approve': ['owner'],
   'post /s/:store/:mode/refunds/:refund/refuse': ['owner'],
   'post /s/:store/:mode/refunds/:refund/cancel': ['owner', 'staff'],
   'post /s/:store/:mode/refunds/:refund/link': ['owner', 'staff'],
   'post /s/:store/:mode/refunds/:refund/destination': ['owner'],
-  'post /s/:store/:mode/payments/:id/held/:held/accept': ['owner'],
-  'post /s/:store/:mode/payments/:id/held/:held/return/:network/:currency': ['owner'],
+  'post /s/:store/:mode/payments/:payment/held/:held/accept': ['owner'],
+  'post /s/:store/:mode/payments/:payment/held/:held/return/:network/:currency': ['owner'],
   'get /s/:store/:mode/webhooks': ['owner', 'staff'],
   'get /s/:store/:mode/webhooks/:endpoint': ['owner', 'staff'],
   'get /s/:store/:mode/webhooks/deliveries/:delivery': ['owner', 'staff'],
@@ -296,7 +297,6 @@ test('a session of another store or mode is not shown by its id, order, address 
     for (const text of [made.id, 'order-test', 'order']) {
       const { status, text: page } = await owner.get(`${base}?q=${text}`);
       assert.is(status, 200, text);
-      assert.match(page, 'Nothing in test mode fits');
       assert.not.match(page, `${base}/${made.id}`);
     }
   }));

@@ -7,44 +7,40 @@ import { SUDO_MS } from '../../src/dashboard/web-session.ts';
 import { confirm, withDashboard } from '../support/dashboard.ts';
 import { mailSettings, textOf as mailText, startMailServer } from '../support/mail-server.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
-import { nextOf, rowsOf, textOf } from '../support/read-page.ts';
+import { alertOf, asksFactor, factsOf, fieldsOf, nextOf, rowsOf } from '../support/read-page.ts';
 
 const PATH = '/operator/alarms';
 const NOTICES = '/operator/notices';
 
 test('open alarms come first, then all earlier ones, each once', () =>
   withDashboard(async ({ api, person }) => {
-    const database = api.database();
+    const { alarms } = api.database();
     const mary = await person('Mary', { role: 'operator', storeId: null });
-    for (const { key } of await database.alarms.listOpen()) await database.alarms.end(key ?? '', api.clock.nowMs());
+    for (const { key } of await alarms.listOpen()) await alarms.end(key ?? '', api.clock.nowMs());
     const nowMs = api.clock.nowMs();
     const about = { message: 'look', network: null, sessionId: null };
-    const flapping = { ...about, key: 'network:test:bsc', code: 'network_behind' };
-    await database.alarms.keep({ ...flapping, atMs: nowMs });
-    for (let nth = 0; nth < 60; nth++) {
-      await database.alarms.keep({ ...about, key: 'coin:x', code: `c${nth}`, atMs: nowMs + nth });
-    }
-    await database.alarms.end('coin:x', nowMs + 60);
-    await database.alarms.raise({ ...about, code: 'payment_reversed', atMs: nowMs + 70 });
+    await alarms.keep({ ...about, key: 'network:test:bsc', code: 'network_behind', atMs: nowMs });
+    for (let nth = 0; nth < 60; nth++)
+      await alarms.keep({ ...about, key: 'coin:x', code: `c${nth}`, atMs: nowMs + nth });
+    await alarms.end('coin:x', nowMs + 60);
+    await alarms.raise({ ...about, code: 'payment_reversed', atMs: nowMs + 70 });
 
+    const all = (await alarms.list(1000)).map(({ id, code }) => `A-${id} ${code}`);
+    const shown = (page: string, caption: string) =>
+      rowsOf(page, caption).map(({ Alarm = '' }) => Alarm.split(' ').slice(0, 2).join(' '));
     const { text } = await mary.get(PATH);
-    const rows = (page: string, caption: string) => rowsOf(page, caption).map(({ Alarm = '' }) => Alarm.split(' ')[0]);
-    const all = await database.alarms.list(1000);
-    const idOf = (code: string) => `A-${all.find((one) => one.code === code)?.id}`;
-    assert.equal(rows(text, 'Alarms'), [idOf('network_behind'), idOf('payment_reversed')]);
-    assert.match(rowsOf(text, 'Earlier alarms')[0]?.State ?? '', /^over until \d{4}-\d\d-\d\d/);
-
-    const seen = rows(text, 'Earlier alarms');
+    const open = ['network_behind', 'payment_reversed'].map((code) => all.find((one) => one.endsWith(code)));
+    assert.equal(shown(text, 'Alarms'), open);
+    const seen = shown(text, 'Earlier alarms');
     for (let path = nextOf(text); path; ) {
       const page: string = (await mary.get(path)).text;
-      seen.push(...rows(page, 'Earlier alarms'));
+      seen.push(...shown(page, 'Earlier alarms'));
       path = nextOf(page);
     }
-    const expected = all.map(({ id }) => `A-${id}`);
     // One that is open is among the earlier ones too, if it is that old.
     assert.equal(
       seen,
-      expected.filter((id) => id !== idOf('payment_reversed')),
+      all.filter((one) => !one.endsWith('payment_reversed')),
     );
   }));
 
@@ -53,11 +49,9 @@ test('an alarm is acknowledged with a note, one about money after the second fac
     const { api, person } = dashboard;
     const database = api.database();
     const mary = await person('Mary', { role: 'operator', storeId: null });
-    const order = { amount: 100, currency: 'USD', order_id: 'a' };
-    const { id: session } = (await api.send('POST', '/api/v1/checkout/sessions/create', order)).json as { id: string };
     const about = { message: 'look', network: null, sessionId: null, atMs: api.clock.nowMs() };
     await database.alarms.keep({ ...about, key: 'frozen:test:bsc', code: 'payouts_frozen' });
-    await database.alarms.raise({ ...about, code: 'payment_reversed', sessionId: session });
+    await database.alarms.raise({ ...about, code: 'payment_reversed' });
     await database.alarms.keep({ ...about, key: 'network:test:bsc', code: 'network_behind' });
     const alarmOf = async (sought: string) => {
       const alarm = (await database.alarms.list(50)).find((one) => one.code === sought);
@@ -65,12 +59,6 @@ test('an alarm is acknowledged with a note, one about money after the second fac
     };
     const acknowledge = async (code: string, more: Record<string, string>) =>
       mary.submit(PATH, `${PATH}/acknowledge`, { alarm: (await alarmOf(code)).text, ...more });
-
-    const link = `<a href="/s/${api.merchantId}/test/payments/${session}">`;
-    assert.not.match((await mary.get(PATH)).text, link, 'an operator is no member of the store');
-    const act = { atMs: 1, operator: 'root', command: 'user link', reason: null };
-    await database.people.setMembership(mary.id, { role: 'staff', storeId: api.merchantId }, act);
-    assert.match((await mary.get(PATH)).text, link);
 
     assert.is(
       (await acknowledge('network_behind', { because: 'x'.repeat(201) })).status,
@@ -80,7 +68,8 @@ test('an alarm is acknowledged with a note, one about money after the second fac
     api.clock.advance(SUDO_MS);
     for (const code of ['payouts_frozen', 'payment_reversed']) {
       for (const confirmed of ['', 'yes']) {
-        assert.match((await acknowledge(code, { confirmed })).text, 'name="code"', 'it is asked for');
+        const { text } = await acknowledge(code, { confirmed });
+        assert.ok(asksFactor(text), 'the second factor is asked for');
       }
       assert.is((await alarmOf(code)).isSilent, false, code);
     }
@@ -88,9 +77,10 @@ test('an alarm is acknowledged with a note, one about money after the second fac
     const [entry] = await database.audit.list(1);
     assert.equal([entry?.command, entry?.reason], ['alarm acknowledge', 'The provider <b>knows</b>']);
     await database.alarms.end('network:test:bsc', api.clock.nowMs());
-    const line =
-      '<p class="note"><bdi>The provider &lt;b&gt;knows&lt;/b&gt;</bdi></p><p class="hint"><bdi>Mary (dashboard)</bdi></p>';
-    assert.match((await mary.get(PATH)).text, line, 'it stays with the alarm once that is over');
+    const over = rowsOf((await mary.get(PATH)).text, 'Earlier alarms').find(({ Alarm }) =>
+      Alarm?.includes('network_behind'),
+    );
+    assert.match(over?.State ?? '', /^over until .* The provider &lt;b&gt;knows&lt;\/b&gt; Mary \(dashboard\)$/);
 
     const proof = { confirmed: 'yes', code: dashboard.code(mary.token) };
     assert.is((await acknowledge('payment_reversed', proof)).status, 303);
@@ -124,24 +114,22 @@ test('who is informed is added with the second factor, proved by the code that a
         [{ kind: 'slack', url: 'nonsense' }, '“URL” cannot be used'],
         [{ kind: 'slack', url, name: ' ' }, '“What you call it” is missing'],
         [{ kind: 'telegram', token: '1:abc' }, '“To” is missing'],
-        [{ kind: 'telegram', token: 'no token', to: '1' }, '“Token” cannot be used'],
-        [{ kind: 'ntfy', url: 'https://ntfy.sh' }, '“URL” cannot be used'],
       ] as const) {
         const { status, text } = await ask(fields);
-        assert.equal([status, textOf(text).includes(said), text.includes('hidden-4711')], [400, true, false], said);
+        assert.equal([status, alertOf(text).startsWith(said), text.includes('hidden-4711')], [400, true, false], said);
       }
       isKnown = false;
       const refused = await add({ kind: 'slack', url, name: 'night watch' });
-      assert.match(textOf(refused.text), /did not take it: 404 no such team/);
-      assert.match(refused.text, 'value="night watch"', 'the form comes back filled');
+      assert.match(alertOf(refused.text), 'did not take it: 404 no such team');
+      assert.is(fieldsOf(refused.text, NOTICES).name, 'night watch', 'the form comes back filled');
       assert.not.match(refused.text, 'hidden-4711');
       isKnown = true;
       assert.equal(await notices.listTargets(), []);
 
       api.clock.advance(SUDO_MS);
       const review = await ask({ kind: 'slack', url, severity: 'know' });
-      for (const part of ['page, act, know', 'Send a message to on call?', new URL(url).host])
-        assert.ok(textOf(review.text).includes(part), part);
+      const { Severities: told, 'Goes to': host } = factsOf(review.text);
+      assert.equal({ told, host }, { told: 'page, act, know', host: new URL(url).host });
       const sent = server.received.length;
       assert.is((await confirm(mary, NOTICES, review)).status, 403);
       assert.equal([server.received.length, await notices.listTargets()], [sent, []], 'nothing is sent or saved yet');
@@ -161,15 +149,13 @@ test('who is informed is added with the second factor, proved by the code that a
       assert.is(byMail?.severity, 'act', 'what can wait is only for who asks');
       assert.is((await prove(byMail?.id, codeIn(mail ? mailText(mail) : ''))).status, 303);
       const shown = await add({ kind: 'webhook', url });
-      assert.match(shown.text, /whsec_[\w+/=]+/);
-      assert.is(shown.headers.get('cache-control'), 'no-store');
+      assert.match(factsOf(shown.text).Secret ?? '', /^whsec_[\w+/=]+$/);
       assert.ok(server.received.at(-1)?.headers['x-service-signature']);
       assert.not.match((await mary.get(PATH)).text, /whsec_|hidden-4711/);
       await add({ kind: 'dead-man', url });
       assert.is(server.received.at(-1)?.method, 'GET');
 
       const removed = await mary.submit(PATH, `${NOTICES}/${added?.id}/remove`);
-      assert.match(textOf(removed.text), /Others that are informed: \d/);
       assert.is((await confirm(mary, `${NOTICES}/${added?.id}/remove`, removed)).status, 303);
       assert.not.ok((await notices.listTargets()).some(({ id }) => id === added?.id));
       const entries = await audit.list(50);

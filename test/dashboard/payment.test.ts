@@ -8,7 +8,7 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
-import { alertOf, fieldsOf, textOf } from '../support/read-page.ts';
+import { alertOf, factsOf, fieldsOf, hasForm, textOf } from '../support/read-page.ts';
 
 test('a payment is made once by its form, in the mode of the page, with a link to send', () =>
   withDashboard(async (dashboard) => {
@@ -25,7 +25,7 @@ test('a payment is made once by its form, in the mode of the page, with a link t
     const asked = { orderId: 'by-mail-7', amountMinor: 1234n, currency: 'EUR', mode: 'test' };
     assert.equal({ orderId, amountMinor, currency, mode: made?.mode }, asked);
     const page = (await ada.get(path)).text;
-    assert.match(page, `value="${api.baseUrl}/pay/${made?.id}"`);
+    assert.ok(page.includes(`value="${api.baseUrl}/pay/${made?.id}"`));
     assert.not.match(page, api.database().sessions.payerToken(made?.id ?? ''));
     const [entry] = await api.database().audit.list(1);
     assert.equal([entry?.operator, entry?.command], ['Ada (dashboard)', 'create payment']);
@@ -40,7 +40,7 @@ test('a payment is made once by its form, in the mode of the page, with a link t
       assert.is(fieldsOf(refused.text, list).order, 'other');
     }
     const amy = await dashboard.person('Amy', { role: 'accountant', storeId: api.merchantId });
-    assert.not.match((await amy.get(list)).text, 'New payment');
+    assert.not.match((await amy.get(list)).text, '<input name="amount"');
   }));
 
 const to = chains.evm.address.format(`c0ffee${'1'.repeat(34)}`);
@@ -59,31 +59,25 @@ const withHeld = (work: (d: Dashboard, ada: Visitor, path: string, sessionId: st
     await work(dashboard, ada, `${page}/held/${held?.id}`, sale.id, page);
   });
 
-test('accepting says what it does, then does it once and records it', () =>
-  withHeld(async ({ api }, ada, path, sessionId, page) => {
-    const found = await ada.get(`/s/${api.merchantId}/test/payments?flag=held`);
-    assert.match(found.text, `payments/${sessionId}"`);
+test('held money is shown with why and since when; accepting it is confirmed, done once and recorded', () =>
+  withHeld(async ({ api, person }, ada, path, sessionId, page) => {
+    const shown = textOf((await ada.get(page)).text);
+    assert.match(shown, /10\.50 USDT waits for you came after the deadline, or after a cancel ?\. Held since \d{4}-/);
+    const eve = await person('Eve', { role: 'accountant', storeId: api.merchantId });
+    assert.is(hasForm((await eve.get(page)).text, `${path}/accept`), false);
     const review = await ada.submit(page, `${path}/accept`);
-    assert.match(review.text, 'The payment is paid with <bdi>10.50</bdi> of <bdi>10.50</bdi>');
     assert.is((await api.database().sessions.find(sessionId))?.life.status, 'expired', 'nothing is done yet');
-    const clicks = await Promise.all([1, 2].map(() => confirm(ada, `${path}/accept`, review)));
-    assert.equal(
-      clicks.map(({ status }) => status),
-      [303, 303],
-    );
+    assert.is((await confirm(ada, `${path}/accept`, review)).status, 303);
     assert.is((await api.database().sessions.find(sessionId))?.life.status, 'paid');
-    const entries = (await api.database().audit.list(20)).filter(({ command }) => command === 'held accept');
-    assert.equal(
-      entries.map(({ operator }) => operator),
-      ['Ada (dashboard)'],
-    );
+    const [entry] = await api.database().audit.list(1);
+    assert.equal([entry?.operator, entry?.command], ['Ada (dashboard)', 'held accept']);
     assert.is((await confirm(ada, `${path}/accept`, review, { once: 'x' })).status, 400, 'decided already');
   }));
 
 test('a return wants address, reason and the amount typed, and shows the whole address', () =>
   withHeld(async ({ api }, ada, path, sessionId, page) => {
     const review = await ada.submit(page, `${path}/return/test:ethereum/USDT`, { to, because: 'too late' });
-    assert.match(review.text, (to.match(/.{1,4}/g) ?? []).map((four) => `<span>${four}</span>`).join(''));
+    assert.is(factsOf(review.text).To?.replaceAll(' ', ''), to);
     assert.is((await confirm(ada, `${path}/return/test:ethereum/USDT`, review, { typed: '10.5' })).status, 403);
     const refunds = () => api.database().refunds.list({ sessionId, limit: 9 });
     assert.equal(await refunds(), []);
@@ -93,7 +87,6 @@ test('a return wants address, reason and the amount typed, and shows the whole a
     assert.equal([made?.destination?.address, made?.amountMinor, made?.heldKind, others], [to, 1050n, 'late', []]);
     const entry = (await api.database().audit.list(9)).find(({ command }) => command === 'held return');
     assert.equal([entry?.operator, entry?.reason], ['Ada (dashboard)', 'too late']);
-    assert.match((await ada.get(done.headers.get('location') ?? '')).text, 'It is being returned');
   }));
 
 /** Orders a return with all that the review asks for. */
@@ -155,14 +148,6 @@ test('what a store’s owner returns counts in the store’s daily limit, and in
     const again = await orderReturn(ben, `${own}/held/${held?.id}`, own);
     assert.is(again.status, 400, 'another owner to the same address');
     assert.match(alertOf(again.text), 'quayside held return');
-  }));
-
-test('the payment says what is held of it, why and since when', () =>
-  withHeld(async ({ person, api }, ada, _path, _sessionId, page) => {
-    const shown = textOf((await ada.get(page)).text);
-    assert.match(shown, /10\.50 USDT waits for you came after the deadline, or after a cancel ?\. Held since \d{4}-/);
-    const eve = await person('Eve', { role: 'accountant', storeId: api.merchantId });
-    assert.not.match((await eve.get(page)).text, '/accept"');
   }));
 
 test.run();

@@ -17,7 +17,17 @@ import {
   withDashboard,
 } from '../support/dashboard.ts';
 import { confirmTip, openSale, paidSale, type Sale } from '../support/payment-scenes.ts';
-import { alertOf, factsOf, fieldsOf, nextOf, rowsOf, textOf } from '../support/read-page.ts';
+import {
+  alertOf,
+  factsOf,
+  fieldsOf,
+  hasForm,
+  nextOf,
+  noticeOf,
+  rowsOf,
+  textOf,
+  titleOf,
+} from '../support/read-page.ts';
 
 const address = (digit: string) => chains.evm.address.format(`c0ffee${digit.repeat(34)}`);
 
@@ -53,13 +63,15 @@ async function makeRefund({ refundForm, ada }: Shop, fields: object): Promise<st
 const refundsOf = async ({ api, sessionId }: Shop) => api.database().refunds.list({ sessionId, limit: 10 });
 const needApproval = ({ api }: Shop) => api.database().stores.update(api.merchantId, { refundAutoMinor: 0 });
 
+const refundTo = (to: string) => ({ amount: '4.50', currency: 'USDT', address: to });
+
 test('a refund is shown whole before it is made, made once, and recorded with who made it', () =>
   withShop(async (shop) => {
     const { api, ada, refundForm } = shop;
     const to = address('1');
-    const review = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT', address: to });
-    assert.match(review.text, 'Refund 4.50 USDT?');
-    assert.match(review.text, (to.match(/.{1,4}/g) ?? []).map((four) => `<span>${four}</span>`).join(''));
+    const review = await ada.submit(refundForm, refundForm, refundTo(to));
+    assert.is(titleOf(review.text), 'Refund 4.50 USDT?');
+    assert.is(factsOf(review.text).To?.replaceAll(' ', ''), to);
     assert.equal(await refundsOf(shop), [], 'looking at it makes nothing');
     const clicks = await Promise.all([1, 2, 3].map(() => confirm(ada, refundForm, review)));
     api.clock.advance(60_000);
@@ -68,7 +80,7 @@ test('a refund is shown whole before it is made, made once, and recorded with wh
     const [refund, ...others] = await refundsOf(shop);
     assert.equal(others, [], 'one refund');
     assert.equal([refund?.amountMinor, refund?.destination?.address], [450n, to]);
-    assert.match((await follow(ada, later)).text, 'was made already');
+    assert.match(noticeOf((await follow(ada, later)).text), 'was made already');
     const entries = (await api.database().audit.list(20)).filter(({ command }) => command === 'create refund');
     assert.is(entries.length, 1);
     assert.equal(
@@ -83,14 +95,8 @@ test('a refund is refused where the API would refuse it, before anybody confirms
     const deposit = (await api.database().sessions.find(shop.sessionId))?.addresses.evm ?? '';
     for (const [fields, fault] of [
       [{ amount: '4,50' }, 'digits with at most 2 decimals'],
-      [{ amount: '0' }, 'above zero'],
-      [{ amount: '10.51' }, 'what is left of the payment after its earlier refunds: 10.50 USDT'],
       [{ currency: 'USDC' }, 'received nothing in that coin'],
-      [
-        { address: 'T-nonsense' },
-        'This is not an address of the network that the session was paid on. It looks like 0x8F3a…61C2.',
-      ],
-      [{ address: `0x${'0'.repeat(40)}` }, 'nobody can have the key'],
+      [{ address: 'T-nonsense' }, 'not an address of the network that the session was paid on'],
       [{ address: chains.evm.address.format(deposit) }, 'belongs to this installation'],
     ] as const) {
       const answer = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT', ...fields });
@@ -103,41 +109,22 @@ test('a refund is refused where the API would refuse it, before anybody confirms
     assert.equal(await refundsOf(shop), []);
   }));
 
-test('the form says what is left, on which network and until when; the review says how long it can be canceled', () =>
+test('the form says what is left and until when; the review says how long the refund can be canceled', () =>
   withShop(async (shop) => {
-    const { api, ada, base, sessionId, refundForm } = shop;
+    const { ada, refundForm } = shop;
     const form = async () => (await ada.get(refundForm)).text;
-    const fact = async (name: string) => factsOf(await form())[name] ?? '';
-    const orderId = (await api.database().sessions.find(sessionId))?.request.orderId ?? '';
-    const amountOf = (text: string) => fieldsOf(text, refundForm).amount;
-    assert.is(amountOf(await form()), '10.50');
-    assert.is(await fact('Network'), 'Ethereum (ERC20)');
-    assert.match(textOf(await form()), 'USDT on Ethereum (ERC20)');
     const daily = '10,000.00 USDT a day, 10,000.00 USDT of it left today; 180 days after a payment';
-    assert.is(await fact('The store may refund'), daily);
-    assert.match(await fact('Approval is needed'), /^above 1,000\.00 USDT/);
-
-    const review = await ada.submit(refundForm, refundForm, {
-      amount: '4.50',
-      currency: 'USDT',
-      address: address('7'),
-    });
-    const { Order, Amount, Network } = factsOf(review.text);
-    assert.equal({ Order, Amount, Network }, { Order: orderId, Amount: '4.50 USDT', Network: 'Ethereum (ERC20)' });
+    const { 'Left to refund': left, 'The store may refund': allowed } = factsOf(await form());
+    assert.equal({ left, allowed }, { left: '10.50 USDT', allowed: daily });
+    const review = await ada.submit(refundForm, refundForm, refundTo(address('7')));
+    const { Amount, Network } = factsOf(review.text);
+    assert.equal({ Amount, Network }, { Amount: '4.50 USDT', Network: 'Ethereum (ERC20)' });
     assert.match(textOf(review.text), 'for 60 seconds after you confirm');
-    const unnamed = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT' });
-    assert.match(textOf(unnamed.text), 'Once nothing is missing, it can be canceled for 60 seconds');
     await confirm(ada, refundForm, review);
-    assert.is(amountOf(await form()), '6.00');
-    assert.is(await fact('Left to refund'), '6.00 USDT');
-    assert.match(await fact('The store may refund'), '9,995.50 USDT of it left today');
+    assert.is(fieldsOf(await form(), refundForm).amount, '6.00');
     const { text } = await ada.submit(refundForm, refundForm, { amount: '6.01', currency: 'USDT' });
     assert.match(alertOf(text), 'after its earlier refunds: 6.00 USDT.');
-    assert.is(amountOf(text), '6.01', 'what was typed stays');
-    await api.database().stores.update(api.merchantId, { refundCancelWindowS: 0 });
-    const next = await ada.submit(refundForm, refundForm, { amount: '1', currency: 'USDT', address: address('7') });
-    assert.match(next.text, 'It is paid shortly after');
-    assert.match(textOf((await ada.get(`${base}/refunds`)).text), '4.50 USDT Ethereum (ERC20)');
+    assert.is(fieldsOf(text, refundForm).amount, '6.01', 'what was typed stays');
   }));
 
 test('without an address the payer gets a link, and an owner can name one until it is paid', () =>
@@ -145,13 +132,11 @@ test('without an address the payer gets a link, and an owner can name one until 
     const { api, ada, bob } = shop;
     const path = await makeRefund(shop, {});
     const page = await confirm(ada, `${path}/link`, await ada.submit(path, `${path}/link`));
-    const link = /<code[^>]*>([^<]+\/refund\/[0-9a-f]{32})</.exec(page.text)?.[1] ?? '';
     const [refund] = await refundsOf(shop);
-    assert.is(link, `${api.baseUrl}/refund/${refund?.claim?.token}`);
+    assert.is(factsOf(page.text)['Link for the payer'], `${api.baseUrl}/refund/${refund?.claim?.token}`);
 
     const to = address('2');
     const review = await bob.submit(path, `${path}/destination`, { address: to });
-    assert.match(review.text, 'Type <code>4.50</code>');
     assert.is((await confirm(bob, `${path}/destination`, review, { typed: '4.5' })).status, 403);
     assert.is((await refundsOf(shop))[0]?.destination, null);
     await follow(bob, await confirm(bob, `${path}/destination`, review, { typed: '4.50' }));
@@ -162,8 +147,6 @@ test('without an address the payer gets a link, and an owner can name one until 
       [entry?.operator, entry?.command, entry?.after?.from],
       ['Bob (dashboard)', 'refund destination', 'merchant'],
     );
-    const again = await bob.submit(path, `${path}/destination`, { address: 'nonsense' });
-    assert.is(again.status, 400);
   }));
 
 test('an approval is for the address that was seen', () =>
@@ -172,7 +155,7 @@ test('an approval is for the address that was seen', () =>
     await needApproval(shop);
     const path = await makeRefund(shop, { address: address('3') });
     const review = await bob.submit(path, `${path}/approve`);
-    assert.match(review.text, 'Approve 4.50 USDT?');
+    assert.is(titleOf(review.text), 'Approve 4.50 USDT?');
     const { To, 'Asked for by': asked = '', ...facts } = factsOf((await bob.get(path)).text);
     assert.match(asked, /^Ada ?, \d{4}-/);
     assert.match(To ?? '', 'named by your shop');
@@ -183,7 +166,7 @@ test('an approval is for the address that was seen', () =>
     await follow(ada, await confirm(ada, `${path}/destination`, elsewhere, { typed: '4.50' }));
     const stale = await confirm(bob, `${path}/approve`, review);
     assert.is(stale.status, 400);
-    assert.match(stale.text, 'Its address was changed after you looked');
+    assert.match(alertOf(stale.text), 'Its address was changed after you looked');
     assert.is((await refundsOf(shop))[0]?.approvedAtMs, null);
 
     const fresh = await bob.submit(path, `${path}/approve`);
@@ -191,21 +174,6 @@ test('an approval is for the address that was seen', () =>
     assert.is((await refundsOf(shop))[0]?.approvedAtMs, api.clock.nowMs());
     const [entry] = await api.database().audit.list(1);
     assert.equal([entry?.operator, entry?.command], ['Bob (dashboard)', 'refund approve']);
-    assert.match(factsOf((await ada.get(path)).text)['Approved at'] ?? '', /^\d{4}-/);
-  }));
-
-test('the overview leads to the refunds that wait for approval, and to no others', () =>
-  withShop(async (shop) => {
-    const { ada, base } = shop;
-    await makeRefund(shop, { amount: '1.25' });
-    await needApproval(shop);
-    await makeRefund(shop, { amount: '2.50', address: address('1') });
-    const { text } = await ada.get(`${base}/overview`);
-    assert.match(textOf(text), 'Refunds that wait for approval: 1');
-    const [, list = ''] = /href="([^"]+)">Refunds that wait/.exec(text) ?? [];
-    const shown = textOf((await ada.get(list)).text);
-    assert.match(shown, '2.50 USDT');
-    assert.not.match(shown, '1.25 USDT', 'it waits for an address');
   }));
 
 test('a refused refund fails with its reason in the audit log, and its amount is free again', () =>
@@ -213,9 +181,8 @@ test('a refused refund fails with its reason in the audit log, and its amount is
     const { api, bob } = shop;
     await needApproval(shop);
     const path = await makeRefund(shop, { amount: '10.50', address: address('5') });
-    assert.is((await bob.submit(path, `${path}/refuse`, { because: ' ' })).status, 400);
     const review = await bob.submit(path, `${path}/refuse`, { because: 'wrong <order>' });
-    assert.match(review.text, 'wrong &lt;order&gt;');
+    assert.is(fieldsOf(review.text, `${path}/refuse`).because, 'wrong <order>');
     await follow(bob, await confirm(bob, `${path}/refuse`, review));
     const [refund] = await refundsOf(shop);
     assert.equal([refund?.status, refund?.failureReason], ['failed', 'rejected_by_merchant']);
@@ -224,62 +191,48 @@ test('a refused refund fails with its reason in the audit log, and its amount is
     await makeRefund(shop, { amount: '10.50', address: address('5') });
   }));
 
-test('the page of a refund in progress loads itself again, which is no use of the session', () =>
-  withShop(async (shop) => {
-    const { api, ada } = shop;
-    const path = await makeRefund(shop, { address: address('6') });
-    assert.not.match((await ada.get(path)).text, 'http-equiv="refresh"', 'it is pending');
-    await api.database().refunds.advance(api.clock.nowMs(), 10);
-    const [, itself = ''] =
-      /<noscript><meta http-equiv="refresh" content="10;url=([^"]+)">/.exec((await ada.get(path)).text) ?? [];
-    assert.match(itself, path);
-    for (let minute = 0; minute < 40; minute += 10) {
-      api.clock.advance(10 * 60_000);
-      const { status } = await ada.get(itself);
-      assert.is(status, minute < 20 ? 200 : 303, `after ${minute + 10} minutes in which nobody did anything`);
-    }
-  }));
-
 test('a refund can be canceled while it is processing, once and for good', () =>
   withShop(async (shop) => {
     const { api, ada } = shop;
     const path = await makeRefund(shop, { address: address('6') });
-    const canceling = async () => /<p data-while-counting>(.*?)<\/p>/.exec((await ada.get(path)).text)?.[1] ?? '';
-    assert.not.match((await ada.get(path)).text, `${path}/cancel`, 'not while it is pending');
-    assert.is(await canceling(), '');
+    const isOffered = async () => hasForm((await ada.get(path)).text, `${path}/cancel`);
+    assert.is(await isOffered(), false, 'not while it is pending');
     await api.database().refunds.advance(api.clock.nowMs(), 10);
-    api.clock.advance(21_000);
-    assert.match(await canceling(), /^It can be canceled until .* \(<bdi [^>]*>0:00:39<\/bdi> left\)/);
+    assert.is(await isOffered(), true);
     await follow(ada, await ada.submit(path, `${path}/cancel`));
     assert.is((await refundsOf(shop))[0]?.status, 'canceled');
-    assert.not.match((await ada.get(path)).text, 'http-equiv="refresh"', 'nothing changes any more');
-    assert.is(await canceling(), '', 'nothing is counted down once it is canceled');
+    assert.is(await isOffered(), false);
     const again = await ada.post(`${path}/cancel`, { form_token: await formTokenOf(ada) });
     assert.is(again.status, 400);
-    assert.match(again.text, 'can no longer be canceled');
+    assert.match(alertOf(again.text), 'can no longer be canceled');
   }));
 
-test('the list is paged and filtered, and never shows another mode', () =>
+test('the list is paged and filtered, also by what waits for approval, and never shows another mode', () =>
   withShop(async (shop) => {
     const { ada, base, api } = shop;
     const ids: string[] = [];
     const [yesterday, today] = [-DAY_MS, 0].map((ms) => new Date(api.clock.nowMs() + ms).toISOString().slice(0, 10));
     for (let at = 0; at < 53; at++) {
-      const asked = { order_id: shop.sessionId, refund_id: `r-${at}`, amount: '0.10', currency: 'USDT' };
+      const asked = {
+        ...{ order_id: shop.sessionId, refund_id: `r-${at}`, amount: '0.10', currency: 'USDT' },
+        ...(at === 52 && { metadata: { refund_address: address('1') } }),
+      };
+      if (at === 52) await needApproval(shop);
       assert.is((await api.send('POST', '/api/v1/refunds/create', asked)).status, 201);
       ids.push(asked.refund_id);
       // Several in the same millisecond: the page after must neither repeat nor skip one.
       if (at % 10 === 0) api.clock.advance(1);
     }
     const idsOf = ({ text }: Answer) => rowsOf(text, 'Test refunds').map((row) => row['Refund id']);
+    const shown = async (query: string) => idsOf(await ada.get(`${base}/refunds?${query}`));
     const first = await ada.get(`${base}/refunds`);
     const second = await ada.get(nextOf(first.text) ?? '');
     assert.equal([idsOf(first).length, idsOf(second).length], [50, 3]);
     assert.equal([...idsOf(first), ...idsOf(second)].sort(), ids.sort());
-    assert.match((await ada.get(`${base}/refunds?status=completed`)).text, 'No refund matches');
-    assert.is(idsOf(await ada.get(`${base}/refunds?from=${today}`)).length, 50);
-    assert.match((await ada.get(`${base}/refunds?to=${yesterday}`)).text, 'No refund matches');
-    assert.match((await ada.get(`/s/${api.merchantId}/live/refunds`)).text, 'appear here');
+    assert.equal([await shown('status=completed'), await shown(`to=${yesterday}`)], [[], []]);
+    assert.is((await shown(`from=${today}`)).length, 50);
+    assert.equal(await shown('status=approval'), ['r-52']);
+    assert.equal(idsOf(await ada.get(`/s/${api.merchantId}/live/refunds`)), []);
   }));
 
 const PAST_SUDO_MS = SUDO_MS + 1;
@@ -317,15 +270,10 @@ test('an accountant, who only reads, finds no link on a refund’s page and cann
     assert.is(page.status, 200);
     const token = scene.claimUrl.slice(scene.claimUrl.lastIndexOf('/') + 1);
     assert.not.match(page.text, token);
-    assert.not.match(page.text, `${scene.refundPath}/link`);
+    assert.is(hasForm(page.text, `${scene.refundPath}/link`), false);
     const forced = await amy.post(`${scene.refundPath}/link`, { confirmed: 'yes' });
     assert.is.not(forced.status, 200);
     assert.not.match(forced.text, token);
-    await scene.api.database().refunds.advance(scene.api.clock.nowMs(), 10);
-    assert.equal(await readRefund(scene).then(({ status, destination }) => [status, destination]), [
-      'pending',
-      undefined,
-    ]);
   }));
 
 test('the claim link takes the second factor and an audit entry', () =>
@@ -340,7 +288,7 @@ test('the claim link takes the second factor and an audit entry', () =>
     assert.is(refused.status, 403, 'a session alone is not enough');
     assert.not.match(refused.text, token);
     const shown = await confirm(sam, `${refundPath}/link`, review, { code: scene.code(sam.token) });
-    assert.match(shown.text, claimUrl);
+    assert.is(factsOf(shown.text)['Link for the payer'], claimUrl);
     const [entry] = await api.database().audit.list(1);
     assert.equal([entry?.operator, entry?.command], ['Sam (dashboard)', 'show claim link']);
     assert.not.match(JSON.stringify(entry), token);
@@ -368,24 +316,20 @@ test('staff cannot take an approved refund by its claim link', () =>
     const asked = await sam.submit(form, form, { amount: '4.00', currency: 'USDT' });
     const path = (await confirm(sam, form, asked)).headers.get('location')?.split('?')[0] ?? '';
     const page = await ada.get(path);
-    assert.match(textOf(page.text), 'Nothing can be approved yet');
-    assert.not.match(page.text, `action="${path}/approve"`);
-    const forced = await ada.submit(path, `${path}/refuse`);
-    const hidden = { form_token: /name="form_token" value="([^"]+)"/.exec(page.text)?.[1] ?? '', confirmed: 'yes' };
-    assert.is(forced.status, 400);
+    assert.is(hasForm(page.text, `${path}/approve`), false);
+    const hidden = { form_token: await formTokenOf(ada), confirmed: 'yes' };
     const approved = await ada.post(`${path}/approve`, { ...hidden, seen: '' });
     assert.is(approved.status, 400);
     assert.match(alertOf(approved.text), 'without an address');
 
     const review = await sam.submit(path, `${path}/link`);
     const shown = await confirm(sam, `${path}/link`, review);
-    const url = /<code[^>]*>([^<]+\/refund\/[0-9a-f]{32})</.exec(shown.text)?.[1] ?? '';
-    assert.is((await enter(url, address('bad'.charAt(0)))).status, 303);
+    const url = factsOf(shown.text)['Link for the payer'] ?? '';
+    assert.is((await enter(url, address('b'))).status, 303);
     await api.database().refunds.advance(api.clock.nowMs(), 10);
     const id = path.slice(path.lastIndexOf('/') + 1);
     assert.is((await api.database().refunds.findBy({ id }))?.status, 'pending');
     assert.is(await api.database().payouts.find(id), null, 'no money moves');
-    assert.match(textOf((await ada.get(path)).text), 'needs approval');
   }));
 
 test.run();

@@ -15,7 +15,7 @@ import {
   plainNetwork,
   withDashboard,
 } from '../support/dashboard.ts';
-import { textOf } from '../support/read-page.ts';
+import { alertOf, asksFactor, factsOf, hasForm, noticeOf, titleOf } from '../support/read-page.ts';
 
 const CHANGE = '/sign-in?change=yes';
 const NEW_PASSWORD = 'seven kettles under velvet';
@@ -31,12 +31,9 @@ test('a link sets password and second factor once, and signs in', () =>
     const { token } = await dashboard.invite('Ada', operator);
     const browser = dashboard.visitor();
     const page = await browser.get(`/link/${token}`);
-    assert.is(page.status, 200);
-    assert.match(page.text, 'Welcome, Ada');
-    assert.match(page.text, '<svg class="qr"');
+    assert.equal([titleOf(page.text), page.text.includes('<svg class="qr"')], ['Welcome, Ada', true]);
     const claimed = await browser.post(`/link/${token}`, { password: PASSWORD, code: dashboard.code(token) });
-    assert.is(claimed.status, 200);
-    assert.is([...claimed.text.matchAll(/<li><code>[A-Z2-7-]{19}<\/code>/g)].length, 10);
+    assert.is(codesOf(claimed).length, 10);
     assert.ok(isSignedIn((await browser.get('/operator')).status));
     assert.is((await dashboard.visitor().get(`/link/${token}`)).status, 404, 'used up');
   }));
@@ -186,16 +183,16 @@ test('an address survives the sign-in, and a session that has ended is said; no 
     const asked = (await ada.get(page)).headers.get('location') ?? '';
     assert.match(asked, /^\/sign-in\?to=/);
     const form = (await ada.get(asked)).text;
-    assert.match(form, 'Your session has ended');
+    assert.match(noticeOf(form), 'Your session has ended');
     const action = /<form method="post" action="([^"]+)"/.exec(form)?.[1]?.replaceAll('&amp;', '&') ?? '';
     const signIn = { name: 'Ada', password: PASSWORD, code: dashboard.code(ada.token) };
     assert.is((await ada.post(action, signIn)).headers.get('location'), page);
 
     const fresh = dashboard.visitor();
-    assert.not.match((await fresh.get((await fresh.get(page)).headers.get('location') ?? '')).text, 'has ended');
+    assert.is(noticeOf((await fresh.get((await fresh.get(page)).headers.get('location') ?? '')).text), '');
     for (const to of ['//evil.example', '/\\evil.example', 'https://evil.example/', '/sign-out', '/a b', '/\n']) {
       const { text } = await fresh.get(`/sign-in?${new URLSearchParams({ to })}`);
-      assert.match(text, 'action="/sign-in"', to);
+      assert.is(hasForm(text, '/sign-in'), true, to);
     }
   }));
 
@@ -204,13 +201,10 @@ test('what is not there is said with the menu, to whoever is signed in', () =>
     const ada = await dashboard.person('Ada', operator);
     for (const path of ['/nothing', '/s/mer_none/test/overview', '/operator/none']) {
       const { status, text } = await ada.get(path);
-      assert.is(status, 404, path);
-      assert.match(text, 'There is no such page');
-      assert.match(text, 'href="/operator/money"', 'the menu');
+      assert.equal([status, text.includes('href="/operator/money"')], [404, true], path);
     }
     const stranger = await dashboard.visitor().get('/nothing');
-    assert.is(stranger.status, 404);
-    assert.not.match(stranger.text, 'class="menu"');
+    assert.equal([stranger.status, stranger.text.includes('class="menu"')], [404, false]);
   }));
 
 test('a weak password is refused with the reason, and the link still works', () =>
@@ -219,8 +213,7 @@ test('a weak password is refused with the reason, and the link still works', () 
     const claim = (password: string) =>
       dashboard.visitor().post(`/link/${token}`, { password, code: dashboard.code(token) });
     const { status, text } = await claim('adalovelace12');
-    assert.is(status, 400);
-    assert.match(text, /role="alert"/);
+    assert.equal([status, alertOf(text) !== ''], [400, true]);
     assert.is((await claim(PASSWORD)).status, 200);
   }));
 
@@ -259,7 +252,7 @@ test('what somebody signs in with is replaced by a link, which proves who they a
     assert.is((await ada.get('/account')).status, 303, 'its sessions have ended');
     const again = await claim(dashboard, link, NEW_PASSWORD);
     assert.is(codesOf(again.claimed).length, 10);
-    assert.match(textOf((await again.get('/account')).text), /Recovery codes left 10 /);
+    assert.is(factsOf((await again.get('/account')).text)['Recovery codes left'], '10');
     clock.advance(31_000);
     assert.is((await signIn(dashboard, 'Ada', NEW_PASSWORD, dashboard.code(ada.token))).status, 403, 'the app before');
     assert.is((await signIn(dashboard, 'Ada', PASSWORD, again.codeNow())).status, 403, 'the password before');
@@ -280,7 +273,7 @@ test('a recovery code confirms nothing; it signs nobody in, and leads to a link 
     const page = `/s/${merchantId}/test/developers`;
     const asked = await ada.submit(page, `${page}/keys`, { name: 'Shop', 'sessions:read': 'on', expires: '30d' });
     const refused = await confirm(ada, `${page}/keys`, asked, { code });
-    assert.equal([refused.status, /does not confirm this/.test(textOf(refused.text))], [403, true]);
+    assert.match(alertOf(refused.text), 'does not confirm this');
 
     assert.is((await signIn(dashboard, 'Ada', 'not the password', code)).status, 403);
     assert.is((await signIn(dashboard, 'Ada', PASSWORD, 'AAAA-AAAA-AAAA-AAAA')).status, 403, 'no such code');
@@ -319,7 +312,7 @@ test('with simulated networks only a password is enough; from the first that is 
         return { page, review };
       };
       const { page, review } = await askKey('test');
-      assert.not.match(review.text, 'name="code"');
+      assert.is(asksFactor(review.text), false);
       assert.match((await confirm(ada, `${page}/keys`, review)).text, 'sk_test_');
       const live = await askKey('live');
       assert.is(live.review.headers.get('location')?.split('?')[0], '/account', 'a live key needs a factor');

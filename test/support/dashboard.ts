@@ -197,7 +197,7 @@ export function openVisitor(url: string): Visitor {
     post,
     async submit(page, action, fields = {}) {
       const { text } = await send('GET', page, null, {});
-      const own = [...text.matchAll(/<form[^>]*action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)].find(
+      const own = [...text.matchAll(/<form method="post"[^>]*action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)].find(
         ([, target]) => target === action,
       );
       if (!own) throw new Error(`${page} has no form for ${action}: ${text}`);

@@ -14,6 +14,18 @@ export const textOf = (page: string): string =>
     .replaceAll(/\s+/g, ' ')
     .trim();
 
+/** Returns the heading of a page. */
+export const titleOf = (page: string): string => plain(/<h1>([\s\S]*?)<\/h1>/.exec(page)?.[1] ?? '');
+
+/** Returns what a page says was done; empty if it says nothing. */
+export const noticeOf = (page: string): string => textOf(/role="status">([\s\S]*?)<\/p>/.exec(page)?.[1] ?? '');
+
+/** Whether a page has a form that is sent there. */
+export const hasForm = (page: string, action: string): boolean => page.includes(` action="${action}"`);
+
+/** Whether a page that confirms asks for the second factor. */
+export const asksFactor = (page: string): boolean => page.includes('<input name="code"');
+
 /** Returns what a page says is wrong; empty if nothing is. */
 export function alertOf(page: string): string {
   const [, said = ''] = /role="alert">([\s\S]*?)<\/p>/.exec(page) ?? [];
@@ -55,7 +67,9 @@ export const stepsOf = (page: string): readonly string[] =>
 /** Returns what the form that is sent there holds, as a browser would send it unchanged. */
 export function fieldsOf(page: string, action: string): Texts {
   const [, , form = ''] =
-    [...page.matchAll(/<form[^>]* action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)].find(([, to]) => to === action) ?? [];
+    [...page.matchAll(/<form method="post"[^>]* action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)].find(
+      ([, to]) => to === action,
+    ) ?? [];
   const inputs = [...form.matchAll(/<input(?: type="hidden")? name="([^"]*)" value="([^"]*)"/g)];
   const boxes = [...form.matchAll(/<input type="checkbox" name="([^"]*)" checked/g)].map(([, name]) => [
     '',

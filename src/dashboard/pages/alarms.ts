@@ -13,10 +13,9 @@ import {
   say,
 } from '../../acts/act.ts';
 import { acknowledgeAlarm } from '../../acts/alarms.ts';
-import { isAllowed } from '../../core/access.ts';
 import { type Severity, severities } from '../../core/notice.ts';
-import type { Alarm } from '../../database/alarms.ts';
 import {
+  type Alarm,
   isInformed,
   type NewNoticeTarget,
   type NoticeTarget,
@@ -55,7 +54,7 @@ const alarmList = (deps: DashboardDeps, isOpen: (alarm: Alarm) => boolean): List
     const { rows, goOn } = pageOf(await deps.database.alarms.list(limit + 1, beforeId), limit, ({ id }) => id);
     return { rows: rows.filter((one) => !isOpen(one)), goOn };
   },
-  columns: (visit, alarms) => alarmColumns(deps, visit, alarms),
+  columns: alarmColumns,
   empty: () => 'No alarm has ended yet.',
 });
 
@@ -68,7 +67,7 @@ async function alarmsPage(deps: DashboardDeps, visit: Visit<null>): Promise<Repl
   );
   const needing = list<Alarm>({
     caption: 'Alarms',
-    columns: await alarmColumns(deps, visit, open),
+    columns: alarmColumns(visit),
     rows: open,
     empty: html`${badge('nothing open', 'good')} Alarms are listed here as long as they last.`,
   });
@@ -88,44 +87,18 @@ async function openAlarms({ database }: DashboardDeps): Promise<readonly Alarm[]
   return [...(await database.alarms.listOpen())].reverse().concat(events);
 }
 
-/** The columns of alarms, with what can be done about each, and links to the payments that this person may see. */
-export async function alarmColumns(
-  deps: DashboardDeps,
-  visit: Visit<null>,
-  alarms: readonly Alarm[],
-): Promise<readonly Column<Alarm>[]> {
-  const payments = await paymentPages(deps, visit, alarms);
-  return [
-    ['Raised', ({ atMs }) => time(atMs)],
-    ['State', alarmState, 'lead'],
-    [
-      'Alarm',
-      ({ id, code, network }) =>
-        html`${nameOf(id)} <code>${code}</code>${network === null ? null : html` <code>${network}</code>`}`,
-    ],
-    [
-      'What happened, and what to do',
-      ({ message, sessionId }) => {
-        const href = payments.get(sessionId ?? '');
-        return html`${english(message)}${href === undefined ? null : html` <a href="${href}">The payment</a>`}`;
-      },
-    ],
-    ['Change', (one) => changeOf(visit, one)],
-  ];
-}
-
-/** Returns the page of each session that alarms are about, where this person may see it. */
-async function paymentPages({ database }: DashboardDeps, { visitor }: Visit<null>, alarms: readonly Alarm[]) {
-  const pages = new Map<string, string>();
-  for (const id of new Set(alarms.flatMap(({ sessionId }) => sessionId ?? []))) {
-    const session = await database.sessions.find(id);
-    if (!session) continue;
-    const { storeId, mode } = session;
-    const maySee = isAllowed(visitor.person.memberships, { permission: 'payments:read', storeId });
-    if (maySee) pages.set(id, `/s/${storeId}/${mode}/payments/${id}`);
-  }
-  return pages;
-}
+/** The columns of alarms, with what can be done about each. */
+export const alarmColumns = (visit: Visit<null>): readonly Column<Alarm>[] => [
+  ['Raised', ({ atMs }) => time(atMs)],
+  ['State', alarmState, 'lead'],
+  [
+    'Alarm',
+    ({ id, code, network }) =>
+      html`${nameOf(id)} <code>${code}</code>${network === null ? null : html` <code>${network}</code>`}`,
+  ],
+  ['What happened, and what to do', ({ message }) => english(message)],
+  ['Change', (one) => changeOf(visit, one)],
+];
 
 const nameOf = (id: number): string => `A-${id}`;
 

@@ -50,7 +50,7 @@ const auditList = (deps: DashboardDeps): Listing<null, AuditEntry> => ({
       ['Reason', ({ reason }) => data(reason ?? '')],
     ];
   },
-  empty: (_visit, why) => (why === 'rest' ? 'Nothing here yet; older entries may match.' : 'No entry matches.'),
+  empty: () => 'Nothing was changed yet.',
 });
 
 const STORE = /(\bmer_\w+)/;

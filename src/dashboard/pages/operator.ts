@@ -6,9 +6,9 @@
 import { adviceOn } from '../../acts/networks.ts';
 import { isInformed } from '../../database/alarms.ts';
 import type { BlockComparison } from '../../database/blocks.ts';
-import { type NetworkStatus, staleSinceMs, unseenSinceMs, whyUnfollowed } from '../../database/networks.ts';
+import { type NetworkStatus, unseenSinceMs, whyUnfollowed } from '../../database/networks.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { facts, figures, list, section } from '../../web/list.ts';
+import { facts, list, section } from '../../web/list.ts';
 import { ago, badge, data, english, type Tone, time } from '../../web/show.ts';
 import type { DashboardDeps, PoolShown } from '../deps.ts';
 import type { CommonPage, Visit } from '../page.ts';
@@ -20,25 +20,12 @@ export const operatorPage = (deps: DashboardDeps): CommonPage => ({
   needs: 'installation:read',
   answer: async (visit) => ({
     title: 'Installation',
-    content: html`${await numbers(deps, visit)}
-${section('needs', 'What needs you', await needs(deps, visit))}
+    content: html`${section('needs', 'What needs you', await needs(deps, visit))}
 ${section('networks', 'Networks', await networksList(deps, visit), 'plain')}
 ${section('backups', 'Backups', backups(deps, visit))}
 ${section('pools', 'Deposit address pools', await pools(deps), 'plain')}`,
   }),
 });
-
-async function numbers({ database }: DashboardDeps, { nowMs }: Visit<null>): Promise<Html> {
-  const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.reports.stats(nowMs);
-  const oldest = html` <small>oldest ${Math.floor(oldestWaitingMs / 1000)} s</small>`;
-  return html`<div class="card">${figures([
-    ['Stores', String((await database.stores.list()).length)],
-    ['Open payments', String(sessions.pending)],
-    ['Paid', String(sessions.paid)],
-    ['Held amounts to decide', String(heldOpen)],
-    ['Webhooks waiting', html`${deliveriesWaiting}${deliveriesWaiting === 0 ? null : oldest}`],
-  ])}</div>`;
-}
 
 async function needs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { database } = deps;
@@ -55,8 +42,8 @@ async function needs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
     }),
     ...(await missingGuards(deps)),
   ];
-  const columns = await alarmColumns(deps, visit, open);
-  const alarms = open.length > 0 ? list({ caption: 'Alarms', columns, rows: open, empty: '' }) : null;
+  const alarms =
+    open.length > 0 ? list({ caption: 'Alarms', columns: alarmColumns(visit), rows: open, empty: '' }) : null;
   const quiet = lines.length === 0 && !alarms ? html`<p>${badge('no open alarm', 'good')}</p>` : null;
   return html`<ul class="steps">${lines.map((line) => html`<li>${line}</li>`)}</ul>${alarms}${quiet}`;
 }
@@ -80,14 +67,7 @@ const tones: Readonly<Record<NetworkStatus['state'], Tone>> = {
   halted: 'danger',
 };
 
-/** Shows a number that a network's node has said, and how old it is where that says nothing about now. */
-function figure({ words, nowMs }: Visit<null>, value: number | null | undefined, status: NetworkStatus | null): Html {
-  if (value == null) return html`–`;
-  const sinceMs = status && staleSinceMs(status, nowMs);
-  if (sinceMs === null) return data(value.toLocaleString('en'));
-  const asOf = sinceMs === 0 ? 'not read' : html`as of ${ago(words, sinceMs, nowMs)}`;
-  return html`${data(value.toLocaleString('en'))} ${badge(asOf, 'attention')}`;
-}
+const figure = (value: number | null | undefined): Html => (value == null ? html`–` : data(value.toLocaleString('en')));
 
 /** Returns the networks that show no payments now, and since when; 0: never. */
 export async function unseenNetworks({ database, config }: DashboardDeps, nowMs: number) {
@@ -130,12 +110,11 @@ async function networksList({ database, config }: DashboardDeps, visit: Visit<nu
       // The head is reported once a second, and the cursor with every block.
       [
         'Head of the node',
-        ({ status }) =>
-          figure(visit, status?.headNumber && Math.max(status.headNumber, status.cursor?.number ?? 0), status),
+        ({ status }) => figure(status?.headNumber && Math.max(status.headNumber, status.cursor?.number ?? 0)),
         'number',
       ],
-      ['Read to', ({ status }) => figure(visit, status?.cursor?.number, status), 'number'],
-      ['Final to', ({ status }) => figure(visit, status?.floor, status), 'number'],
+      ['Read to', ({ status }) => figure(status?.cursor?.number), 'number'],
+      ['Final to', ({ status }) => figure(status?.floor), 'number'],
       [
         'Node heard',
         ({ status }) => (status && status.nodeHeardAtMs > 0 ? ago(words, status.nodeHeardAtMs, nowMs) : html`never`),

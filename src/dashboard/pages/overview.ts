@@ -266,16 +266,7 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit
 
 /** The installation's needs before real money comes. */
 async function liveSteps({ database, config, readBackups }: DashboardDeps, words: Words): Promise<readonly Step[]> {
-  const people = await database.people.list();
   return [
-    {
-      isDone: people.some(
-        ({ memberships, isReady, removedAtMs }) =>
-          isReady && removedAtMs === null && memberships.some(({ role }) => role === 'operator'),
-      ),
-      what: 'An operator can sign in, with a second factor',
-      next: words.html('The operator makes the account: `quayside user link NAME`'),
-    },
     {
       isDone: [config.baseUrl, config.checkoutUrl].every((url) => url.startsWith('https:')),
       what: 'Your shop and payers reach it by https',

@@ -38,7 +38,7 @@ import { deliveryState } from './webhooks.ts';
 /** A page shows at most this many of a payment's events, deliveries and refunds. */
 const SHOWN_MAX = 100;
 
-const PATH = '/s/:store/:mode/payments/:id';
+const PATH = '/s/:store/:mode/payments/:payment';
 
 export const paymentPages = (deps: DashboardDeps): readonly Page[] =>
   pageWith(deps, { path: PATH, needs: 'payments:read', answer: (visit) => showPayment(deps, visit) }, [
@@ -210,7 +210,7 @@ const metadata = (words: Words, given: Readonly<Record<string, string>>): Html |
 };
 
 const HELD_SHOWN_MAX = 20;
-const HELD_PATH = '/s/:store/:mode/payments/:id/held/:held';
+const HELD_PATH = '/s/:store/:mode/payments/:payment/held/:held';
 
 const accepting = formOf(acceptHeld, { path: `${HELD_PATH}/accept` });
 /** Returns one coin on one network. */

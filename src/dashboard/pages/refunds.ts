@@ -15,13 +15,13 @@ import { type Html, html } from '../../lib/html.ts';
 import { claimUrl } from '../../payments/destination.ts';
 import { dayFields, daysOf, pageOf } from '../../web/filters.ts';
 import { type Column, facts, section } from '../../web/list.ts';
-import { badge, countdown, data, english, grouped, reloads, type Tone, time } from '../../web/show.ts';
-import { browserAct, formOf, isSent, pageWith } from '../act-form.ts';
+import { badge, data, english, grouped, type Tone, time } from '../../web/show.ts';
+import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { type Listing, showList } from '../listing.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import { findPayment } from '../search.ts';
-import { coinNames, confirmedText, explorerOf, price, shownOnChain } from '../show.ts';
+import { coinNames, confirmedText, explorerOf, shownOnChain } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PATH = '/s/:store/:mode/refunds';
@@ -69,14 +69,11 @@ const refundList = (deps: DashboardDeps): Listing<StoreAt, Refund> => ({
     return pageOf(found, limit, ({ id }) => id);
   },
   columns: (visit) => columnsOf(deps, visit),
-  empty({ at, words }, why) {
-    const all = html`<a href="${pathIn(at, 'refunds')}">${words.say('Show all')}</a>`;
-    return why === 'nothing'
-      ? words.html(
-          'Refunds that you or your shop make appear here. A payment’s page makes one, or `POST /api/v1/refunds/create`.',
-        )
-      : words.html('No refund matches. {all}', { all });
-  },
+  empty: ({ words }) =>
+    words.html(
+      'Refunds that you or your shop make appear here. A payment’s page makes one, or `POST /api/v1/refunds/create`.',
+    ),
+  hasFile: true,
 });
 
 const columnsOf = ({ config }: DashboardDeps, { at, words }: Visit<StoreAt>): readonly Column<Refund>[] => [
@@ -159,7 +156,7 @@ async function refundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<R
   return {
     title: words.say('Refund of {amount}', { amount: amountText(refund) }),
     content: html`<p><a href="${pathIn(at, 'refunds')}">${words.say('All refunds')}</a></p>
-${refund.status === 'processing' && !isSent(visit) ? reloads(pathIn(at, `refunds/${refund.id}`)) : null}<section class="card" aria-labelledby="state"><h2 id="state">${refundState(words, refund)}</h2>
+<section class="card" aria-labelledby="state"><h2 id="state">${refundState(words, refund)}</h2>
 ${await waiting(deps, visit, refund)}${await described(deps, visit, refund)}</section>
 ${await forms(deps, visit, refund)}`,
   };
@@ -212,9 +209,8 @@ async function waiting({ database }: DashboardDeps, visit: Visit<StoreAt>, refun
   const payout = await database.payouts.find(id);
   const delay = payout && delayOf(payout);
   const cancelUntilMs = await cancelEndMs(database, refund);
-  const canceling = { time: time(cancelUntilMs), left: countdown(cancelUntilMs - nowMs) };
   const signing = html`<p class="message attention">${words.say('The signer pays this refund only with the signature of an approver, made on a machine of their own.')} <code data-copy>quayside show ${id} --request</code></p>`;
-  return html`${above}${cancelUntilMs > nowMs ? html`<p data-while-counting>${words.html('It can be canceled until {time} ({left} left), unless it is signed first.', canceling)}</p>` : null}
+  return html`${above}${cancelUntilMs > nowMs ? html`<p>${words.html('It can be canceled until {time}, unless it is signed first.', { time: time(cancelUntilMs) })}</p>` : null}
 ${delay ? html`<p class="message attention">${english(delay.message)}</p>` : null}${delay?.code === 'signer_refused_approval' ? signing : null}`;
 }
 
@@ -222,9 +218,9 @@ const cancelEndMs = async (database: DashboardDeps['database'], refund: Refund):
   (refund.processingAtMs ?? 0) + (await database.stores.values(refund.storeId)).refundCancelWindowS * 1000;
 
 /** The forms for what this visitor may do about the refund in its state. */
-async function forms({ database, config }: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html> {
+async function forms({ database }: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html> {
   const { nowMs, words } = visit;
-  const { status, heldKind, destination, network } = refund;
+  const { status, heldKind, destination } = refund;
   const approve = destination
     ? approving.show(visit, { button: words.say('Approve'), given: { seen: destination.key }, look: 'main' })
     : html`<p>${words.say('Nothing can be approved yet: somebody has to name the address first. The approval then counts for that address alone.')}</p>`;
@@ -236,13 +232,12 @@ async function forms({ database, config }: DashboardDeps, visit: Visit<StoreAt>,
   const redirect = isOpen
     ? redirecting.show(visit, {
         button: words.say('Change the address'),
-        above: html`<p>${words.html('Address on {network}', { network: titleOf(config.networks, network) })}</p>`,
       })
     : null;
   const mayDecide = may(visit, 'refunds:decide') && waitsForApproval(refund);
   const naming = words.say(destination ? 'Send it to another address' : 'Name the address yourself');
   return html`${mayDecide ? section('decide', words.say('Approve or refuse'), deciding) : null}
-${cancel && html`<div class="card" data-while-counting>${cancel}</div>`}
+${cancel && html`<div class="card">${cancel}</div>`}
 ${redirect && section('redirect', naming, redirect)}`;
 }
 
@@ -294,13 +289,11 @@ async function backgroundOf(
 
 // ── A new refund ──────────────────────────────────────────────────────────────────────────────────────────
 
-const REFUNDS_SHOWN = 100;
 const DAY_S = 86_400;
-const NEW_PATH = '/s/:store/:mode/payments/:id/refund';
+const NEW_PATH = '/s/:store/:mode/payments/:payment/refund';
 
 const creation = formOf(createRefund, {
   path: NEW_PATH,
-  fills: { payment: 'id' },
   inputs: ['amount', 'currency', 'address', 'reason', 'description'],
   to: '/s/:store/:mode/refunds/:refund',
 });
@@ -311,15 +304,11 @@ async function newRefundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promis
   const { at, form, nowMs, words } = visit;
   const session = await findPayment(deps, visit);
   if (!session) return null;
-  const earlier = await database.refunds.list({ sessionId: session.id, limit: REFUNDS_SHOWN });
   const room = (await database.refunds.room(session.id, nowMs)) ?? { coins: [], dayLeftMinor: 0n };
   const chosen = room.coins.find(({ currency }) => currency === form.currency) ?? room.coins[0];
   const anyCoin = coinNames(room.coins.length > 0 ? room.coins.map(({ currency }) => currency) : currencies);
-  const networks = [...new Set(room.coins.map(({ network }) => titleOf(config.networks, network)))].join(' / ');
-  const { refundDailyMinor, refundWindowS, refundAutoMinor } = await database.stores.values(at.storeId);
-  const inCoins = (minor: bigint) => `${shownMinor(minor)} ${anyCoin}`;
+  const { refundDailyMinor, refundWindowS } = await database.stores.values(at.storeId);
   const left = chosen && chosen.leftMinor > 0n ? minorText(chosen.leftMinor) : '';
-  const limits = { amount: inCoins(BigInt(refundDailyMinor)), left: inCoins(room.dayLeftMinor) };
   const coins = room.coins.map(({ currency, network }) => {
     const on = { currency, network: titleOf(config.networks, network) };
     return [currency, say('{currency} on {network}', on)] as const;
@@ -329,37 +318,21 @@ async function newRefundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promis
     texts: { amount: left },
     offers: { currency: Object.fromEntries(coins) },
   });
+  const soFar = facts([
+    [words.say('Received'), data(confirmedText(session) ?? '–')],
+    [words.say('Left to refund'), data(leftText(room) || '–')],
+    [
+      words.say('The store may refund'),
+      words.html('{amount} a day, {left} of it left today; {days} days after a payment', {
+        amount: `${shownMinor(BigInt(refundDailyMinor))} ${anyCoin}`,
+        left: `${shownMinor(room.dayLeftMinor)} ${anyCoin}`,
+        days: Math.floor(refundWindowS / DAY_S),
+      }),
+    ],
+  ]);
   return {
     title: words.say('Refund order {order}', { order: session.request.orderId }),
-    content: html`${section(
-      'so-far',
-      words.say('So far'),
-      facts([
-        [words.say('Price'), data(price(session))],
-        [words.say('Received'), data(confirmedText(session) ?? '–')],
-        [
-          words.say('Earlier refunds'),
-          earlier.length === 0
-            ? words.say('none')
-            : html`${earlier.map((one) => html`${data(amountText(one))} ${refundBadge(words, one)} `)}`,
-        ],
-        [words.say('Left to refund'), data(leftText(room) || '–')],
-        [words.say('Network'), data(networks || '–')],
-        [
-          words.say('The store may refund'),
-          words.html('{amount} a day, {left} of it left today; {days} days after a payment', {
-            ...limits,
-            days: Math.floor(refundWindowS / DAY_S),
-          }),
-        ],
-        [
-          words.say('Approval is needed'),
-          words.html('above {amount} in 24 hours for one payment, one address, or one person or key that asks', {
-            amount: inCoins(BigInt(refundAutoMinor)),
-          }),
-        ],
-      ]),
-    )}
+    content: html`${section('so-far', words.say('So far'), soFar)}
 ${section('new', words.say('New refund'), html`${refunding}`)}`,
   };
 }

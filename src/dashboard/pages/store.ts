@@ -7,14 +7,13 @@ import { NAME_CHARS_MAX, readName, storeSettings } from '../../acts/store-settin
 import { setStore } from '../../acts/stores.ts';
 import { currencies } from '../../core/transfer.ts';
 import type { Person } from '../../database/people.ts';
-import { CHANNEL_TYPE, WAITING_STORES_MAX } from '../../database/stores.ts';
+import { WAITING_STORES_MAX } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { facts, list, section } from '../../web/list.ts';
-import { badge, copyCode, data, time } from '../../web/show.ts';
+import { list, section } from '../../web/list.ts';
+import { badge, data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, StoreAt, Visit } from '../page.ts';
-import { storeState } from '../show.ts';
 
 const PATH = '/s/:store/:mode/settings';
 
@@ -68,7 +67,7 @@ const requestStore = browserAct({
 const requesting = formOf(requestStore, {
   path: '/stores/new',
   inputs: ['name', 'settlement'],
-  to: '/s/:id/test/settings',
+  to: '/s/:id/test/developers',
 });
 
 export const storePages = (deps: DashboardDeps): readonly Page[] => [
@@ -97,16 +96,7 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Re
   });
   return {
     title: words.say('Settings'),
-    content: html`${section(
-      'about',
-      data(store.name),
-      facts([
-        [words.say('Merchant id'), copyCode(store.id)],
-        [words.say('Channel type'), data(CHANNEL_TYPE)],
-        [words.say('State'), storeState(words, store, words.say('waits for the operator’s approval'))],
-      ]),
-    )}
-${section('policy', words.say('Settings'), html`${settings}`)}
+    content: html`${section('policy', words.say('Settings'), html`${settings}`)}
 ${await teamSection(deps, visit)}`,
   };
 }

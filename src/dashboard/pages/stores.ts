@@ -12,7 +12,6 @@ import { badge, data, time } from '../../web/show.ts';
 import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, Visit } from '../page.ts';
-import { storeState } from '../show.ts';
 import { rolesText } from './account.ts';
 
 const PATH = '/operator/stores';
@@ -48,6 +47,13 @@ const form = (visit: Visit<null>, { id, name }: MerchantStore, decision: StoreDe
   });
 };
 
+/** Shows the state of a store, and why it is stopped. */
+function storeState({ status, suspension, refusal }: MerchantStore): Html {
+  if (suspension) return html`${badge('suspended', 'danger')} ${data(suspension.because)}`;
+  if (refusal) return html`${badge('refused', 'danger')} ${data(refusal.because)}`;
+  return status === 'approved' ? badge('approved', 'good') : badge('waiting', 'attention');
+}
+
 const storeList = (visit: Visit<null>, stores: readonly MerchantStore[], people: readonly Person[]): Html =>
   list<MerchantStore>({
     caption: 'Stores',
@@ -56,7 +62,7 @@ const storeList = (visit: Visit<null>, stores: readonly MerchantStore[], people:
       ['Merchant id', ({ id }) => html`<code>${id}</code>`],
       ['Owner', (store) => ownersOf(store, people)],
       ['Created', ({ createdAtMs }) => time(createdAtMs), 'newest'],
-      ['State', (store) => storeState(visit.words, store, 'waiting'), 'lead'],
+      ['State', storeState, 'lead'],
       [
         'Change',
         (store) =>

@@ -19,8 +19,6 @@ const PATH = '/s/:store/:mode/webhooks';
 const SECRET_HINT = 'Your shop checks `X-Service-Signature` or `webhook-signature` with it.';
 /** So many events and deliveries are looked at for each page. */
 const LOOK_MAX = 5_000;
-/** Deliveries of an endpoint whose states are counted. */
-const RECENT_MAX = 500;
 
 /** Sends one delivery again, or all of an endpoint that failed since a time. */
 const resending = formOf(resendWebhooks, { path: `${PATH}/resend`, inputs: ['what', 'since'] });
@@ -75,12 +73,7 @@ const deliveryList = (
     return { rows: deliveries, goOn: goOn && `${goOn.eventId}:${goOn.id}` };
   },
   columns: async (visit, deliveries) => deliveryColumns(visit, await urlsOf(database, deliveries)),
-  // An empty part of the list is never shown as the end, nor an empty result as an empty store.
-  empty({ at, words }, why) {
-    if (why === 'rest') return words.html('Nothing here yet; older deliveries may match.');
-    const all = html`<a href="${pathIn(at, 'webhooks')}">${words.say('Show all')}</a>`;
-    return why === 'no match' ? words.html('No delivery matches. {all}', { all }) : words.html('Nothing was sent yet.');
-  },
+  empty: ({ words }) => words.say('Nothing was sent yet.'),
 });
 
 const states: readonly DeliveryState[] = ['waiting', 'delivered', 'failed'];
@@ -108,10 +101,20 @@ const usualEvents: readonly string[] = [...documentedPaymentEvents, ...documente
 const eventsText = ({ extendedEvents, dialect, pid }: Endpoint): Html =>
   data(dialect === null ? [...usualEvents, ...extendedEvents].join(', ') : `payment.completed (${dialect} ${pid})`);
 
-/** Says whether an endpoint gets what is sent to it. */
-function endpointState(words: Words, { disabledAtMs, failingSinceMs }: Endpoint): Html {
-  if (disabledAtMs !== null) return badge(words.say('disabled'), 'attention');
-  return failingSinceMs === null ? badge(words.say('enabled'), 'good') : failingText(words, failingSinceMs);
+/** Says whether an endpoint gets what is sent to it, and since when not. */
+function endpointState(words: Words, { disabledAtMs, disabledReason, failingSinceMs }: Endpoint): Html {
+  if (disabledAtMs !== null) {
+    return words.html('{state} since {time}: {reason}. Its events wait.', {
+      state: badge(words.say('disabled'), 'attention'),
+      time: time(disabledAtMs),
+      reason: disabledReason === null ? html`${words.say('by a person')}` : data(disabledReason),
+    });
+  }
+  if (failingSinceMs === null) return badge(words.say('enabled'), 'good');
+  return words.html('{state} nothing accepted since {time}', {
+    state: badge(words.say('failing'), 'danger'),
+    time: time(failingSinceMs),
+  });
 }
 
 const endpointTable = ({ at, words }: Visit<StoreAt>, endpoints: readonly Endpoint[]): Html =>
@@ -177,13 +180,6 @@ async function urlsOf({ endpoints }: Reads, deliveries: readonly Delivery[]) {
   return new Map(found.flatMap((one) => (one ? [[one.id, one.url] as const] : [])));
 }
 
-/** Says that nothing is accepted, and since when. */
-const failingText = (words: Words, sinceMs: number): Html =>
-  words.html('{state} nothing accepted since {time}', {
-    state: badge(words.say('failing'), 'danger'),
-    time: time(sinceMs),
-  });
-
 const tones: Readonly<Record<Delivery['state'], Tone>> = { delivered: 'good', waiting: 'wait', failed: 'danger' };
 
 /** Shows the state of a delivery. What waits after a try that failed is no quiet waiting. */
@@ -203,51 +199,21 @@ async function endpointPage({ database }: DashboardDeps, visit: Visit<StoreAt>):
   const { at, params, words } = visit;
   const endpoint = await findEndpoint(database, at, params.endpoint ?? '');
   if (!endpoint) return null;
-  const newest = { after: null, limit: RECENT_MAX, lookMax: LOOK_MAX };
-  const search = { endpointId: endpoint.id, state: null };
-  const { deliveries: recent } = await database.deliveries.ofStore(at, search, newest);
   const secret = await database.endpoints.findSecret(endpoint.id, endpoint.mode);
   // A door gets notices of its panel's orders alone, and its key is shown once.
   const test = endpoint.dialect === null ? testing.show(visit, { button: words.say('Send a test event') }) : null;
+  const described = facts([
+    [words.say('State'), endpointState(words, endpoint)],
+    [words.say('Endpoint id'), html`<code>${endpoint.id}</code>`],
+    [words.say('Events'), eventsText(endpoint)],
+  ]);
   return {
     title: words.say('Endpoint'),
     content: html`<p><a href="${pathIn(at, 'webhooks')}">${words.say('All webhooks')}</a></p>
-${section('url', data(endpoint.url), html`${healthFacts(words, endpoint, recent)}${test}`)}
+${section('url', data(endpoint.url), html`${described}${test}`)}
 <p><a href="${pathIn(at, 'webhooks')}?endpoint=${endpoint.id}">${words.say('Recent deliveries')}</a></p>
 ${may(visit, 'webhooks:manage') ? manageForms(visit, endpoint, (secret?.nextSecret ?? null) !== null) : null}`,
   };
-}
-
-function stateOf(words: Words, endpoint: Endpoint, recent: readonly Delivery[]): Html {
-  const { failingSinceMs, disabledAtMs, disabledReason } = endpoint;
-  if (disabledAtMs !== null) {
-    return words.html('{state} since {time}: {reason}. Its events wait.', {
-      state: badge(words.say('disabled'), 'attention'),
-      time: time(disabledAtMs),
-      reason: disabledReason === null ? html`${words.say('by a person')}` : data(disabledReason),
-    });
-  }
-  if (failingSinceMs !== null) return failingText(words, failingSinceMs);
-  return recent.some(({ attempts, state }) => attempts > 0 || state === 'delivered')
-    ? badge(words.say('answers'), 'good')
-    : badge(words.say('not tested yet'), 'wait');
-}
-
-function healthFacts(words: Words, endpoint: Endpoint, recent: readonly Delivery[]): Html {
-  const countOf = (state: string) => recent.filter((one) => one.state === state).length;
-  return facts([
-    [words.say('State'), stateOf(words, endpoint, recent)],
-    [words.say('Endpoint id'), html`<code>${endpoint.id}</code>`],
-    [words.say('Events'), eventsText(endpoint)],
-    [
-      words.say('Of the last {count} events', { count: recent.length }),
-      words.say('{delivered} delivered, {failed} failed for good', {
-        delivered: countOf('delivered'),
-        failed: countOf('failed'),
-      }),
-    ],
-    [words.say('Waiting'), String(countOf('waiting'))],
-  ]);
 }
 
 function manageForms(visit: Visit<StoreAt>, endpoint: Endpoint, isRotating: boolean): Html {

@@ -1,18 +1,19 @@
 /**
- * Rows of exported books: what each kind's columns are, and the value of money in the currency of its order.
+ * Rows of exported books, for the tool and the dashboard: the columns of each kind, and the value of money in the
+ * currency of its order.
  */
 
-import { coinOf } from '../../src/chains/coin-text.ts';
-import type { NetworkConfig } from '../../src/config/network.ts';
-import { permanent } from '../../src/core/fault.ts';
-import type { Asset } from '../../src/core/ledger.ts';
-import { formatUnits, MINOR_DECIMALS, pow10 } from '../../src/core/money.ts';
-import { parseRate } from '../../src/core/rate.ts';
-import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { Booked, BookKind } from '../../src/database/reports.ts';
-import type { Cells } from '../../src/lib/export-text.ts';
-import { createAddressFormat } from '../../src/payments/destination.ts';
-import { exponentOf } from '../../src/rates/currencies.ts';
+import { coinOf } from '../chains/coin-text.ts';
+import type { NetworkConfig } from '../config/network.ts';
+import { permanent } from '../core/fault.ts';
+import type { Asset } from '../core/ledger.ts';
+import { formatUnits, MINOR_DECIMALS, pow10 } from '../core/money.ts';
+import { parseRate } from '../core/rate.ts';
+import type { NetworkKey } from '../core/transfer.ts';
+import type { Booked, BookKind } from '../database/reports.ts';
+import type { Cells } from '../lib/export-text.ts';
+import { createAddressFormat } from '../payments/destination.ts';
+import { exponentOf } from '../rates/currencies.ts';
 
 /** A posting with what its cells are made of. */
 type Row = Readonly<{ booked: Booked; networks: readonly NetworkConfig[]; decimals: number }>;
