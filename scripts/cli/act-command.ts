@@ -49,7 +49,11 @@ export function commandOf<I, P extends object>(act: Act<I, P>, more: More = {}):
     isArgument ? [isArgument === 'optional' ? `[${name}]` : `<${name}>`] : [],
   );
   const named = fields.filter(([name, { help }]) => help !== undefined && !positional.includes(name));
-  const settings: Fields = Object.fromEntries(named.filter(([, { isSetting }]) => isSetting));
+  const settings: Fields = Object.fromEntries(
+    fields.flatMap(([name, field]) =>
+      field.isSetting ? [[name, { ...field, help: field.help ?? englishOf(field.label) }]] : [],
+    ),
+  );
   const hasSettings = Object.keys(settings).length > 0;
   return {
     name: act.name,

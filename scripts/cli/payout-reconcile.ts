@@ -20,8 +20,7 @@ import { adopt, withPayoutAccess } from './payouts.ts';
 import { listLines } from './table.ts';
 import { agree, yesOption } from './terminal.ts';
 
-/** Payouts that are named as those signed next. */
-const NEXT_MAX = 5;
+const stays = 'it stays frozen: look at what has come since, and run this command again';
 
 export const payoutsReconcile: Command = {
   name: 'payout reconcile',
@@ -65,7 +64,7 @@ export const payoutsReconcile: Command = {
           ...(isDryRun || left.length > 0 ? causes({ ...seen, freezes: left }) : []),
           ...lines,
           ...(hasMore ? [] : [`nothing on ${network.key} is frozen or unexplained`]),
-          ...(isDryRun ? [] : await nextLines(network, installation, left.length > 0)),
+          ...(isDryRun ? [] : [left.length > 0 ? stays : 'payouts go on once every block of now is final and read']),
         ],
         isBad: !isDryRun && left.length > 0,
       };
@@ -99,11 +98,3 @@ function rowsOf(seen: Survey, network: NetworkConfig, { config }: Pick<Installat
 
 const causes = ({ freezes }: Survey): string[] =>
   freezes.map(({ reason, sinceMs }) => `frozen since ${moment(sinceMs)}: ${reason}`);
-
-/** Says what is signed next, or why nothing is. */
-async function nextLines({ key }: NetworkConfig, { database }: Installation, isFrozen: boolean): Promise<string[]> {
-  if (isFrozen) return [`${key} stays frozen: look at what has come since, and run this command again`];
-  const next = await database.payouts.list({ network: key, state: 'waiting', limit: NEXT_MAX });
-  const named = next.length === 0 ? 'nothing waits' : `next: ${next.map(({ id }) => id).join(', ')}`;
-  return [`payouts on ${key} go on once every block of now is final and read; ${named}`];
-}

@@ -58,14 +58,7 @@ const sections: Tool['sections'] = [
         notes: ['The cancel window begins again. A refund that was approved has to be approved again.'],
       }),
       heldList,
-      commandOf(acceptHeld, {
-        notes: [
-          'late, short: the session is paid with all that it received, however little, and payment.completed is sent.',
-          'surplus: settled; nothing else changes. The merchant can refund it.',
-          'wrong_token: counts one to one, if the price is in a stablecoin and the session is not paid yet; otherwise it is',
-          '  settled, and nothing else changes.',
-        ],
-      }),
+      commandOf(acceptHeld, { notes: ['--dry-run shows what accepting does to the session.'] }),
       commandOf(returnHeld, {
         notes: [
           'Whole cents of one coin on one network are returned at a time; --network and --currency choose among several.',

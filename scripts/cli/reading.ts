@@ -30,13 +30,11 @@ type Reading<Row extends object, State extends string> = Pick<Command, 'name' | 
     shown: readonly (keyof Row & string)[];
     /** Returns rows as programs get them, the newest first. */
     load(filter: Filter<State>, installation: Installation): Promise<readonly Row[]>;
-    /** Says what is wrong with rows; the exit code is 1 then. */
-    complain?(rows: readonly Row[]): readonly string[];
   }>;
 
 /** Returns the command that lists. */
 export function readingOf<Row extends object, State extends string = never>(reading: Reading<Row, State>): Command {
-  const { name, summary, notes, by = [], states, shown, load, complain } = reading;
+  const { name, summary, notes, by = [], states, shown, load } = reading;
   return {
     ...{ name, summary, ...(notes && { notes }) },
     options: {
@@ -46,9 +44,7 @@ export function readingOf<Row extends object, State extends string = never>(read
     },
     async run(input, installation) {
       const rows = await load(filterOf(input, installation), installation);
-      const complaints = complain?.(rows) ?? [];
-      const lines = rows.length === 0 ? ['none'] : listLines(rows, shown);
-      return { json: rows, lines: [...lines, ...complaints], isBad: complaints.length > 0 };
+      return { json: rows, lines: rows.length === 0 ? ['none'] : listLines(rows, shown) };
     },
   };
 }

@@ -14,6 +14,7 @@ import { refuseExistingSigner, restoreSigner } from '../../src/signer/setup.ts';
 import { type Command, moment, type OfflineCommand } from './command.ts';
 import { attempt, mebibytes } from './output.ts';
 import { dirOption, filesOf } from './signer-policy.ts';
+import { listLines } from './table.ts';
 import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
 
 export const signerRestore: OfflineCommand = {
@@ -66,7 +67,9 @@ export const signerDrill: Command = {
         const wrong = pools.filter(({ source }) => source === 'other');
         const ok = wrong.length === 0 && (kept === null || kept === fingerprint);
         await database.audit.record(input.act, { target: 'seed', before: null, after: { fingerprint, restores: ok } });
-        if (ok) return { json: { fingerprint, keystore: kept, pools }, lines: drillLines(fingerprint, kept, pools) };
+        const end = 'These words restore this installation. Store them where only you can find them.';
+        const lines = [`these words give the seed ${fingerprint}`, ...listLines(pools), end];
+        if (ok) return { json: { fingerprint, keystore: kept, pools }, lines };
         const where = wrong.map(({ mode, family }) => `${mode} ${family}`).join(', ');
         throw permanent(
           'drill_failed',
@@ -88,14 +91,3 @@ async function comparePool(database: Database, network: NetworkConfig, seed: Uin
   const isSame = known.every((source) => source === fromSeed);
   return { family, mode, source: !fromSeed || known.length === 0 ? 'none' : isSame ? 'same' : 'other' };
 }
-
-const drillLines = (fingerprint: string, kept: string | null, pools: readonly Pool[]): string[] => [
-  `these words give the seed ${fingerprint}${kept === null ? '; there is no keystore here to compare it with' : ', the same as the keystore'}`,
-  '',
-  ...pools.map(
-    ({ mode, family, source }) =>
-      `${mode} ${family}: ${source === 'same' ? 'its addresses are made from these words' : 'it has no addresses yet'}`,
-  ),
-  '',
-  'These words restore this installation. Put them back where only you can find them.',
-];

@@ -5,7 +5,6 @@ import { storeJson } from '../../src/acts/store-decisions.ts';
 import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
 import { readBackupReport } from '../../src/app/backup/report.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
-import { readStandbyReport } from '../../src/app/standby.ts';
 import { safetyWarnings } from '../../src/app/startup-banner.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
 import type { Asset } from '../../src/core/ledger.ts';
@@ -157,7 +156,7 @@ async function leasesPart({ config, database }: Installation): Promise<Part> {
   return { json, lines: config.databaseUrl === null ? [] : lines };
 }
 
-/** The last comparison, backup and check of the standby, whether somebody hears of alarms, and unsafe settings. */
+/** The last comparison and backup, whether somebody hears of alarms, and unsafe settings. */
 async function carePart({ config, database }: Installation): Promise<Part> {
   const comparison = (await database.blocks.listComparisons()).map(({ comparedAtMs, ...found }) => {
     const result = found.differs ? `DIFFERENCES: ${found.message}` : 'no difference';
@@ -165,7 +164,6 @@ async function carePart({ config, database }: Installation): Promise<Part> {
   });
   const isHeard = (await database.alarms.listTargets()).some(isInformed);
   const { newest, failure } = readBackupReport(config.dataDir);
-  const standby = config.backup.standby === null ? null : readStandbyReport(config.dataDir);
   const made = newest && {
     file: newest.file,
     made_at: moment(newest.made_at_ms),
@@ -176,14 +174,12 @@ async function carePart({ config, database }: Installation): Promise<Part> {
     json: {
       comparison,
       backup: { nightly: config.backup.nightly, newest: made, failure: failure?.message ?? null },
-      standby: standby && { ...standby, checked_at: moment(standby.checked_at_ms) },
     },
     lines: [
       ...listed('comparison', comparison, ['network', 'through', 'compared_at', 'result']).lines,
       ...(isHeard ? [] : ['alarms reach nobody: add a recipient in the dashboard, under Alarms']),
       ...(made ? [`backup: newest of ${made.made_at}, proved at ${made.proved_at}`] : []),
       ...(failure ? [`backup FAILED at ${moment(failure.at_ms)}: ${failure.message}`] : []),
-      ...(standby ? [`standby’s copy: checked ${moment(standby.checked_at_ms)}`, ...standby.problems] : []),
       ...safetyWarnings(config).map(({ code, message }) => `warning: ${code}: ${message}`),
     ],
   };

@@ -5,11 +5,9 @@ import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
-import { MINOR_DECIMALS, minorToPar, parseUnits } from '../../src/core/money.ts';
 import { delayOf, type Payout } from '../../src/core/payout.ts';
-import type { SweepPolicy } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
-import { type Command, dryRunOption, type Input, type Installation, textOption, usage } from './command.ts';
+import { type Command, dryRunOption, type Input, type Installation } from './command.ts';
 import { networkOf } from './network-name.ts';
 import { progressBar } from './output.ts';
 import { shownPayout, withPayoutAccess } from './payouts.ts';
@@ -25,10 +23,6 @@ export const sweep: Command = {
   args: '<network>',
   summary: 'Sweep deposit addresses to the treasury: show what and at what cost, ask, and follow it to its end.',
   options: {
-    amount: {
-      value: 'AMOUNT',
-      help: 'sweep addresses with at least this much, such as 5.00, not the configured minimum',
-    },
     yes: yesOption,
     dryRun: dryRunOption,
   },
@@ -36,10 +30,9 @@ export const sweep: Command = {
   run(input, installation) {
     const { database, config, clock } = installation;
     const network = networkOf(config.networks, input.args[0] ?? '');
-    const policy = policyOf(input, network);
     return withPayoutAccess(network, installation, async ({ node, signer, rules }) => {
       const sweeper = createSweeper({ network, rules, node, signer, database, clock });
-      const plan = await sweeper.plan(await readOwners(network, database, clock), policy);
+      const plan = await sweeper.plan(await readOwners(network, database, clock), network.sweep);
       const json = planJson(network, plan);
       const lines = planLines(json);
       if (input.options.dryRun === true) return { json, lines };
@@ -63,14 +56,6 @@ export const sweep: Command = {
     });
   },
 };
-
-function policyOf(input: Input, { sweep: configured }: NetworkConfig): SweepPolicy {
-  const text = textOption(input, 'amount');
-  if (text === undefined) return configured;
-  const minor = parseUnits(text, MINOR_DECIMALS);
-  if (minor === null) throw usage(`--amount is "${text}", expected an amount of stablecoins such as 5.00`);
-  return { ...configured, minPar: minorToPar(minor) };
-}
 
 /** Returns a plan for programs, with amounts and addresses as text. */
 function planJson(network: NetworkConfig, plan: SweepPlan) {

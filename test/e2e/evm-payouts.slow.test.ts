@@ -9,14 +9,13 @@ import { restoreConforms } from '../conformance/restore.ts';
 import { sweepConforms } from '../conformance/sweep.ts';
 import type { Json } from '../support/instance.ts';
 import { seed } from '../support/payout-shop.ts';
-import { runProgram } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 import { openEvmPayouts } from './evm.ts';
 import { payoutTroubleConforms } from './payout-trouble.ts';
 
 const bench = await openEvmPayouts();
 const { shop, node, usdt } = bench;
-const { chain, quayside } = shop;
+const { quayside } = shop;
 test.before(async () => {
   // Mining stops while refunds are under way, so their payments would never be final.
   await quayside.cli('store', 'set', 'refund-early-max=1000.00');
@@ -38,28 +37,6 @@ sweepConforms(shop, {
   ],
   tooSmall: ['5.00 USDT'],
   costShare: null,
-});
-
-test('without a terminal and without --yes nothing is swept', async () => {
-  const before = await quayside.cli('payout', 'list');
-  const words = ['scripts/quayside.mjs', 'sweep', shop.network, '--amount', '1.00'];
-  const { code, stderr } = await runProgram(words, { QUAYSIDE_CONFIG: `${quayside.dataDir}/config.json` });
-  assert.is(code, 2);
-  assert.match(stderr, /add --yes/);
-  assert.equal(await quayside.cli('payout', 'list'), before);
-});
-
-test('amounts below the minimum are swept if the operator says so', async () => {
-  const run = await quayside.cli('sweep', shop.network, '--yes', '--amount', '1.00');
-  assert.equal(
-    run.sweeps.map(({ amount, state }: Json) => [amount, state]),
-    [['5.00 USDT', 'succeeded']],
-  );
-  assert.is(await usdt.balanceOf(`0x${chain.treasury}`), 70_000_000n);
-  const plan = await quayside.cli('sweep', shop.network, '--dry-run');
-  assert.equal([plan.sweeps, plan.left], [[], []]);
-  const payouts: Json[] = await quayside.cli('payout', 'list');
-  assert.is(payouts.filter(({ kind }) => kind === 'sweep').length, 4);
 });
 
 restoreConforms(shop, { coins: 1 });
