@@ -1,10 +1,11 @@
 /**
  * A suite of tests in one browser, on one shop with its payment page.
  */
-import type { Browser } from 'playwright-core';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { suite, type Test } from 'uvu';
 import { type ApiServer, startApi } from '../support/api-server.ts';
-import { openBrowser } from '../support/browser.ts';
+import { openBrowser, openPage, shows } from '../support/browser.ts';
+import { openWalletSale } from '../support/wallet-shop.ts';
 
 export type BrowserWorld = { browser: Browser; api: ApiServer };
 
@@ -20,4 +21,20 @@ export function browserSuite(name: string, open = () => startApi({ pages: true }
     await api.close();
   });
   return test;
+}
+
+/** Opens a sale on networks that wallets know, and a page that does not show it yet. */
+export async function openWalletPage({ browser, api }: BrowserWorld, options: BrowserContextOptions = {}) {
+  const sale = await openWalletSale(api);
+  const { page, complaints } = await openPage(browser, api.baseUrl, options);
+  const { json } = await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`);
+  const { payment_options: offered } = json as { payment_options: { network: string; address: string }[] };
+  return {
+    ...{ sale, page, context: page.context(), complaints },
+    /** Returns the sale's address on a network. */
+    addressOn: (name: string): string => offered.find(({ network }) => network === name)?.address ?? '',
+    show: (pay: string, tab = page) => tab.goto(`${api.baseUrl}${sale.path}?pay=${pay}`),
+    /** Waits until the wallet's part has these words. */
+    says: (words: RegExp, tab = page) => shows(tab.locator('#wallet-status'), words),
+  };
 }

@@ -5,12 +5,11 @@
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
-import type { ApiServer } from '../support/api-server.ts';
-import { barriers, openPage, phone, shows } from '../support/browser.ts';
-import { pass, type Sale } from '../support/payment-scenes.ts';
+import { barriers, phone, shows } from '../support/browser.ts';
+import { pass } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
-import { BSC_USDT, ETHEREUM_USDT, openWalletSale, openWalletShop } from '../support/wallet-shop.ts';
-import { type BrowserWorld, browserSuite } from './browser-suite.ts';
+import { BSC_USDT, ETHEREUM_USDT, openWalletShop } from '../support/wallet-shop.ts';
+import { browserSuite, openWalletPage } from './browser-suite.ts';
 import { addEvmWallet, dataIcon, type WalletMind, walletError } from './browser-wallets.ts';
 
 const PICTURES = '.tmp/pages';
@@ -60,44 +59,26 @@ function gate() {
   return { open, mind: (() => answer) as WalletMind };
 }
 
-async function openShop({ browser, api }: BrowserWorld, options: BrowserContextOptions = {}) {
-  const sale = await openWalletSale(api);
-  const { page, complaints } = await openPage(browser, api.baseUrl, options);
-  const show = (pay: string, tab = page) => tab.goto(`${api.baseUrl}${sale.path}?pay=${pay}`);
-  return { sale, page, context: page.context(), complaints, show };
-}
-
 const button = '#wallet-io\\.metamask';
-const status = async (page: Page) => ((await page.textContent('#wallet-status')) ?? '').replace(/\s+/g, ' ');
-const says = (page: Page, words: RegExp) =>
-  until(`the wallet's part says ${words}`, async () => words.test(await status(page)));
 /** Waits until there is nothing to press again. */
 const isGone = (page: Page) => page.locator(button).waitFor({ state: 'detached' });
-const headlineSays = (page: Page, words: RegExp) =>
-  until(`the page says ${words}`, async () => words.test((await page.textContent('h1')) ?? ''));
+const headlineSays = (page: Page, words: RegExp) => shows(page.locator('h1'), words);
 
-const evmKey = async (api: ApiServer, sale: Sale) => {
-  const { json } = await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`);
-  const { payment_options: options } = json as { payment_options: { network: string; address: string }[] };
-  return chains.evm.address.parse(options.find(({ network }) => network === 'ethereum')?.address ?? '') ?? '';
-};
-
-const transferCall = (key: string, units: bigint) =>
-  `0xa9059cbb${'0'.repeat(24)}${key}${units.toString(16).padStart(64, '0')}`;
+const transferCall = (addressOn: (name: string) => string, units: bigint) =>
+  `0xa9059cbb${'0'.repeat(24)}${chains.evm.address.parse(addressOn('ethereum'))}${units.toString(16).padStart(64, '0')}`;
 
 /** Returns how often the wallet was asked to send. */
 const sends = (wallet: { methods(): string[] }) =>
   wallet.methods().filter((method) => method === 'eth_sendTransaction').length;
 
 test('one confirmation sends the exact transfer, and the page follows it to the end', async (world) => {
-  const { api } = world;
-  const { sale, page, context, complaints, show } = await openShop(world);
+  const { sale, page, context, complaints, addressOn, show, says } = await openWalletPage(world);
   const confirmation = gate();
   const wallet = await addEvmWallet(context, info, agreeable('0x1', { eth_sendTransaction: confirmation.mind }));
   await show('ethereum-USDT');
   assert.equal(wallet.calls, [], 'nothing is asked before a click');
   await page.click(button);
-  await says(page, /Confirm the payment in MetaMask/);
+  await says(/Confirm the payment in MetaMask/);
   await shows(page.locator('#announcer'), /Confirm the payment in MetaMask/);
   assert.is(await page.evaluate('document.activeElement.id'), 'wallets', 'focus is where the answer will be');
   await until('the wallet is asked', () => sends(wallet) === 1);
@@ -112,17 +93,17 @@ test('one confirmation sends the exact transfer, and the page follows it to the 
           from: payer,
           to: ETHEREUM_USDT,
           value: '0x0',
-          data: transferCall(await evmKey(api, sale), 10_500_000n),
+          data: transferCall(addressOn, 10_500_000n),
           chainId: '0x1',
         },
       ],
     },
   ]);
   confirmation.open(tx);
-  await says(page, new RegExp(`Sent with MetaMask.*${tx}`));
+  await says(new RegExp(`Sent with MetaMask.*${tx}`));
   await isGone(page);
   await page.reload();
-  await says(page, /Sent with MetaMask/);
+  await says(/Sent with MetaMask/);
   await isGone(page);
   await sale.send('10.50');
   await headlineSays(page, /Payment seen/);
@@ -131,11 +112,11 @@ test('one confirmation sends the exact transfer, and the page follows it to the 
 });
 
 test('a wallet on another chain is switched first', async (world) => {
-  const { sale, page, context, show } = await openShop(world);
+  const { page, context, addressOn, show, says } = await openWalletPage(world);
   const wallet = await addEvmWallet(context, info, agreeable('0x1'));
   await show('bsc-USDT');
   await page.click(button);
-  await says(page, /Sent with MetaMask/);
+  await says(/Sent with MetaMask/);
   const methods = wallet.methods();
   assert.equal(methods, [
     'eth_requestAccounts',
@@ -149,7 +130,7 @@ test('a wallet on another chain is switched first', async (world) => {
   const [transaction] = wallet.calls.at(-1)?.params ?? [];
   assert.equal(
     [transaction.chainId, transaction.to, transaction.data],
-    ['0x38', BSC_USDT, transferCall(await evmKey(world.api, sale), 10_500_000_000_000_000_000n)],
+    ['0x38', BSC_USDT, transferCall(addressOn, 10_500_000_000_000_000_000n)],
   );
   await context.close();
 });
@@ -160,7 +141,7 @@ for (const [what, error] of [
   ['says so inside', walletError(-32603, 'Unrecognized chain', { originalError: { code: 4902 } })],
 ] as const) {
   test(`a wallet that does not know the chain and ${what} is asked to add it`, async (world) => {
-    const { page, context, show } = await openShop(world);
+    const { page, context, show, says } = await openWalletPage(world);
     let asked = 0;
     const wallet = await addEvmWallet(
       context,
@@ -174,7 +155,7 @@ for (const [what, error] of [
     );
     await show('bsc-USDT');
     await page.click(button);
-    await says(page, /Sent with MetaMask/);
+    await says(/Sent with MetaMask/);
     const added = wallet.calls.find(({ method }) => method === 'wallet_addEthereumChain');
     assert.equal(added?.params, [
       {
@@ -190,19 +171,19 @@ for (const [what, error] of [
 }
 
 test('a wallet that stays on another chain sends nothing', async (world) => {
-  const { page, context, show } = await openShop(world);
+  const { page, context, show, says } = await openWalletPage(world);
   // It says that it switched, but did not.
   const wallet = await addEvmWallet(context, info, agreeable('0x1', { eth_chainId: () => '0x1' }));
   await show('bsc-USDT');
   await page.click(button);
-  await says(page, /MetaMask is on another network\. Choose BNB Smart Chain \(BEP20\) there/);
+  await says(/MetaMask is on another network\. Choose BNB Smart Chain \(BEP20\) there/);
   assert.is(sends(wallet), 0);
   await page.locator(button).waitFor();
   await context.close();
 });
 
 test('a wallet that is switched back at the last moment sends nothing', async (world) => {
-  const { page, context, show } = await openShop(world);
+  const { page, context, show, says } = await openWalletPage(world);
   let looks = 0;
   const eth_chainId = () => {
     looks++;
@@ -212,14 +193,14 @@ test('a wallet that is switched back at the last moment sends nothing', async (w
   await show('bsc-USDT');
   looks = 1;
   await page.click(button);
-  await says(page, /MetaMask is on another network/);
+  await says(/MetaMask is on another network/);
   assert.is(sends(wallet), 0);
   await context.close();
 });
 
 for (const method of ['eth_requestAccounts', 'wallet_switchEthereumChain', 'eth_sendTransaction']) {
   test(`a payer who refuses ${method} sees a calm message and can try again`, async (world) => {
-    const { page, context, complaints, show } = await openShop(world);
+    const { page, context, complaints, show, says } = await openWalletPage(world);
     let refusals = 0;
     const special: WalletMind = (call) => {
       refusals++;
@@ -228,10 +209,10 @@ for (const method of ['eth_requestAccounts', 'wallet_switchEthereumChain', 'eth_
     const wallet = await addEvmWallet(context, info, agreeable('0x1', { [method]: special }));
     await show('bsc-USDT');
     await page.click(button);
-    await says(page, /^You did not confirm in MetaMask\. Nothing was sent\.$/);
+    await says(/^You did not confirm in MetaMask\. Nothing was sent\.$/);
     assert.is(sends(wallet), method === 'eth_sendTransaction' ? 1 : 0);
     await page.click(button);
-    await says(page, /Sent with MetaMask/);
+    await says(/Sent with MetaMask/);
     assert.equal(complaints, []);
     await context.close();
   });
@@ -268,18 +249,18 @@ for (const [what, special, words] of [
   ],
 ] as const) {
   test(`a wallet that ${what} has sent nothing, and the page says what to do`, async (world) => {
-    const { page, context, show } = await openShop(world);
+    const { page, context, show, says } = await openWalletPage(world);
     await addEvmWallet(context, info, agreeable('0x1', special as Record<string, WalletMind>));
     await show('ethereum-USDT');
     await page.click(button);
-    await says(page, words);
+    await says(words);
     await page.locator(button).waitFor();
     await context.close();
   });
 }
 
 test('a wallet that disappears meanwhile may have sent: it is not asked again until the payer says so', async (world) => {
-  const { page, context, complaints, show } = await openShop(world);
+  const { page, context, complaints, show, says } = await openWalletPage(world);
   const mind = agreeable('0x1', {
     eth_sendTransaction() {
       throw walletError(4900, 'Disconnected from all chains');
@@ -288,10 +269,10 @@ test('a wallet that disappears meanwhile may have sent: it is not asked again un
   const wallet = await addEvmWallet(context, info, mind);
   await show('ethereum-USDT');
   await page.click(button);
-  await says(page, /MetaMask says: Disconnected from all chains\. Check there whether the payment was sent/);
+  await says(/MetaMask says: Disconnected from all chains\. Check there whether the payment was sent/);
   await isGone(page);
   await page.reload();
-  await says(page, /We asked MetaMask to pay but have not heard back/);
+  await says(/We asked MetaMask to pay but have not heard back/);
   await isGone(page);
   assert.is(await page.isVisible('#wallet-again'), false, 'not one careless click away');
   await page.click('#wallet-not-sent summary');
@@ -303,7 +284,7 @@ test('a wallet that disappears meanwhile may have sent: it is not asked again un
 });
 
 test('a double click asks once', async (world) => {
-  const { page, context, show } = await openShop(world);
+  const { page, context, show, says } = await openWalletPage(world);
   const wallet = await addEvmWallet(context, info, agreeable('0x1'));
   await show('ethereum-USDT');
   await page.waitForSelector(button);
@@ -311,7 +292,7 @@ test('a double click asks once', async (world) => {
     const button = document.getElementById('wallet-io.metamask');
     for (let clicks = 0; clicks < 3; clicks++) button.click();
   }`);
-  await says(page, /Sent with MetaMask/);
+  await says(/Sent with MetaMask/);
   const { x = 0, y = 0 } = (await page.locator('#wallet-status').boundingBox()) ?? {};
   await page.mouse.dblclick(x + 20, y + 10);
   assert.is(sends(wallet), 1);
@@ -320,7 +301,7 @@ test('a double click asks once', async (world) => {
 
 test('two tabs ask once, even if both are clicked at the same moment', async (world) => {
   for (let round = 0; round < 5; round++) {
-    const { page: first, context, show } = await openShop(world);
+    const { page: first, context, show, says } = await openWalletPage(world);
     const wallet = await addEvmWallet(context, info, agreeable('0x1'));
     const second = await context.newPage();
     await show('ethereum-USDT');
@@ -328,14 +309,14 @@ test('two tabs ask once, even if both are clicked at the same moment', async (wo
     for (const tab of [first, second]) await tab.waitForSelector(button);
     const click = `document.getElementById('wallet-io.metamask')?.click()`;
     await Promise.all([first.evaluate(click), second.evaluate(click)]);
-    for (const tab of [first, second]) await says(tab, /Sent with MetaMask/);
+    for (const tab of [first, second]) await says(/Sent with MetaMask/, tab);
     assert.is(sends(wallet), 1);
     await context.close();
   }
 });
 
 test('a tab that slept requests nothing that is no longer due', async (world) => {
-  const { sale, page, context, show } = await openShop(world);
+  const { sale, page, context, addressOn, show, says } = await openWalletPage(world);
   const wallet = await addEvmWallet(context, info, agreeable('0x1'));
   await page.route('**/events?*', (route) => route.abort());
   await show('ethereum-USDT');
@@ -347,21 +328,21 @@ test('a tab that slept requests nothing that is no longer due', async (world) =>
   await shows(page.locator('#announcer'), /still due|has changed in the meantime/);
   assert.equal(wallet.methods(), ['eth_requestAccounts']);
   await page.click(button);
-  await says(page, /Sent with MetaMask/);
+  await says(/Sent with MetaMask/);
   const [transaction] = wallet.calls.at(-1)?.params ?? [];
-  assert.is(transaction.data, transferCall(await evmKey(world.api, sale), 6_500_000n), 'the rest, exactly');
+  assert.is(transaction.data, transferCall(addressOn, 6_500_000n), 'the rest, exactly');
   await context.close();
 });
 
 test('if the server is down or the time is up, nothing is sent', async (world) => {
-  const { page, context, show } = await openShop(world);
+  const { page, context, show, says } = await openWalletPage(world);
   const wallet = await addEvmWallet(context, info, agreeable('0x1'));
   await page.route('**/events?*', (route) => route.abort());
   await show('ethereum-USDT');
   await page.waitForSelector(button);
   await context.setOffline(true);
   await page.click(button);
-  await says(page, /server does not answer\. Nothing was sent/);
+  await says(/server does not answer\. Nothing was sent/);
   await context.setOffline(false);
   await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true })`);
   await pass(world.api, 1801);
@@ -374,7 +355,7 @@ test('if the server is down or the time is up, nothing is sent', async (world) =
 
 test('if the scripts do not load, the page still says what to send', async (world) => {
   for (const lost of ['**/wallets.js', '**/wallets/evm.js']) {
-    const { page, context, complaints, show } = await openShop(world);
+    const { page, context, complaints, show } = await openWalletPage(world);
     await addEvmWallet(context, info, agreeable('0x1'));
     await page.route(lost, (route) => route.abort());
     await show('ethereum-USDT');
@@ -390,7 +371,7 @@ test('if the scripts do not load, the page still says what to send', async (worl
 });
 
 test('what a wallet announces is shown as text and an image, nothing else', async (world) => {
-  const { page, context, complaints, show } = await openShop(world);
+  const { page, context, complaints, show } = await openWalletPage(world);
   const evil = '<img src=x onerror=alert(1)>';
   await addEvmWallet(context, { name: evil, rdns: 'evil"]' }, agreeable('0x1'));
   await addEvmWallet(context, { name: 'A'.repeat(500), rdns: 'long', icon: 'https://evil.example/i.svg' }, reject);
@@ -435,7 +416,7 @@ const looks: readonly (readonly [string, BrowserContextOptions])[] = [
 
 for (const [name, options] of looks) {
   test(`${name}: every state of a payment by wallet is accessible`, async (world) => {
-    const { page, context, complaints, show } = await openShop(world, options);
+    const { page, context, complaints, show } = await openWalletPage(world, options);
     const confirmation = gate();
     const mind = agreeable('0x1', { eth_sendTransaction: confirmation.mind });
     await addEvmWallet(context, info, mind);

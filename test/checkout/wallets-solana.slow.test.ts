@@ -5,11 +5,10 @@
 import { base58 } from '@scure/base';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
-import { openPage } from '../support/browser.ts';
 import { ataOf, openSvmBank, type ShownTransaction, signerOf } from '../support/svm-bank.ts';
 import { until } from '../support/until.ts';
-import { openWalletSale, openWalletShop } from '../support/wallet-shop.ts';
-import { type BrowserWorld, browserSuite } from './browser-suite.ts';
+import { openWalletShop } from '../support/wallet-shop.ts';
+import { type BrowserWorld, browserSuite, openWalletPage } from './browser-suite.ts';
 import { addSolanaWallet, type WalletMind, walletError } from './browser-wallets.ts';
 
 const bank = openSvmBank();
@@ -20,20 +19,11 @@ const MAINNET = ['solana:mainnet', 'solana:devnet'];
 
 const test = browserSuite('paying with a wallet of Solana', () => openWalletShop(mint));
 
-async function openShop({ browser, api }: BrowserWorld) {
+async function openShop(world: BrowserWorld) {
   bank.fund(signerOf('time passes').address, mint, 1n);
-  await api.chain('solana').mine([], bank.blockhash());
-  const sale = await openWalletSale(api);
-  const { page, complaints } = await openPage(browser, api.baseUrl);
-  const { json } = await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`);
-  const { payment_options: options } = json as { payment_options: { network: string; address: string }[] };
-  const address = options.find(({ network }) => network === 'solana')?.address ?? '';
-  const show = () => page.goto(`${api.baseUrl}${sale.path}?pay=solana-USDT`);
-  const says = (words: RegExp) =>
-    until(`the wallet's part says ${words}`, async () =>
-      words.test(((await page.textContent('#wallet-status')) ?? '').replace(/\s+/g, ' ')),
-    );
-  return { sale, page, context: page.context(), complaints, address, show, says };
+  await world.api.chain('solana').mine([], bank.blockhash());
+  const { show, ...opened } = await openWalletPage(world);
+  return { ...opened, address: opened.addressOn('solana'), show: () => show('solana-USDT') };
 }
 
 const button = '#wallet-phantom';

@@ -4,10 +4,8 @@
  */
 import type { BrowserContext } from 'playwright-core';
 import * as assert from 'uvu/assert';
-import { openPage } from '../support/browser.ts';
-import { until } from '../support/until.ts';
-import { openWalletSale, openWalletShop, TRON_USDT } from '../support/wallet-shop.ts';
-import { type BrowserWorld, browserSuite } from './browser-suite.ts';
+import { openWalletShop, TRON_USDT } from '../support/wallet-shop.ts';
+import { type BrowserWorld, browserSuite, openWalletPage } from './browser-suite.ts';
 import {
   addTronWallet,
   type BrowserWallet,
@@ -78,22 +76,16 @@ const agreeable =
     }
   };
 
-async function openShop({ browser, api }: BrowserWorld) {
-  const sale = await openWalletSale(api);
-  const { page, complaints } = await openPage(browser, api.baseUrl);
-  const show = () => page.goto(`${api.baseUrl}${sale.path}?pay=tron-USDT`);
-  const says = (words: RegExp) =>
-    until(`the wallet's part says ${words}`, async () =>
-      words.test(((await page.textContent('#wallet-status')) ?? '').replace(/\s+/g, ' ')),
-    );
-  return { sale, page, context: page.context(), complaints, show, says };
+async function openShop(world: BrowserWorld) {
+  const { show, ...opened } = await openWalletPage(world);
+  return { ...opened, show: () => show('tron-USDT') };
 }
 
 const signs = (wallet: BrowserWallet) => wallet.methods().filter((method) => method === 'sign').length;
 const button = '#wallet-org\\.tronlink\\.www';
 
 test('one confirmation sends the exact transfer through the wallet’s own tronWeb', async (world) => {
-  const { sale, page, context, complaints, show, says } = await openShop(world);
+  const { addressOn, page, context, complaints, show, says } = await openShop(world);
   const nodeCalls = await playNodes(context);
   const wallet = await addTronWallet(context, info, 'announced', { account }, agreeable());
   await show();
@@ -103,15 +95,13 @@ test('one confirmation sends the exact transfer through the wallet’s own tronW
   await page.click(button);
   await says(new RegExp(`Sent with TronLink.*${txID}`));
   assert.equal(wallet.methods(), ['eth_requestAccounts', 'sign']);
-  const { json } = await world.api.send('GET', `/api/v1/checkout/sessions/${sale.id}`);
-  const { payment_options: options } = json as { payment_options: { network: string; address: string }[] };
   const built = nodeCalls.find(({ path }) => path === '/wallet/triggersmartcontract');
   assert.equal(built?.body, {
     contract: TRON_USDT,
     call: 'transfer(address,uint256)',
     options: { feeLimit: 100_000_000 },
     parameters: [
-      { type: 'address', value: options.find(({ network }) => network === 'tron')?.address },
+      { type: 'address', value: addressOn('tron') },
       { type: 'uint256', value: '10500000' },
     ],
     issuer: account,

@@ -8,29 +8,11 @@ import { type MerchantServer, startMerchantServer } from './merchant-server.ts';
 import { signature } from './signed-client.ts';
 import { until } from './until.ts';
 
-export type FlowShop = Readonly<{
-  /** Creates a session over this many cents; in USD unless a currency is given. */
-  newSession(amount: number, more?: Readonly<Record<string, unknown>>): Promise<Json>;
-  show(session: Json): Promise<Json>;
-  waitFor(what: string, session: Json, holds: (now: Json) => boolean): Promise<void>;
-  waitForStatus(session: Json, status: string): Promise<void>;
-  waitForSeen(session: Json, payments?: number): Promise<void>;
-  /** Webhooks of one type received for the session. */
-  events(session: Json, type: string): readonly Json[];
-  /**
-   * Returns the object of the one `payment.completed` of a session, after checking its signature by the documented rule
-   * alone.
-   */
-  completed(session: Json): Promise<Json>;
-  /** A network as `quayside status` shows it. */
-  statusOf(network: string): Promise<Json>;
-}>;
-
 /**
  * Opens the shop.
  * @param merchant where the instance sends webhooks, at the path `/hook`
  */
-function openFlowShop(quayside: Instance, merchant: MerchantServer): FlowShop {
+function openFlowShop(quayside: Instance, merchant: MerchantServer) {
   let orders = 0;
 
   async function show(session: Json): Promise<Json> {
@@ -42,6 +24,7 @@ function openFlowShop(quayside: Instance, merchant: MerchantServer): FlowShop {
   const waitFor = (what: string, session: Json, holds: (now: Json) => boolean) =>
     until(`session ${session.id} ${what}`, async () => holds(await show(session)));
 
+  /** Returns the webhooks of one type that were received for a session. */
   const events = (session: Json, type: string): readonly Json[] =>
     merchant
       .on('/hook')
@@ -49,7 +32,8 @@ function openFlowShop(quayside: Instance, merchant: MerchantServer): FlowShop {
       .filter((event) => event.data.object.session_id === session.id && event.type === type);
 
   return {
-    async newSession(amount, more = {}) {
+    /** Creates a session over this many cents; in USD unless a currency is given. */
+    async newSession(amount: number, more: Readonly<Record<string, unknown>> = {}): Promise<Json> {
       orders += 1;
       const request = { amount, currency: 'USD', order_id: `order-${orders}`, ...more };
       const { status, body } = await quayside.api('POST', '/api/v1/checkout/sessions/create', request);
@@ -58,11 +42,16 @@ function openFlowShop(quayside: Instance, merchant: MerchantServer): FlowShop {
     },
     show,
     waitFor,
-    waitForStatus: (session, status) => waitFor(`is ${status}`, session, (now) => now.payment_status === status),
-    waitForSeen: (session, payments = 1) =>
+    waitForStatus: (session: Json, status: string) =>
+      waitFor(`is ${status}`, session, (now) => now.payment_status === status),
+    waitForSeen: (session: Json, payments = 1) =>
       waitFor(`shows ${payments} payment(s)`, session, (now) => now.payments.length === payments),
     events,
-    async completed(session) {
+    /**
+     * Returns the object of the one `payment.completed` of a session, after checking its signature by the documented
+     * rule alone.
+     */
+    async completed(session: Json): Promise<Json> {
       await until(`session ${session.id} is announced`, () => events(session, 'payment.completed').length > 0);
       const [sent, ...others] = merchant
         .on('/hook')
@@ -76,17 +65,19 @@ function openFlowShop(quayside: Instance, merchant: MerchantServer): FlowShop {
       assert.is(headers['x-service-event-id'], JSON.parse(body).id);
       return JSON.parse(body).data.object;
     },
-    async statusOf(network) {
+    /** Returns a network as `quayside status` shows it. */
+    async statusOf(network: string): Promise<Json> {
       const { networks } = await quayside.cli('status');
       return networks.find((one: Json) => one.network === network);
     },
   };
 }
 
-export type FlowInstallation = Readonly<{ quayside: Instance; shop: FlowShop; close(): Promise<void> }>;
+export type FlowShop = ReturnType<typeof openFlowShop>;
+export type FlowInstallation = Awaited<ReturnType<typeof openFlowInstallation>>;
 
 /** @param settings the operator's file; see `startInstance` */
-export async function openFlowInstallation(settings: Readonly<Record<string, unknown>>): Promise<FlowInstallation> {
+export async function openFlowInstallation(settings: Readonly<Record<string, unknown>>) {
   const merchant = await startMerchantServer((response) => response.writeHead(200).end('{"received":true}'));
   const quayside = await startInstance(settings, `${merchant.origin}/hook`);
   return {

@@ -12,15 +12,13 @@
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import type { Database } from '../../src/database/database.ts';
-import type { NetworkStatus } from '../../src/database/networks.ts';
 import type { Session } from '../../src/database/session.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { addressKeyOf } from './address-keys.ts';
 import { merchantStore, newSession } from './new-session.ts';
 import { type IndexerChange, type RunningIndexer, startIndexer, statusOf } from './running-indexer.ts';
 import { type SimulatedNode, type SimulatedNodeOptions, startSimulatedNode, writtenBy } from './simulated-node.ts';
-import { openTempDatabase, type TempDatabase } from './temp-database.ts';
+import { openTempDatabase } from './temp-database.ts';
 import { testNetwork } from './test-network.ts';
 import { until } from './until.ts';
 
@@ -29,21 +27,7 @@ const AMOUNT_MINOR = 1000;
 /** `address` is the key that the order is to be paid at. */
 export type Order = Readonly<{ address: string; read(): Promise<Session> }>;
 
-export type IndexedShop = Readonly<{
-  temp: TempDatabase;
-  database: Database;
-  network: NetworkConfig;
-  start(change?: IndexerChange): RunningIndexer;
-  status(): Promise<NetworkStatus | null>;
-  /** Waits until the network is in a state, for a reason with this code. */
-  isIn(state: string, code?: string | null): Promise<void>;
-  /** Waits until the store holds this block as the newest. */
-  holds(hash: string): Promise<void>;
-  /** Creates a session over 10.00, now or at a later time of the clock. */
-  order(name: string, laterMs?: number): Promise<Order>;
-  /** Stops every indexer and removes the database. */
-  close(): Promise<void>;
-}>;
+export type IndexedShop = Awaited<ReturnType<typeof openIndexedShop>>;
 
 /**
  * @param addresses how many orders there may be
@@ -53,7 +37,7 @@ export async function openIndexedShop(
   network: NetworkConfig,
   addresses = 50,
   settings: Parameters<typeof merchantStore>[0] = {},
-): Promise<IndexedShop> {
+) {
   const temp = openTempDatabase();
   const { database } = temp;
   const { family, mode } = network;
@@ -68,19 +52,22 @@ export async function openIndexedShop(
     temp,
     database,
     network,
-    start(change) {
+    start(change?: IndexerChange) {
       const indexer = startIndexer(database, network, change);
       running.push(indexer);
       return indexer;
     },
     status,
-    isIn: (state, code = null) =>
+    /** Waits until the network is in a state, for a reason with this code. */
+    isIn: (state: string, code: string | null = null) =>
       until(`the network is ${state} ${code ?? ''}`, async () => {
         const now = await status();
         return now?.state === state && (now.reason?.code ?? null) === code;
       }),
-    holds: (hash) => until(`block ${hash} is held`, async () => (await status())?.cursor?.hash === hash),
-    async order(name, laterMs = 0) {
+    /** Waits until the store holds this block as the newest. */
+    holds: (hash: string) => until(`block ${hash} is held`, async () => (await status())?.cursor?.hash === hash),
+    /** Creates a session over 10.00, now or at a later time of the clock. */
+    async order(name: string, laterMs = 0): Promise<Order> {
       const nowMs = systemClock.nowMs() + laterMs;
       const outcome = await database.sessions.create(
         newSession({ storeId: merchant.id, name, networks: [network], amountMinor: AMOUNT_MINOR, nowMs }),
@@ -96,6 +83,7 @@ export async function openIndexedShop(
         },
       };
     },
+    /** Stops every indexer and removes the database. */
     async close() {
       await Promise.allSettled(running.map((indexer) => indexer.stop()));
       temp.close();
@@ -104,17 +92,9 @@ export async function openIndexedShop(
 }
 
 /** A shop on a simulated node of its own. */
-export type NodeShop = IndexedShop &
-  Readonly<{
-    node: SimulatedNode;
-    mine(blocks?: number): void;
-    /** Pays an order this many cents of a token, the first one by default. @returns the transaction's id */
-    pay(order: Pick<Order, 'address'>, cents: number, token?: 0 | 1): string;
-    /** Waits until the database holds the node's newest block. */
-    level(): Promise<void>;
-  }>;
+export type NodeShop = Awaited<ReturnType<typeof openNodeShop>>;
 
-export type NodeShopOptions = Readonly<{
+type NodeShopOptions = Readonly<{
   node?: Partial<SimulatedNodeOptions>;
   network?: Partial<NetworkConfig>;
   /** Where the indexer finds the node, if not at its own addresses. */
@@ -131,7 +111,7 @@ const ownPlace = ({ family, url, httpUrl }: SimulatedNode): Partial<NetworkConfi
 });
 
 /** Opens the shop; its indexer is not started. The node is closed with it. */
-export async function openNodeShop(family: Family, options: NodeShopOptions = {}): Promise<NodeShop> {
+export async function openNodeShop(family: Family, options: NodeShopOptions = {}) {
   const { node: chain, network, placeOf = () => ({}), blocks = 30, settings } = options;
   const node = await startSimulatedNode({ family, seed: 'shop', ...chain });
   const place = { ...ownPlace(node), ...(await placeOf(node)) };
@@ -144,11 +124,13 @@ export async function openNodeShop(family: Family, options: NodeShopOptions = {}
     ...shop,
     node,
     mine,
-    pay({ address }, cents, token = 0) {
+    /** Pays an order this many cents of a token, the first one by default. @returns the transaction's id */
+    pay({ address }: Pick<Order, 'address'>, cents: number, token: 0 | 1 = 0): string {
       const { address: contract = '', decimals = 0 } = shop.network.tokens[token] ?? {};
       const units = BigInt(cents) * 10n ** BigInt(decimals - 2);
       return node.pay(address, units, 'direct', chains[family].address.parse(contract) ?? '');
     },
+    /** Waits until the database holds the node's newest block. */
     level: () => shop.holds(writtenBy[family].hash(node.world.tip().hash)),
     async close() {
       await shop.close();

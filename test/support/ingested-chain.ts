@@ -12,22 +12,7 @@ import type { Clock } from '../../src/lib/clock.ts';
 /** `from`: the key of the sender, who is always the same unless named. */
 export type Coin = Readonly<{ to: string; from?: string; currency: Currency; units: bigint }>;
 
-export type IngestedChain = Readonly<{
-  /**
-   * Adds a block on top, with the clock's time.
-   * @param hash a hash that the chain really has, where that matters
-   * @returns the block; its transfers have the hashes `txOf(block, index)`
-   */
-  mine(coins?: readonly Coin[], hash?: string): Promise<BlockRef>;
-  /** Records that the block is deep enough and was checked again. */
-  confirm(block: BlockRef): Promise<void>;
-  /** Records that the chain itself calls everything up to this block final. */
-  finalize(block: BlockRef): Promise<void>;
-  /** Replaces the newest block with an empty one. */
-  orphanTip(): Promise<void>;
-  /** Reports that the network is followed, with this many blocks at the node. */
-  report(state: 'following' | 'fault' | 'halted'): Promise<void>;
-}>;
+export type IngestedChain = ReturnType<typeof ingestedChain>;
 
 export const txOf = (block: BlockRef, index: number): string =>
   `0x${block.hash.slice(8)}${String(index).padStart(6, '0')}`;
@@ -40,7 +25,7 @@ export function ingestedChain(
   clock: Pick<Clock, 'nowMs'>,
   { key, family, tokens }: Pick<NetworkConfig, 'key' | 'family' | 'tokens'>,
   dustFloorPar = 0n,
-): IngestedChain {
+) {
   const path: BlockRef[] = [];
   const decimals = Object.fromEntries(tokens.map((token) => [token.symbol, token.decimals]));
 
@@ -79,7 +64,12 @@ export function ingestedChain(
   }
 
   return {
-    async mine(coins = [], hash = undefined) {
+    /**
+     * Adds a block on top, with the clock's time.
+     * @param hash a hash that the chain really has, where that matters
+     * @returns the block; its transfers have the hashes `txOf(block, index)`
+     */
+    async mine(coins: readonly Coin[] = [], hash?: string): Promise<BlockRef> {
       const next = nextBlock(path.at(-1));
       const block = hash === undefined ? next : { ...next, hash };
       const transfers = coins.map((coin, index) => ({ from: 'ab'.repeat(20), ...coin, tx: txOf(block, index), index }));
@@ -87,8 +77,11 @@ export function ingestedChain(
       path.push(block);
       return block;
     },
-    confirm: (block) => step([], [], [block]),
-    finalize: (block) => step([], [], [], block.number),
+    /** Records that the block is deep enough and was checked again. */
+    confirm: (block: BlockRef) => step([], [], [block]),
+    /** Records that the chain itself calls everything up to this block final. */
+    finalize: (block: BlockRef) => step([], [], [], block.number),
+    /** Replaces the newest block with an empty one. */
     async orphanTip() {
       const tip = path.at(-1);
       invariant(tip, 'there is a block to orphan');
@@ -96,7 +89,8 @@ export function ingestedChain(
       await step([tip], [{ block, transfers: [] }], []);
       path.splice(-1, 1, block);
     },
-    report: (state) =>
+    /** Reports that the network is followed, with this many blocks at the node. */
+    report: (state: 'following' | 'fault' | 'halted') =>
       database().networks.report({
         network: key,
         state,

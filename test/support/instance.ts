@@ -17,31 +17,7 @@ import { until } from './until.ts';
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers freely and assert every field they use
 export type Json = any;
 
-export type Instance = Readonly<{
-  baseUrl: string;
-  dataDir: string;
-  merchantId: string;
-  webhookSecret: string;
-  /** Signs and sends one API request. */
-  api(method: 'GET' | 'POST', path: string, body?: object): Promise<{ status: number; body: Json }>;
-  /** Runs the operator's tool with `--json` and parses its answer. */
-  cli(...words: string[]): Promise<Json>;
-  /** The same with the signer's tool. */
-  signer(...words: string[]): Promise<Json>;
-  /** All output of the processes on standard error and output. */
-  output(): string;
-  /**
-   * Ends everything as an operator would, with SIGTERM.
-   * @returns the exit code
-   */
-  stop(): Promise<number | null>;
-  /** Ends all processes at once with SIGKILL. */
-  kill(): Promise<void>;
-  /** Does something while no process runs on, as the machine does that makes a snapshot of them. */
-  whileFrozen(work: () => void): Promise<void>;
-  start(): Promise<void>;
-  close(): Promise<void>;
-}>;
+export type Instance = Awaited<ReturnType<typeof startInstance>>;
 
 /** Returns a process and its children, and the state of each as `ps` shows it. */
 function processesOf(root: number): readonly Readonly<{ pid: number; state: string }>[] {
@@ -57,10 +33,7 @@ function processesOf(root: number): readonly Readonly<{ pid: number; state: stri
  * @param settings the operator's file, without what is set here: folder, port and webhook allow-list
  * @param webhookUrl endpoint of the store, on loopback; extended events are requested too
  */
-export async function startInstance(
-  settings: Readonly<Record<string, unknown>>,
-  webhookUrl: string,
-): Promise<Instance> {
+export async function startInstance(settings: Readonly<Record<string, unknown>>, webhookUrl: string) {
   const dataDir = await mkdtemp(join(tmpdir(), 'quayside-instance-'));
   const file = join(dataDir, 'config.json');
   const own = { port: 0, data_dir: dataDir, webhooks: { allow_cidrs: ['127.0.0.0/8'] } };
@@ -76,12 +49,14 @@ export async function startInstance(
     baseUrl = (await served(running, dataDir)).base_url;
   }
 
+  /** Ends everything as an operator would, with SIGTERM. @returns the exit code */
   async function stop(): Promise<number | null> {
     const stopping = running;
     running = null;
     return stopping?.end('SIGTERM') ?? null;
   }
 
+  /** Ends all processes at once with SIGKILL. */
   async function kill(): Promise<void> {
     const killed = running;
     running = null;
@@ -90,6 +65,7 @@ export async function startInstance(
     await killed.ended;
   }
 
+  /** Does something while no process runs on, as the machine does that makes a snapshot of them. */
   async function whileFrozen(work: () => void): Promise<void> {
     if (!running || running.hasEnded()) return work();
     const { pid: supervisor } = running;
@@ -120,15 +96,19 @@ export async function startInstance(
       return baseUrl;
     },
     dataDir,
-    merchantId: store.id,
-    webhookSecret: endpoint.webhook_secret,
-    async api(method, path, body) {
+    merchantId: store.id as string,
+    webhookSecret: endpoint.webhook_secret as string,
+    /** Signs and sends one API request. */
+    async api(method: 'GET' | 'POST', path: string, body?: object): Promise<{ status: number; body: Json }> {
       const client = signedClient({ baseUrl, apiKey: key.api_key, apiSecret: key.api_secret });
       const { status, json } = await client.send(method, path, body);
       return { status, body: json };
     },
+    /** Runs the operator's tool with `--json` and parses its answer. */
     cli,
-    signer: (...words) => run(signerTool, words),
+    /** The same with the signer's tool. */
+    signer: (...words: string[]) => run(signerTool, words),
+    /** All output of the processes on standard error and output. */
     output: () => started.map(({ stdout, stderr }) => stdout() + stderr()).join(''),
     stop,
     kill,

@@ -8,26 +8,22 @@ import { loaderOptions, ownProgram } from './own-program.ts';
 
 type Disturbance = 'hold' | 'release' | 'turn' | 'write';
 
-export type LockHolder = Readonly<{
-  /** Makes the process do this, and returns once it is done; see `lock-holder.ts`. */
-  tell(what: Disturbance): Promise<void>;
-  /** Suspends the process, with all that it holds. */
-  suspend(): void;
-  /** Kills it; its locks are released. */
-  kill(): Promise<void>;
-}>;
+export type LockHolder = Awaited<ReturnType<typeof startLockHolder>>;
 
-export async function startLockHolder(file: string): Promise<LockHolder> {
+export async function startLockHolder(file: string) {
   const child = fork(ownProgram(new URL('./lock-holder.ts', import.meta.url)), [file], {
     execArgv: [...loaderOptions],
   });
   await once(child, 'message');
   return {
-    async tell(what) {
+    /** Makes the process do this, and returns once it is done; see `lock-holder.ts`. */
+    async tell(what: Disturbance) {
       child.send(what);
       await once(child, 'message');
     },
+    /** Suspends the process, with all that it holds. */
     suspend: () => void child.kill('SIGSTOP'),
+    /** Kills it; its locks are released. */
     async kill() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const ended = once(child, 'exit');

@@ -23,34 +23,18 @@ export type Lies = {
   answer?: (question: Question, answer: Answer) => Answer;
   /** Changes the whole text just before it is sent; null: it is never sent. `methods` are those it answers. */
   text?: (text: string, methods: readonly string[]) => string | null;
-  /** Whether the connection is closed in the middle of the text. */
-  breaksOff?: (methods: readonly string[]) => boolean;
   /** HTTP status instead of 200. */
   status?: number;
 };
 
-export type LyingProxy = Readonly<{
-  httpUrl: string;
-  wsUrl: string;
-  /** The current lies; may be changed at any time. */
-  lies: Lies;
-  /** WebSocket connections so far. */
-  connections(): number;
-  /** Authorization headers, as received. */
-  authorizations: readonly string[];
-  /** Present WebSocket connections stay open, but transmit nothing any more. */
-  freeze(): void;
-  /** Ends all lies. */
-  heal(): void;
-  /** Sends a text to all present WebSocket connections. */
-  say(text: string): void;
-  close(): Promise<void>;
-}>;
+export type LyingProxy = Awaited<ReturnType<typeof startLyingProxy>>;
 
 const asList = <T>(value: T | readonly T[]): readonly T[] => (Array.isArray(value) ? value : [value as T]);
 
-export async function startLyingProxy(node: Readonly<{ httpUrl: string; wsUrl: string }>): Promise<LyingProxy> {
+export async function startLyingProxy(node: Readonly<{ httpUrl: string; wsUrl: string }>) {
+  /** The current lies; may be changed at any time. */
   const lies: Lies = {};
+  /** Authorization headers, as received. */
   const authorizations: string[] = [];
   const clients = new Set<WebSocket>();
   let connected = 0;
@@ -83,9 +67,7 @@ export async function startLyingProxy(node: Readonly<{ httpUrl: string; wsUrl: s
     });
     const text = spoil(await upstream.text(), questions);
     if (text === null) return;
-    response.writeHead(lies.status ?? 200, { 'content-type': 'application/json' });
-    if (!lies.breaksOff?.(questions.map(({ method }) => method))) response.end(text);
-    else response.write(text.slice(0, text.length / 2), () => response.destroy());
+    response.writeHead(lies.status ?? 200, { 'content-type': 'application/json' }).end(text);
   }
 
   const server = createServer((request, response) => {
@@ -112,8 +94,7 @@ export async function startLyingProxy(node: Readonly<{ httpUrl: string; wsUrl: s
       const ids = asList(JSON.parse(String(data)) as Answer | Answer[]).map(({ id }) => id);
       const asked = ids.flatMap((id) => questions.get(id) ?? []);
       const text = spoil(String(data), asked);
-      if (lies.breaksOff?.(asked.map(({ method }) => method))) client.terminate();
-      else if (text !== null && clients.has(client)) client.send(text);
+      if (text !== null && clients.has(client)) client.send(text);
     });
     upstream.on('error', () => client.terminate());
     upstream.on('close', () => client.terminate());
@@ -128,16 +109,20 @@ export async function startLyingProxy(node: Readonly<{ httpUrl: string; wsUrl: s
     httpUrl: `http://127.0.0.1:${address.port}`,
     wsUrl: `ws://127.0.0.1:${address.port}`,
     lies,
+    /** WebSocket connections so far. */
     connections: () => connected,
     authorizations,
+    /** Present WebSocket connections stay open, but transmit nothing any more. */
     freeze() {
       for (const client of clients) client.pause();
       clients.clear();
     },
+    /** Ends all lies. */
     heal() {
       for (const lie of Object.keys(lies) as (keyof Lies)[]) delete lies[lie];
     },
-    say(text) {
+    /** Sends a text to all present WebSocket connections. */
+    say(text: string) {
       for (const client of clients) client.send(text);
     },
     async close() {

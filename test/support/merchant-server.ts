@@ -15,24 +15,17 @@ export type Received = Readonly<{ method: string; path: string; headers: Incomin
 /** Answers one request; `earlier` counts those before it on the same path. */
 export type Answer = (response: ServerResponse, received: Received, earlier: number) => void;
 
-export type MerchantServer = Readonly<{
-  origin: string;
-  /** Every request so far, in the order in which their bodies were complete. */
-  received: readonly Received[];
-  on(path: string): readonly Received[];
-  close(): Promise<void>;
-}>;
+export type MerchantServer = Awaited<ReturnType<typeof startMerchantServer>>;
 
 /**
  * Starts the server.
  * @param tls PEM texts; the server then serves https
+ * @param at its port; 0 for a free one
  */
-export async function startMerchantServer(
-  answer: Answer,
-  tls?: Readonly<{ key: string; cert: string }>,
-): Promise<MerchantServer> {
+export async function startMerchantServer(answer: Answer, tls?: Readonly<{ key: string; cert: string }>, at = 0) {
+  /** Every request so far, in the order in which their bodies were complete. */
   const received: Received[] = [];
-  const on = (path: string) => received.filter((request) => request.path === path);
+  const on = (path: string): readonly Received[] => received.filter((request) => request.path === path);
   const listener = async (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = [];
     // A sender that disconnects is part of what is tested.
@@ -54,13 +47,13 @@ export async function startMerchantServer(
     answer(response, whole, earlier);
   };
   const server = tls ? createHttpsServer(tls, listener) : createHttpServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(at, '127.0.0.1', resolve));
   // A test that fails before it closes the server must still let its process end.
   server.unref();
   const { port } = server.address() as AddressInfo;
   return {
     origin: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
-    received,
+    received: received as readonly Received[],
     on,
     async close() {
       server.closeAllConnections();

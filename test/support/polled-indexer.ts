@@ -11,8 +11,8 @@
 import type { Family, Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { type IndexedShop, openIndexedShop } from './indexed-shop.ts';
-import { type LockstepClock, lockstepClock } from './lockstep-clock.ts';
+import { openIndexedShop } from './indexed-shop.ts';
+import { lockstepClock } from './lockstep-clock.ts';
 import { SLEEPERS } from './running-indexer.ts';
 import { type SimulatedNode, startSimulatedNode, writtenBy } from './simulated-node.ts';
 import { testNetwork } from './test-network.ts';
@@ -21,18 +21,7 @@ import { until } from './until.ts';
 const POLL_MS = 1000;
 const RETRY_MS = 300;
 
-export type PolledIndexer = Readonly<{
-  clock: LockstepClock;
-  shop: IndexedShop;
-  /** The network's own node. */
-  own: SimulatedNode;
-  mine(blocks: number): void;
-  /**
-   * Lets the indexer poll this often, each time until there is nothing more to do; this much time passes in between.
-   */
-  poll(times?: number, stepMs?: number): Promise<void>;
-  close(): Promise<void>;
-}>;
+export type PolledIndexer = Awaited<ReturnType<typeof openPolledIndexer>>;
 
 export type PolledOptions = Readonly<{
   /** The chain's first blocks. */
@@ -49,7 +38,7 @@ export type PolledOptions = Readonly<{
 export const tipOf = ({ family, world }: SimulatedNode): string => writtenBy[family].hash(world.tip().hash);
 
 /** Starts both and waits until the indexer is at the head. */
-export async function openPolledIndexer(family: Family, options: PolledOptions = {}): Promise<PolledIndexer> {
+export async function openPolledIndexer(family: Family, options: PolledOptions = {}) {
   // Orders are made by the system's clock.
   const clock = lockstepClock(systemClock.nowMs());
   const own = await startSimulatedNode({ family, seed: 'own', clock });
@@ -74,8 +63,12 @@ export async function openPolledIndexer(family: Family, options: PolledOptions =
   return {
     clock,
     shop,
+    /** The network's own node. */
     own,
     mine,
+    /**
+     * Lets the indexer poll this often, each time until there is nothing more to do; this much time passes in between.
+     */
     async poll(times = 1, stepMs = POLL_MS) {
       for (let left = times; left > 0; left--) {
         clock.advance(stepMs);

@@ -8,20 +8,13 @@ import type { AddressInfo } from 'node:net';
 // biome-ignore lint/suspicious/noExplicitAny: bodies and answers are changed at will
 type Json = any;
 
-export type PostProxy = Readonly<{
-  url: string;
-  /** Replaces the answer's text; undefined leaves it unchanged, null leaves the request unanswered. */
-  lies: { answer?: (path: string, body: Json, text: string) => string | null | undefined };
-  /** Paths with bodies, as received. */
-  asked: (readonly [path: string, body: Json])[];
-  /** Sends every request from now on to this node. */
-  connectTo(url: string): void;
-  close(): Promise<void>;
-}>;
+export type PostProxy = Awaited<ReturnType<typeof startPostProxy>>;
 
-export async function startPostProxy(firstUrl: string): Promise<PostProxy> {
-  const lies: PostProxy['lies'] = {};
-  const asked: (readonly [string, Json])[] = [];
+export async function startPostProxy(firstUrl: string) {
+  /** Replaces the answer's text; undefined leaves it unchanged, null leaves the request unanswered. */
+  const lies: { answer?: (path: string, body: Json, text: string) => string | null | undefined } = {};
+  /** Paths with bodies, as received. */
+  const asked: (readonly [path: string, body: Json])[] = [];
   let nodeUrl = firstUrl;
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -43,7 +36,8 @@ export async function startPostProxy(firstUrl: string): Promise<PostProxy> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     lies,
     asked,
-    connectTo(url) {
+    /** Sends every request from now on to this node. */
+    connectTo(url: string) {
       nodeUrl = url;
     },
     async close() {

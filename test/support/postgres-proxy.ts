@@ -19,18 +19,6 @@ export const breaks: readonly Break[] = ['before', 'after', 'late', 'silent'];
 const SOCKET = '.s.PGSQL.5432';
 const LATE_MS = 30;
 
-export type PostgresProxy = Readonly<{
-  /** Returns the address of a database behind the proxy. */
-  address(database: string): string;
-  /** Sends new connections to another server. */
-  turnTo(folder: string): void;
-  /** What happens to the next commits, one after the other; none if it is empty. */
-  next: Break[];
-  /** How many commits were broken. */
-  broken(): number;
-  close(): void;
-}>;
-
 /** Returns the messages of what a client sends, whole; the first one has no type. */
 function createCutter(): (chunk: Buffer) => readonly Buffer[] {
   let [left, isStarted]: [Buffer, boolean] = [Buffer.alloc(0), false];
@@ -51,7 +39,7 @@ function createCutter(): (chunk: Buffer) => readonly Buffer[] {
 
 const isCommit = (message: Buffer): boolean => message[0] === 0x51 && message.toString().includes('COMMIT');
 
-export async function openPostgresProxy(firstServer: string): Promise<PostgresProxy> {
+export async function openPostgresProxy(firstServer: string) {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-px-'));
   const next: Break[] = [];
   const sockets = new Set<Socket>();
@@ -99,11 +87,15 @@ export async function openPostgresProxy(firstServer: string): Promise<PostgresPr
   });
   await new Promise<void>((resolve) => listener.listen(join(folder, SOCKET), resolve));
   return {
-    address: (database) => addressOf(folder, database),
-    turnTo(other) {
+    /** Returns the address of a database behind the proxy. */
+    address: (database: string) => addressOf(folder, database),
+    /** Sends new connections to another server. */
+    turnTo(other: string) {
       serverFolder = other;
     },
+    /** What happens to the next commits, one after the other; none if it is empty. */
     next,
+    /** How many commits were broken. */
     broken: () => broken,
     close() {
       listener.close();

@@ -9,21 +9,6 @@ import { join } from 'node:path';
 import { Pool } from 'pg';
 import { openPool, preparePostgres } from '../../src/database/engine/postgres-server.ts';
 
-export type PostgresServer = Readonly<{
-  /** The folder of its socket. */
-  folder: string;
-  /** Stops it at once, as a loss of power to the process does: what was committed is found again at its start. */
-  crash(): Promise<void>;
-  start(): void;
-  /** Starts a copy on a socket of its own, which every commit waits for from now on. */
-  standBy(): PostgresServer;
-  /** Stops all its processes where they are. @returns what lets them go on */
-  pause(): () => void;
-  /** Makes a standby take writes. */
-  promote(): void;
-  stop(): void;
-}>;
-
 const versions = '/usr/lib/postgresql';
 /** The database that the others are copied from. */
 const TEMPLATE = 'template';
@@ -60,7 +45,7 @@ function runProgram(bin: string, folder: string, [program = '', ...words]: reado
 }
 
 /** Starts a server on the data of a folder, and waits for it. It ends with this process, at the latest. */
-function startOn(bin: string, folder: string, settings: Readonly<Record<string, string>>): PostgresServer {
+function startOn(bin: string, folder: string, settings: Readonly<Record<string, string>>) {
   const data = join(folder, 'data');
   const own = { listen_addresses: '', unix_socket_directories: folder, max_connections: '300', ...settings };
   const words = Object.entries(own).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
@@ -77,14 +62,17 @@ function startOn(bin: string, folder: string, settings: Readonly<Record<string, 
   process.once('exit', stop);
   start();
   return {
+    /** The folder of its socket. */
     folder,
     start,
     stop,
+    /** Stops it at once, as a loss of power to the process does: what was committed is found again at its start. */
     async crash() {
       const ended = new Promise((resolve) => server.once('exit', resolve));
       server.kill('SIGQUIT');
       await ended;
     },
+    /** Stops all its processes where they are. @returns what lets them go on */
     pause() {
       const found = execFileSync('ps', ['-o', 'pid=', '--ppid', String(server.pid)], { encoding: 'utf8' });
       const pids = [server.pid ?? 0, ...found.trim().split(/\s+/).map(Number)];
@@ -93,6 +81,7 @@ function startOn(bin: string, folder: string, settings: Readonly<Record<string, 
         for (const pid of pids) process.kill(pid, 'SIGCONT');
       };
     },
+    /** Starts a copy on a socket of its own, which every commit waits for from now on. */
     standBy() {
       const copy = makeFolder();
       const target = ['-h', folder, '-U', 'postgres', '-D', join(copy, 'data')];
@@ -103,18 +92,18 @@ function startOn(bin: string, folder: string, settings: Readonly<Record<string, 
         execFileSync(join(bin, 'psql'), ['-h', folder, '-U', 'postgres', '-qc', text], { stdio: 'ignore' });
       return standby;
     },
+    /** Makes a standby take writes. */
     promote: () => runProgram(bin, folder, ['pg_ctl', 'promote', '-D', data, '-w']),
   };
 }
+
+export type PostgresServer = ReturnType<typeof startOn>;
 
 /** For conformance, where nothing crashes. */
 const careless = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' };
 
 /** Starts a new server on a socket in a folder of its own, with the template. */
-export async function startPostgres(
-  bin: string,
-  settings: Readonly<Record<string, string>> = careless,
-): Promise<PostgresServer> {
+export async function startPostgres(bin: string, settings: Readonly<Record<string, string>> = careless) {
   const folder = makeFolder();
   const form = ['--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'];
   runProgram(bin, folder, ['initdb', '-D', join(folder, 'data'), ...form]);
@@ -158,9 +147,6 @@ export const cutOne = (url: string): Promise<number> =>
     return rowCount ?? 0;
   });
 
-/** A database that the tests of this process have one after the other: it is emptied faster than a new one is made. */
-export type LentDatabase = Readonly<{ url: string; pool: Pool; giveBack(): void }>;
-
 type Owned = Readonly<{ url: string; pool: Pool }>;
 const free: Owned[] = [];
 
@@ -181,8 +167,11 @@ async function empty({ pool }: Owned): Promise<void> {
   await pool.query(`SET session_replication_role = replica; ${removals.join('; ')}`);
 }
 
-/** Lends a database with the tables and no rows, which another test may have had. */
-export function lendDatabase(folder: string): LentDatabase {
+/**
+ * Lends a database with the tables and no rows, which another test of this process may have had: it is emptied faster
+ * than a new one is made.
+ */
+export function lendDatabase(folder: string) {
   const makeOne = (): Owned => {
     const { url } = copyTemplate(folder);
     return { url, pool: openPool(url, { max: 1, allowExitOnIdle: true }) };

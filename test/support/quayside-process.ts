@@ -199,25 +199,10 @@ function writeSettings(dataDir: string, networks: readonly SandboxNetwork[]): st
   return file;
 }
 
-/** The sandbox of one data directory. */
-export interface SandboxInstallation {
-  readonly variables: Variables;
-  /** Starts it and waits until requests are answered and every network is followed. */
-  start(): Promise<Supervisor>;
-  /** Runs the operator's tool with `--json`. @returns what it answered @throws Error when it did not end with 0 */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely and assert what they use
-  tool(...words: string[]): Promise<any>;
-  status(): Promise<Status>;
-  createSession(): Promise<SessionAnswer>;
-  cancelSession(id: string): Promise<SessionAnswer>;
-  showSession(id: string): Promise<SessionAnswer>;
-  paid(id: string): Promise<SessionAnswer>;
-  /** Asks for a refund on EVM networks. */
-  refund(id: string, refundId: string, amount: string): Promise<RefundAnswer>;
-  showRefund(refundId: string): Promise<RefundAnswer>;
-}
+export type SandboxInstallation = ReturnType<typeof sandboxInstallation>;
 
 /**
+ * Prepares the sandbox of one data directory.
  * @param more further `QUAYSIDE_*` variables
  * @param networks those that it has, if not all four; each takes a process of its own
  */
@@ -225,12 +210,13 @@ export function sandboxInstallation(
   dataDir: string,
   more: Variables = {},
   networks: readonly SandboxNetwork[] = sandboxNetworks,
-): SandboxInstallation {
+) {
   const own = { QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0', QUAYSIDE_LIMITS__POOL_TARGET: '40' };
   const settings = networks === sandboxNetworks ? {} : { QUAYSIDE_CONFIG: writeSettings(dataDir, networks) };
   const variables = { ...own, ...settings, ...blocksEvery(BLOCK_MS, networks), ...more };
   let orders = 0;
 
+  /** Runs the operator's tool with `--json`. @returns what it answered @throws Error when it did not end with 0 */
   const tool = (...words: string[]) => toolAnswer(quaysideTool, words, variables);
 
   /** One call as the demo store. */
@@ -244,7 +230,7 @@ export function sandboxInstallation(
     return json as T;
   }
 
-  const showSession = (id: string) => call('GET', `checkout/sessions/${id}`);
+  const showSession = (id: string) => call<SessionAnswer>('GET', `checkout/sessions/${id}`);
   const status = (): Promise<Status> => tool('status');
 
   return {
@@ -252,7 +238,8 @@ export function sandboxInstallation(
     tool,
     status,
     showSession,
-    async start() {
+    /** Starts it and waits until requests are answered and every network is followed. */
+    async start(): Promise<Supervisor> {
       const supervisor = spawnSupervisor(variables);
       await find('the sandbox has introduced itself', async () => {
         if (supervisor.hasEnded()) throw new Error(`it ended at once: ${supervisor.stderr()}`);
@@ -265,17 +252,18 @@ export function sandboxInstallation(
       });
       return supervisor;
     },
-    createSession() {
+    createSession(): Promise<SessionAnswer> {
       const order = { amount: 1050, currency: 'USD', order_id: `order-${orders++}-${process.pid}` };
       return call('POST', 'checkout/sessions/create', order);
     },
-    cancelSession: (id) => call('POST', `checkout/sessions/${id}/cancel`),
-    refund(id, refundId, amount) {
+    cancelSession: (id: string) => call('POST', `checkout/sessions/${id}/cancel`),
+    /** Asks for a refund on EVM networks. */
+    refund(id: string, refundId: string, amount: string): Promise<RefundAnswer> {
       const wish = { order_id: id, refund_id: refundId, amount, currency: 'USDT' };
       return call('POST', 'refunds/create', { ...wish, metadata: { refund_address: REFUND_ADDRESS } });
     },
-    showRefund: (refundId) => call('GET', `refunds/${refundId}`),
-    paid: (id) =>
+    showRefund: (refundId: string) => call<RefundAnswer>('GET', `refunds/${refundId}`),
+    paid: (id: string) =>
       find(`session ${id} is paid`, async () => {
         const session = await showSession(id);
         return session.payment_status === 'paid' && session;

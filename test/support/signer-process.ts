@@ -13,10 +13,8 @@ import { built } from './built.ts';
 import { loaderOptions, ownProgram } from './own-program.ts';
 import { makeSignerFolder, passphrase, policySettings, secretKey } from './temp-signer.ts';
 
-/** A signer's folder with the other files that the program needs. */
-export type SignerPlace = Readonly<{ dir: string; socket: string; args: readonly string[]; remove(): void }>;
-
-export function makeSignerPlace(settings: PolicySettings = policySettings): SignerPlace {
+/** Makes a signer's folder with the other files that the program needs. */
+export function makeSignerPlace(settings: PolicySettings = policySettings) {
   const { dir, remove } = makeSignerFolder(settings);
   const beside = mkdtempSync(join(tmpdir(), 'quayside-signer-beside-'));
   const secretKeyFile = join(beside, 'secret.key');
@@ -34,15 +32,8 @@ export function makeSignerPlace(settings: PolicySettings = policySettings): Sign
   };
 }
 
-export type SignerProcess = Readonly<{
-  pid: number;
-  /** Resolves with true when it is ready, with false when it ended before that. */
-  ready: Promise<boolean>;
-  ended: Promise<Readonly<{ code: number | null; signal: NodeJS.Signals | null }>>;
-  /** All output on standard output and error. */
-  output(): string;
-  kill(signal: NodeJS.Signals): void;
-}>;
+export type SignerPlace = ReturnType<typeof makeSignerPlace>;
+export type SignerProcess = ReturnType<typeof startSigner>;
 
 const running = new Set<ChildProcess>();
 
@@ -52,11 +43,7 @@ export function endSigners(): void {
 }
 
 /** Starts the signer. @param program another program than the signer itself, with the same arguments */
-export function startSigner(
-  args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-  program?: URL,
-): SignerProcess {
+export function startSigner(args: readonly string[], env: Readonly<Record<string, string>> = {}, program?: URL) {
   const child = fork(program ? ownProgram(program) : built('src/signer/main.ts'), [...args], {
     cwd: root,
     env: { ...process.env, ...env },
@@ -76,11 +63,13 @@ export function startSigner(
       done({ code, signal });
     });
   });
+  /** Resolves with true when it is ready, with false when it ended before that. */
   const ready = new Promise<boolean>((done) => {
     child.on('message', (message: { ready?: boolean }) => {
       if (message.ready) done(true);
     });
     ended.then(() => done(false));
   });
-  return { pid: child.pid ?? 0, ready, ended, output: () => output, kill: (signal) => void child.kill(signal) };
+  const kill = (signal: NodeJS.Signals) => void child.kill(signal);
+  return { pid: child.pid ?? 0, ready, ended, output: () => output, kill };
 }

@@ -20,8 +20,8 @@ import { digest } from '../../src/sandbox/random.ts';
 import { formatBlockHash, formatSignature } from '../../src/sandbox/solana-render.ts';
 import type { PaymentKind } from '../../src/sandbox/transaction.ts';
 import { failingNode } from '../simulated/failing-node.ts';
-import { createFaults, type Faults } from '../simulated/faults.ts';
-import { createWorld, type World } from '../simulated/world.ts';
+import { createFaults } from '../simulated/faults.ts';
+import { createWorld } from '../simulated/world.ts';
 import { freePort } from './free-port.ts';
 
 /** Each family's tokens, with different decimals, so that mixing them up shows. */
@@ -50,31 +50,6 @@ export const simulatedChains = {
   tron: { family: 'tron', chainId: TRON_CHAIN_ID, tokens: tronTokens },
   solana: { family: 'solana', chainId: SOLANA_CHAIN_ID, tokens: solanaTokens },
 } as const satisfies Readonly<Record<Family, SimulatedChain>>;
-
-export type SimulatedNode = Readonly<{
-  family: Family;
-  world: World;
-  faults: Faults;
-  /** Where the family's client connects, and where plain HTTP and WebSockets (not TRON's) are answered. */
-  url: string;
-  httpUrl: string;
-  wsUrl: string;
-  /**
-   * Sends the first token (or the one with another key) to an address key.
-   * @returns the transaction id as the family writes it
-   */
-  pay(to: string, units: bigint, kind?: PaymentKind, token?: string): string;
-  /** Makes one JSON-RPC call over HTTP. @returns the whole answer */
-  ask(method: string, params?: unknown): ReturnType<typeof askRpc>;
-  /** Makes one POST as java-tron takes it. @returns the answer's text */
-  post(path: string, body?: object): Promise<string>;
-  /** Mines a block at intervals until the node is closed. */
-  mineEvery(ms: number): void;
-  /** Makes the node unreachable, and reachable again at the same ports with the same chain. */
-  stop(): Promise<void>;
-  start(): Promise<void>;
-  close(): Promise<void>;
-}>;
 
 export type SimulatedNodeOptions = Readonly<{
   family: Family;
@@ -123,7 +98,9 @@ export const accountKeyOf = (family: Family, name: string): string =>
 /** The key of somebody on the EVM chain or on TRON. */
 export const accountKey = (name: string): string => accountKeyOf('evm', name);
 
-export async function startSimulatedNode(options: SimulatedNodeOptions): Promise<SimulatedNode> {
+export type SimulatedNode = Awaited<ReturnType<typeof startSimulatedNode>>;
+
+export async function startSimulatedNode(options: SimulatedNodeOptions) {
   const { family, seed, chainId, tokens, controlToken = null } = { ...simulatedChains[options.family], ...options };
   const { codec } = families[family];
   const shape = worldShape({ ...options, chainId });
@@ -155,22 +132,31 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
     family,
     world,
     faults,
+    /** Where the family's client connects, and where plain HTTP and WebSockets (not TRON's) are answered. */
     url,
     httpUrl: rpcUrl,
     wsUrl: url,
-    ask: (method, params) => askRpc(rpcUrl, method, params),
-    async post(path, body = {}) {
+    /** Makes one JSON-RPC call over HTTP. @returns the whole answer */
+    ask: (method: string, params?: unknown) => askRpc(rpcUrl, method, params),
+    /** Makes one POST as java-tron takes it. @returns the answer's text */
+    async post(path: string, body: object = {}) {
       return (await fetch(`${url}${path}`, { method: 'POST', body: JSON.stringify(body) })).text();
     },
-    pay(to, units, kind = 'direct', token = tokenKeys[0] ?? '') {
+    /**
+     * Sends the first token (or the one with another key) to an address key.
+     * @returns the transaction id as the family writes it
+     */
+    pay(to: string, units: bigint, kind: PaymentKind = 'direct', token = tokenKeys[0] ?? ''): string {
       const from = accountKeyOf(family, 'payer');
       return writtenBy[family].transaction(world.pay({ kind, from, outputs: [{ token, to, units }] }));
     },
-    mineEvery(ms) {
+    /** Mines a block at intervals until the node is closed. */
+    mineEvery(ms: number) {
       miner = startMiner(world, systemClock, { intervalMs: ms }, (error) => {
         throw error;
       });
     },
+    /** Makes the node unreachable; `start` opens it again at the same ports with the same chain. */
     stop: () => server.close(),
     async start() {
       server = await listen(Number(new URL(url).port));

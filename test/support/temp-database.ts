@@ -12,16 +12,7 @@ import { createDatabaseFile } from './database-file.ts';
 import { lendDatabase } from './postgres.ts';
 import { copyRows } from './postgres-rows.ts';
 
-export type TempDatabase = Readonly<{
-  database: Database;
-  /** The file of SQLite. */
-  file: string;
-  /** Another connection to the same database, like another process's. The caller closes it. */
-  connect(busyTimeoutMs?: number, hooks?: WriteHooks): Database;
-  /** Returns a file of SQLite with all rows as they are now: the file itself, or a copy. */
-  rows(): Promise<string>;
-  close(): void;
-}>;
+export type TempDatabase = ReturnType<typeof openTempDatabase>;
 
 /** The key that encrypts the secrets in such a database. */
 export const secretKey = new Uint8Array(32).fill(7);
@@ -31,19 +22,22 @@ export const connectTo = (file: string, busyTimeoutMs = 5000, outageWaitS = 600)
   openSqliteDatabase({ file, secretKey, busyTimeoutMs, bytesMax: null, outageWaitS });
 
 /** @param server the folder of a server's socket; null for SQLite */
-export function openTempDatabase(outageWaitS = 600, server = process.env.TEST_POSTGRES ?? null): TempDatabase {
+export function openTempDatabase(outageWaitS = 600, server = process.env.TEST_POSTGRES ?? null) {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-store-'));
   const file = join(folder, 'quayside.db');
   const lent = server === null ? null : lendDatabase(server);
   createDatabaseFile(file);
   const common = { file, url: lent?.url ?? null, secretKey, bytesMax: null, outageWaitS };
+  /** Opens another connection to the same database, like another process's. The caller closes it. */
   const connect = (busyTimeoutMs = 5000, hooks: WriteHooks = {}) =>
     openSqliteDatabase({ ...common, busyTimeoutMs, ...hooks });
   const database = connect();
   return {
     database,
+    /** The file of SQLite. */
     file,
     connect,
+    /** Returns a file of SQLite with all rows as they are now: the file itself, or a copy. */
     async rows() {
       if (lent) await copyRows(lent.pool, file);
       return file;

@@ -8,19 +8,13 @@ import { openLog } from '../../src/lib/log.ts';
 
 export const BRIDGE_TOKEN = 'a-token-of-more-than-16-characters';
 
-export type TronBridge = Readonly<{
-  /** With the token. */
-  url: string;
-  stop(): Promise<void>;
-  /** Starts it again at the same port. */
-  start(): Promise<void>;
-}>;
+export type TronBridge = Awaited<ReturnType<typeof startTronBridge>>;
 
 /**
  * Starts a bridge.
  * @param nodeUrl where java-tron listens, both interfaces at one address
  */
-export async function startTronBridge(nodeUrl: string, limits: Partial<BridgeLimits> = {}): Promise<TronBridge> {
+export async function startTronBridge(nodeUrl: string, limits: Partial<BridgeLimits> = {}) {
   const listen = (port: number) =>
     startBridge({
       host: '127.0.0.1',
@@ -36,8 +30,10 @@ export async function startTronBridge(nodeUrl: string, limits: Partial<BridgeLim
   let bridge = await listen(0);
   const { port } = bridge;
   return {
+    /** With the token. */
     url: `ws://127.0.0.1:${port}/?token=${BRIDGE_TOKEN}`,
     stop: () => bridge.close(),
+    /** Starts it again at the same port. */
     async start() {
       bridge = await listen(port);
     },
@@ -47,21 +43,11 @@ export async function startTronBridge(nodeUrl: string, limits: Partial<BridgeLim
 // biome-ignore lint/suspicious/noExplicitAny: messages are looked into freely; every field used is asserted
 type Json = any;
 
-export type Consumer = Readonly<{
-  socket: WebSocket;
-  /** Messages so far, parsed. */
-  messages: readonly Json[];
-  /** Resolves with close code and reason. */
-  closed: Promise<readonly [number, string]>;
-  /** Sends a value as JSON, a text as it is. */
-  say(message: unknown): void;
-}>;
-
 /**
  * Opens a consumer with a bare WebSocket.
  * @throws Error naming the HTTP status if it is refused
  */
-export async function openConsumer(url: string, headers: Record<string, string> = {}): Promise<Consumer> {
+export async function openConsumer(url: string, headers: Record<string, string> = {}) {
   const socket = new WebSocket(url, { headers });
   const messages: Json[] = [];
   socket.on('message', (data) => messages.push(JSON.parse(String(data))));
@@ -74,8 +60,11 @@ export async function openConsumer(url: string, headers: Record<string, string> 
   });
   return {
     socket,
-    messages,
+    /** Messages so far, parsed. */
+    messages: messages as readonly Json[],
+    /** Resolves with close code and reason. */
     closed,
-    say: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
+    /** Sends a value as JSON, a text as it is. */
+    say: (message: unknown) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
   };
 }

@@ -5,9 +5,6 @@
 import { randomBytes } from 'node:crypto';
 import type { ExtendedEventType } from '../../src/core/event.ts';
 import { invariant } from '../../src/core/fault.ts';
-import type { Database } from '../../src/database/database.ts';
-import type { Attempt, Delivery } from '../../src/database/events.ts';
-import type { Session } from '../../src/database/session.ts';
 import { sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
 import {
@@ -16,9 +13,9 @@ import {
   startDispatcher,
   type WebhookSettings,
 } from '../../src/webhooks/dispatcher.ts';
-import { type IngestedChain, ingestedChain } from './ingested-chain.ts';
+import { ingestedChain } from './ingested-chain.ts';
 import { merchantStore, newSession } from './new-session.ts';
-import { type ShiftedClock, shiftedClock } from './shifted-clock.ts';
+import { shiftedClock } from './shifted-clock.ts';
 import { openTempDatabase } from './temp-database.ts';
 import { testNetwork } from './test-network.ts';
 
@@ -33,30 +30,9 @@ export const webhookConfig: WebhookSettings = {
   retryDelaysS: DELAYS_S,
 };
 
-export type WebhookShop = Readonly<{
-  database: Database;
-  file: string;
-  connect(busyTimeoutMs?: number): Database;
-  clock: ShiftedClock;
-  /** The store's signing secret of test mode. */
-  secret: string;
-  chain: IngestedChain;
-  addEndpoint(url: string, extendedEvents?: readonly ExtendedEventType[]): Promise<string>;
-  order(webhookUrl?: string): Promise<Session>;
-  /**
-   * Creates and cancels a session: one `payment.cancelled` for each endpoint, and for the URL that it names.
-   * @returns the session's id
-   */
-  cancelOne(webhookUrl?: string): Promise<string>;
-  /** Starts a dispatcher that stops with the shop. */
-  dispatch(options?: Partial<Omit<DispatcherOptions, 'config'>>, config?: Partial<WebhookSettings>): Dispatcher;
-  deliveries(): Promise<readonly Delivery[]>;
-  /** The only delivery, with its attempts. */
-  only(): Promise<Delivery & { readonly log: readonly Attempt[] }>;
-  close(): Promise<void>;
-}>;
+export type WebhookShop = Awaited<ReturnType<typeof openWebhookShop>>;
 
-async function openWebhookShop(): Promise<WebhookShop> {
+async function openWebhookShop() {
   const { database, file, connect, close } = openTempDatabase();
   const clock = shiftedClock();
   const network = testNetwork({ name: 'ethereum' });
@@ -85,9 +61,10 @@ async function openWebhookShop(): Promise<WebhookShop> {
     file,
     connect,
     clock,
+    /** The store's signing secret of test mode. */
     secret: merchant.webhookSecrets.test,
     chain,
-    async addEndpoint(url, extendedEvents = []) {
+    async addEndpoint(url: string, extendedEvents: readonly ExtendedEventType[] = []) {
       const id = `we_${sortableId(clock.nowMs())}`;
       await database.endpoints.add({
         id,
@@ -103,7 +80,11 @@ async function openWebhookShop(): Promise<WebhookShop> {
       return id;
     },
     order,
-    async cancelOne(webhookUrl) {
+    /**
+     * Creates and cancels a session: one `payment.cancelled` for each endpoint, and for the URL that it names.
+     * @returns the session's id
+     */
+    async cancelOne(webhookUrl?: string) {
       const { id } = await order(webhookUrl);
       const replay = { idempotencyKey: null, path: 'cancel', bodyHash: '' };
       const outcome = await database.sessions.cancel({
@@ -116,7 +97,8 @@ async function openWebhookShop(): Promise<WebhookShop> {
       invariant(outcome.kind === 'done', `the session is canceled, not ${outcome.kind}`);
       return id;
     },
-    dispatch(options = {}, config = {}) {
+    /** Starts a dispatcher that stops with the shop. */
+    dispatch(options: Partial<Omit<DispatcherOptions, 'config'>> = {}, config: Partial<WebhookSettings> = {}) {
       const log = openLog('test', 'silent');
       const defaults = { database, holder: 'webhooks of a test', clock, log, dice: () => 0.5 };
       const dispatcher = startDispatcher({ ...defaults, ...options, config: { ...webhookConfig, ...config } });
@@ -124,6 +106,7 @@ async function openWebhookShop(): Promise<WebhookShop> {
       return dispatcher;
     },
     deliveries,
+    /** Returns the only delivery, with its attempts. */
     async only() {
       const [delivery, ...others] = await deliveries();
       invariant(delivery && others.length === 0, 'there is one delivery');

@@ -17,7 +17,7 @@ const ADDRESSES = 50;
 const FIRST_AGO_MS = 300_000;
 
 /** A shop and a simulated node with 30 blocks that nobody follows yet. */
-type Scene = NodeShop &
+type Scene = Omit<NodeShop, 'mine'> &
   Readonly<{
     /** Mines `count` blocks, one after the other, made `agoMs` ago. */
     mine(count: number, agoMs?: number): void;
