@@ -1,7 +1,8 @@
-/** Lists of sessions and refunds: their filters, and pages that miss and repeat nothing while rows are added. */
+/** Lists of sessions, refunds, events and endpoints: their filters, and pages that miss and repeat nothing. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { startApi } from '../support/api-server.ts';
+import { type ApiServer, startApi } from '../support/api-server.ts';
+import { askRefund, openSale, paidSale, type Sale } from '../support/payment-scenes.ts';
 import { expectError } from './expect-error.ts';
 
 type Listed = Readonly<{ id: string; refund_id: string; payment_status: string; status: string }>;
@@ -9,64 +10,80 @@ type List = Readonly<{ object: string; data: readonly Listed[]; has_more: boolea
 
 const SESSIONS = '/api/v1/checkout/sessions';
 const REFUNDS = '/api/v1/refunds';
+const EVENTS = '/api/v1/events';
+const ENDPOINTS = '/api/v1/webhook_endpoints';
 
 const api = await startApi();
 const { send } = api;
 
-async function list(path: string, query: Readonly<Record<string, string | number>> = {}): Promise<List> {
+async function list(
+  path: string,
+  query: Readonly<Record<string, string | number>> = {},
+  store: Pick<ApiServer, 'send'> = api,
+): Promise<List> {
   const text = new URLSearchParams(
     Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
   );
-  const answer = await send('GET', `${path}?${text}`);
+  const answer = await store.send('GET', `${path}?${text}`);
   assert.is(answer.status, 200, answer.text);
   return answer.json as List;
 }
 
-let orders = 0;
-async function create(orderId = `listed-${++orders}`): Promise<string> {
+async function create(order_id?: string): Promise<string> {
   api.clock.advance(1000);
-  await api.follow();
-  const body = { amount: 1000, currency: 'USDT', order_id: orderId };
-  const { json } = await send('POST', `${SESSIONS}/create`, body);
-  return (json as Listed).id;
+  return (await openSale(api, { amount: 1000, ...(order_id !== undefined && { order_id }) })).id;
 }
 
-async function pay(id: string): Promise<void> {
-  const { json } = await send('GET', `${SESSIONS}/${id}`);
-  const options = (json as { payment_options: { network: string; address: string }[] }).payment_options;
-  const to =
-    options
-      .find(({ network }) => network === 'ethereum')
-      ?.address.slice(2)
-      .toLowerCase() ?? '';
-  const chain = api.chain('ethereum');
-  await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 10_000_000n }]));
+const idsOf = ({ data }: List) => data.map(({ id, refund_id }) => refund_id ?? id);
+
+/** Each list, and how a store gets another row in it. @returns the row's id */
+const lists: Readonly<Record<string, (store: ApiServer, nth: number, sale: Sale) => Promise<string>>> = {
+  [SESSIONS]: async (store) => (await openSale(store)).id,
+  async [REFUNDS](store, nth, sale) {
+    const { status, text } = await askRefund(store, sale, `r-${nth}`, { amount: '0.50' });
+    assert.is(status, 201, text);
+    return `r-${nth}`;
+  },
+  async [EVENTS](store) {
+    const { id } = await openSale(store);
+    await store.send('POST', `${SESSIONS}/${id}/cancel`);
+    return idsOf(await list(EVENTS, { limit: 1 }, store))[0] ?? '';
+  },
+  async [ENDPOINTS](store, nth) {
+    const { json } = await store.send('POST', ENDPOINTS, { url: `https://shop.example/${nth}` });
+    return (json as Listed).id;
+  },
+};
+for (const [path, add] of Object.entries(lists)) {
+  test(`pages of ${path} miss and repeat nothing while rows are added, in both directions and within a millisecond`, async () => {
+    const key = await api.addKey(await api.addMerchant(), 'test');
+    const store = { ...api, send: api.client(key).send };
+    const sale = await paidSale(store);
+    const earlier = new Set([sale.id, ...idsOf(await list(EVENTS, {}, store))]);
+    const made: string[] = [];
+    const addOne = async () => void made.push(await add(store, made.length, sale));
+    for (let rows = 0; rows < 7; rows++) await addOne();
+    const seen: string[] = [];
+    for (let isLast = false; !isLast; ) {
+      const after = seen.length > 0 && { starting_after: seen.at(-1) as string };
+      const page = await list(path, { limit: 3, ...after }, store);
+      seen.push(...idsOf(page));
+      api.clock.advance(1);
+      await addOne();
+      isLast = !page.has_more;
+    }
+    const first = seen.filter((id) => !earlier.has(id));
+    assert.equal(first.toSorted(), made.slice(0, 7).toSorted());
+
+    const later: string[] = [];
+    for (let isLast = false; !isLast; ) {
+      const page = await list(path, { limit: 2, ending_before: later[0] ?? first[0] ?? '' }, store);
+      later.unshift(...idsOf(page));
+      isLast = !page.has_more;
+    }
+    assert.equal(later, made.slice(7).toReversed());
+  });
 }
-
-const idsOf = ({ data }: List) => data.map(({ id }) => id);
-
-test('pages of sessions miss and repeat nothing while sessions are created, in both directions', async () => {
-  const made: string[] = [];
-  for (let index = 0; index < 7; index++) made.push(await create());
-  const newestFirst = made.toReversed();
-  const seen: string[] = [];
-  let page = await list(SESSIONS, { limit: 3 });
-  for (;;) {
-    seen.push(...idsOf(page));
-    made.push(await create());
-    if (!page.has_more) break;
-    page = await list(SESSIONS, { limit: 3, starting_after: seen.at(-1) ?? '' });
-  }
-  assert.equal(seen, newestFirst);
-
-  const back: string[] = [];
-  for (;;) {
-    const newer: List = await list(SESSIONS, { limit: 2, ending_before: back[0] ?? seen.at(0) ?? '' });
-    back.unshift(...idsOf(newer));
-    if (!newer.has_more) break;
-  }
-  assert.equal(back, made.slice(7).toReversed());
-});
 
 test('sessions are listed as they are read, of this store and mode alone', async () => {
   const id = await create();
@@ -97,35 +114,16 @@ test('sessions are filtered by order, status and time', async () => {
   assert.equal(idsOf(await list(SESSIONS, { created_from: nowS + 1 })), []);
 });
 
-test('pages of refunds miss and repeat nothing, also within one millisecond', async () => {
-  const sessionId = await create('refunded');
-  await pay(sessionId);
-  const refund = async (refundId: string) => {
-    const body = { order_id: sessionId, refund_id: refundId, amount: '0.50', currency: 'USDT' };
-    const answer = await send('POST', `${REFUNDS}/create`, body);
-    assert.is(answer.status, 201, answer.text);
-  };
-  for (const name of ['a', 'b', 'c', 'd', 'e']) await refund(name);
-  const seen: string[] = [];
-  let page = await list(REFUNDS, { limit: 2 });
-  for (let more = 0; ; more++) {
-    seen.push(...page.data.map(({ refund_id }) => refund_id));
-    api.clock.advance(1);
-    await refund(`later-${more}`);
-    if (!page.has_more) break;
-    page = await list(REFUNDS, { limit: 2, starting_after: seen.at(-1) ?? '' });
+test('refunds are filtered by session, order and status', async () => {
+  const sale = await paidSale(api, { order_id: 'refunded' });
+  for (const name of ['a', 'b']) await askRefund(api, sale, name, { amount: '0.50' });
+  assert.equal(idsOf(await list(REFUNDS, { session_id: sale.id })).toSorted(), ['a', 'b']);
+  assert.equal(idsOf(await list(REFUNDS, { order_id: 'refunded' })).toSorted(), ['a', 'b']);
+  for (const other of [{ order_id: 'another' }, { session_id: 'no session' }, { status: 'completed' }]) {
+    assert.equal((await list(REFUNDS, other)).data, []);
   }
-  assert.equal(seen.toSorted(), ['a', 'b', 'c', 'd', 'e']);
-  const newer = await list(REFUNDS, { limit: 2, ending_before: seen[0] ?? '' });
-  assert.equal([newer.data.map(({ refund_id }) => refund_id), newer.has_more], [['later-1', 'later-0'], true]);
-
-  assert.is((await list(REFUNDS, { session_id: sessionId, limit: 100 })).data.length, 8);
-  assert.is((await list(REFUNDS, { order_id: 'refunded', limit: 100 })).data.length, 8);
-  assert.equal((await list(REFUNDS, { order_id: 'another' })).data, []);
-  assert.equal((await list(REFUNDS, { session_id: 'no session' })).data, []);
-  assert.equal((await list(REFUNDS, { status: 'completed' })).data, []);
   const [first] = (await list(REFUNDS, { status: 'pending', limit: 1 })).data;
-  assert.equal(first, (await send('GET', `${REFUNDS}/later-2`)).json);
+  assert.equal(first, (await send('GET', `${REFUNDS}/${first?.refund_id}`)).json);
 });
 
 test('a query that is wrong names its parameter', async () => {

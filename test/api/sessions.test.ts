@@ -127,14 +127,6 @@ test('a currency that no network of the mode takes is unsupported', async () => 
   );
 });
 
-test('a session is found by cs_, sess_ and the bare id', async () => {
-  const session = await create();
-  const body = session.id.slice(3);
-  for (const name of [`cs_${body}`, `sess_${body}`, body]) assert.equal(await read(name), session, name);
-  assert.is(sessionIn(await cancel(`sess_${body}`)).payment_status, 'canceled');
-  assert.is(sessionIn(await cancel(body)).payment_status, 'canceled');
-});
-
 test('a session that cannot be found is 404, whatever the reason', async () => {
   const { id } = await create();
   const other = api.client(await api.addKey(await api.addMerchant(), 'test'));

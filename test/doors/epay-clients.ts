@@ -159,21 +159,6 @@ export const epayClients: readonly EpayClient[] = [
     answers: ['SUCCESS', 'FAIL'],
     opens: ['payurl', 'qrcode'],
   },
-  {
-    name: 'epay-sdk of PyPI',
-    sends: shop('9.90', { param: 'cart:7' }),
-    signs: 'filled',
-    compares: ['money', 'pid', 'trade_status'],
-    answers: ['success', 'fail'],
-  },
-  {
-    name: 'epay-sdk of crates.io',
-    sends: panel('9.9', { device: 'pc', sitename: 'Rust' }),
-    signs: 'filled',
-    compares: ['money', 'pid', 'trade_status'],
-    answers: ['success', 'fail'],
-    opens: ['payurl', 'qrcode'],
-  },
 ];
 
 /** Signs as a client does. */

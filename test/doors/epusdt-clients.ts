@@ -141,14 +141,6 @@ export const epusdtClients: readonly EpusdtClient[] = [
     compares: ['amount', 'pid', 'status'],
     answers: ['ok', 'fail'],
   },
-  {
-    name: 'bepusdt of PyPI',
-    dialect: 'bepusdt',
-    sends: `{"order_id": "PY8", "amount": 42.0, "notify_url": "${N}", "trade_type": "usdt.solana", "redirect_url": "${N}", "timeout": 600}`,
-    signs: `amount=42.0&notify_url=${N}&order_id=PY8&redirect_url=${N}&timeout=600&trade_type=usdt.solana`,
-    compares: ['amount', 'status'],
-    answers: ['ok', 'fail'],
-  },
 ];
 
 const digest = (text: string, key: string, algorithm?: 'hmac_sha256'): string =>

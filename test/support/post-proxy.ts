@@ -2,8 +2,8 @@
  * Sits between a client and a node that is asked by POST. As a gateway, it may send the same connection to another
  * node; and it changes answers, as set at that moment. Otherwise it is transparent.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { type Received, startMerchantServer } from './merchant-server.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies and answers are changed at will
 type Json = any;
@@ -17,10 +17,7 @@ export async function startPostProxy(firstUrl: string) {
   const asked: (readonly [path: string, body: Json])[] = [];
   let nodeUrl = firstUrl;
 
-  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    const path = request.url ?? '/';
+  async function pass(response: ServerResponse, { path, body }: Received): Promise<void> {
     const headers = { 'content-type': 'application/json' };
     asked.push([path, JSON.parse(body)]);
     const answer = await fetch(`${nodeUrl}${path}`, { method: 'POST', headers, body });
@@ -30,19 +27,14 @@ export async function startPostProxy(firstUrl: string) {
   }
 
   // A node that was stopped meanwhile: a gateway then resets the connection.
-  const server = createServer((request, response) => void serve(request, response).catch(() => response.destroy()));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { origin: url, close } = await startMerchantServer(
+    (response, received) => void pass(response, received).catch(() => response.destroy()),
+  );
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    lies,
-    asked,
+    ...{ url, lies, asked, close },
     /** Sends every request from now on to this node. */
-    connectTo(url: string) {
-      nodeUrl = url;
-    },
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+    connectTo(other: string) {
+      nodeUrl = other;
     },
   };
 }

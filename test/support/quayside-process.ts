@@ -1,7 +1,8 @@
 /**
  * `npm start` and the operator's tool as a person runs them: real programs, in a folder of their own, on loopback only.
  */
-import { execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Tool } from '../../scripts/cli/command.ts';
@@ -87,29 +88,22 @@ export async function find<T>(what: string, look: () => Promise<T | null | undef
   return found as T;
 }
 
-/** A supervisor with its children. */
-export type Supervisor = Readonly<{
-  pid: number;
-  stdout(): string;
-  stderr(): string;
-  /** The exit code, once there is one; null after a kill. */
-  ended: Promise<number | null>;
-  hasEnded(): boolean;
-  end(signal: NodeJS.Signals): Promise<number | null>;
-}>;
+export type Supervisor = ReturnType<typeof spawnSupervisor>;
 
-const running = new Set<Supervisor>();
+const running = new Set<ChildProcess>();
 process.once('exit', () => {
-  for (const { pid } of running) process.kill(pid, 'SIGKILL');
+  for (const child of running) child.kill('SIGKILL');
 });
 
 /** Ends everything that a test has left running, even if it failed. */
 export async function endAll(): Promise<void> {
-  await Promise.all([...running].map((supervisor) => supervisor.end('SIGTERM')));
+  const ends = [...running].map((child) => once(child, 'exit'));
+  for (const child of running) child.kill('SIGTERM');
+  await Promise.all(ends);
 }
 
-/** Starts the supervisor without waiting for anything. */
-export function spawnSupervisor(variables: Variables): Supervisor {
+/** Starts the supervisor, which starts its children, without waiting for anything. */
+export function spawnSupervisor(variables: Variables) {
   const child = spawn(process.execPath, [built('src/main.ts')], {
     cwd: root,
     env: environment(variables),
@@ -121,25 +115,25 @@ export function spawnSupervisor(variables: Variables): Supervisor {
       said[stream] += chunk;
     });
   }
+  running.add(child);
+  /** The exit code, once there is one; null after a kill. */
   const ended = new Promise<number | null>((done) => {
     child.once('exit', (code) => {
-      running.delete(supervisor);
+      running.delete(child);
       done(code);
     });
   });
-  const supervisor: Supervisor = {
+  return {
     pid: child.pid ?? 0,
     stdout: () => said.stdout,
     stderr: () => said.stderr,
     ended,
-    hasEnded: () => !running.has(supervisor),
-    end(signal) {
+    hasEnded: () => !running.has(child),
+    end(signal: NodeJS.Signals) {
       child.kill(signal);
       return ended;
     },
   };
-  running.add(supervisor);
-  return supervisor;
 }
 
 /** Waits until the server of a started installation is ready. @returns what it wrote about itself */

@@ -24,12 +24,7 @@ export type Answer = Omit<HttpAnswer, 'json'> & Readonly<{ body: Json }>;
 export type Bent = Bend & Readonly<{ clockOffS?: number }>;
 
 /** What may call the API: a merchant with a key. */
-export type Merchant = Readonly<{
-  merchantId: string;
-  apiKey: string;
-  /** Makes one signed call. @param body an object is sent as JSON, a string as it is */
-  call(method: string, path: string, body?: object | string, bent?: Bent): Promise<Answer>;
-}>;
+export type Merchant = Pick<Shop, 'merchantId' | 'apiKey' | 'call'>;
 
 /** A webhook as it arrived. `event` is the parsed body. */
 export type Hook = Readonly<{
@@ -45,46 +40,30 @@ export type Hook = Readonly<{
 /** Answers an attempt. `earlier` counts those before it on the same path. */
 export type Reply = (response: ServerResponse, earlier: number) => void;
 
-export type Receiver = Readonly<{
-  /** The URL of a path. */
-  url(path: string): string;
-  /** Says how attempts on a path are answered; without it they get 200 and `{"received":true}`. */
-  reply(path: string, reply: Reply): void;
-  on(path: string): readonly Hook[];
-  /** Waits for the first webhook that fits. */
-  first(what: string, fits: (hook: Hook) => boolean): Promise<Hook>;
-  /** Waits for so many webhooks on a path. */
-  count(path: string, count: number): Promise<void>;
-}>;
+export type Receiver = Awaited<ReturnType<typeof openReceiver>>;
+export type Shop = Awaited<ReturnType<typeof openShop>>;
 
-export type Shop = Merchant &
-  Readonly<{
-    installation: Installation;
-    receiver: Receiver;
-    /** A second server, for what goes wrong. */
-    trouble: Receiver;
-    /** Signs what the shop's endpoint receives. */
-    endpointSecret: string;
-    /** Returns an order id that no other row has. */
-    orderId(): string;
-    /** Returns a merchant's client for further credentials. */
-    merchant(credentials: Readonly<{ merchantId: string; apiKey: string; apiSecret: string }>): Merchant;
-    /** Walks a path that several rows look at once, and returns what was seen on it. */
-    once<T>(name: string, walk: () => Promise<T>): Promise<T>;
-  }>;
+type Credentials = Readonly<{ merchantId: string; apiKey: string; apiSecret: string }>;
 
 /** Opens the demo store, whose credentials were printed, with an endpoint for its webhooks. */
-export async function openShop(installation: Installation, receiver: Receiver, trouble: Receiver): Promise<Shop> {
+export async function openShop(installation: Installation, receiver: Receiver, trouble: Receiver) {
   const calls = new PQueue(CALLS);
   const walked = new Map<string, Promise<unknown>>();
   const run = process.pid;
   let orders = 0;
-  const merchant: Shop['merchant'] = ({ merchantId, apiKey, apiSecret }) => {
+  /** Returns a merchant's client for further credentials. */
+  const merchant = ({ merchantId, apiKey, apiSecret }: Credentials) => {
     const client = signedClient({ baseUrl: installation.baseUrl, apiKey, apiSecret }, nowS);
     return {
       merchantId,
       apiKey,
-      async call(method, path, body, { clockOffS = 0, ...bend } = {}) {
+      /** Makes one signed call. @param body an object is sent as JSON, a string as it is */
+      async call(
+        method: string,
+        path: string,
+        body?: object | string,
+        { clockOffS = 0, ...bend }: Bent = {},
+      ): Promise<Answer> {
         for (;;) {
           const { json, ...answer } = await calls.add(() => {
             const timestamp = String(nowS() + clockOffS);
@@ -101,10 +80,14 @@ export async function openShop(installation: Installation, receiver: Receiver, t
     ...merchant(installation),
     installation,
     receiver,
+    /** A second server, for what goes wrong. */
     trouble,
-    endpointSecret: endpoint.webhook_secret,
+    /** Signs what the shop's endpoint receives. */
+    endpointSecret: endpoint.webhook_secret as string,
+    /** Returns an order id that no other row has. */
     orderId: () => `order-${run}-${++orders}`,
     merchant,
+    /** Walks a path that several rows look at once, and returns what was seen on it. */
     once<T>(name: string, walk: () => Promise<T>) {
       const known = walked.get(name) ?? walk();
       walked.set(name, known);
@@ -119,7 +102,7 @@ const isBusy = (body: Json): boolean => body?.error?.code === 'storage_unavailab
 export const nowS = (): number => Math.floor(Date.now() / 1000);
 
 /** Starts the server that receives webhooks over HTTPS. */
-export async function openReceiver(tls: KeyPair): Promise<Receiver & Readonly<{ close(): Promise<void> }>> {
+export async function openReceiver(tls: KeyPair) {
   const replies = new Map<string, Reply>();
   const hooks: Hook[] = [];
   const server = await startMerchantServer((response, { method, path, headers, body: raw }, earlier) => {
@@ -128,14 +111,18 @@ export async function openReceiver(tls: KeyPair): Promise<Receiver & Readonly<{ 
     reply(response, earlier);
   }, tls);
   return {
-    url: (path) => `${server.origin}${path}`,
-    reply: (path, reply) => void replies.set(path, reply),
-    on: (path) => hooks.filter((hook) => hook.path === path),
-    async first(what, fits) {
+    /** Returns the URL of a path. */
+    url: (path: string) => `${server.origin}${path}`,
+    /** Says how attempts on a path are answered; without it they get 200 and `{"received":true}`. */
+    reply: (path: string, reply: Reply) => void replies.set(path, reply),
+    on: (path: string): readonly Hook[] => hooks.filter((hook) => hook.path === path),
+    /** Waits for the first webhook that fits. */
+    async first(what: string, fits: (hook: Hook) => boolean) {
       await until(`the webhook ${what} is there`, () => hooks.some(fits), WAIT_MS_MAX);
       return hooks.find(fits) as Hook;
     },
-    count: (path, count) =>
+    /** Waits for so many webhooks on a path. */
+    count: (path: string, count: number) =>
       until(`${path} was called ${count} times`, () => server.on(path).length >= count, WAIT_MS_MAX),
     close: server.close,
   };
