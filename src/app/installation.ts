@@ -4,7 +4,6 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { chmodSync, existsSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
 import * as z from 'zod';
 import { type Config, loadConfig, type SignerConfig, withPorts } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
@@ -67,7 +66,6 @@ export async function runInstallation(server: ChildProcess): Promise<void> {
   const release = takeInstanceLock(config.dataDir);
   try {
     const isNew = config.databaseUrl === null && !existsSync(databaseFile(config.dataDir));
-    await refuseTakenPorts(config);
     if (!stopping.signal.aborted) await run(config, server, isNew);
   } finally {
     // Awaits everything that this signal ends, also when something else ended the run.
@@ -226,47 +224,4 @@ function printBanner(config: Config, listening: z.infer<typeof serverReady>): vo
 
 function say(lines: readonly string[]): void {
   process.stdout.write(`${lines.join('\n')}\n`);
-}
-
-// ── Ports ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-type Place = Readonly<{ what: string; host: string; port: number; setting: string }>;
-
-/** Returns where the server listens. Simulated nodes take any free port where theirs is in use. */
-const placesOf = (config: PortSettings): readonly Place[] =>
-  [
-    { what: 'API and payment page', host: config.host, port: config.port, setting: 'QUAYSIDE_PORT' },
-    { what: 'dashboard', host: config.host, port: config.dashboardPort, setting: 'QUAYSIDE_DASHBOARD_PORT' },
-    { what: 'metrics', host: config.metricsHost, port: config.metricsPort, setting: 'QUAYSIDE_METRICS_PORT' },
-  ].filter(({ port }) => port !== 0);
-
-type PortSettings = Pick<Config, 'host' | 'port' | 'dashboardPort' | 'metricsHost' | 'metricsPort'>;
-
-/** Refuses a start whose ports are in use, with all of them in one message. @throws Fault permanent `port_in_use` */
-async function refuseTakenPorts(config: PortSettings): Promise<void> {
-  const places = placesOf(config);
-  const free = await Promise.all(places.map(isFree));
-  const taken = places.filter((_, at) => !free[at]);
-  if (taken.length > 0) throw inUse(taken);
-}
-
-/** Returns whether a port is free. The server itself reports other obstacles, such as an address of another machine. */
-const isFree = ({ host, port }: Place): Promise<boolean> =>
-  new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'EADDRINUSE'));
-    server.listen({ host, port }, () => server.close(() => resolve(true)));
-  });
-
-const portsText = (places: readonly Place[]): string =>
-  `port${places.length > 1 ? 's' : ''} ${places.map(({ port, what }) => `${port} (${what})`).join(', ')}`;
-
-function inUse(taken: readonly Place[]): Error {
-  const settings = taken.map(({ setting }) => setting).join(', ');
-  return permanent(
-    'port_in_use',
-    taken.length === 1
-      ? `${portsText(taken)} is in use by another program; stop that program or set ${settings} to a free port`
-      : `${portsText(taken)} are in use by other programs; stop those programs or set ${settings} to free ports`,
-  );
 }

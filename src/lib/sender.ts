@@ -3,16 +3,20 @@
  * within the limits and never ends this program.
  */
 
-import { errors } from 'undici';
+import { Agent, type Dispatcher, errors } from 'undici';
 import type { Outcome, SendError } from '../core/delivery.ts';
 import { Fault, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { after, type Clock } from './clock.ts';
-import { type Connection, createConnections } from './connections.ts';
 import { parseTarget, type UrlGuard } from './guard.ts';
 
 /** How much of a response is kept for the operator to read. */
 const EXCERPT_BYTES_MAX = 2 * 1024;
+const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
+/** An idle connection is closed after this time, or sooner if the host says so: most servers close theirs after 5 s. */
+const IDLE_MS_MAX = 4_000;
+/** A connection is used for this long at most: later its host may have another address. */
+const USED_MS_MAX = 60_000;
 
 type SendLimits = Readonly<{
   /** Covers everything: name lookup, connection, TLS, request and response. */
@@ -43,59 +47,44 @@ export type Sender = Readonly<{
   abort(): void;
 }>;
 
-/** One POST. `end` makes it fail with the reason that is given. */
-type UnderWay = { end: (reason: Fault) => void; reason: Fault | null };
-
 /** Creates a sender that keeps connections by host for a few seconds. It keeps no cookies and follows no redirects. */
 export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock): Sender {
-  const connections = createConnections(guard, limits.timeoutMs, clock);
-  const underWay = new Set<UnderWay>();
+  const agent = new Agent({
+    connect: guard.connector(limits.timeoutMs),
+    pipelining: 1,
+    maxHeaderSize: RESPONSE_HEADER_BYTES_MAX,
+    keepAliveTimeout: IDLE_MS_MAX,
+    keepAliveMaxTimeout: IDLE_MS_MAX,
+    clientTtl: USED_MS_MAX,
+    // The deadline covers the whole exchange, however slow.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  const underWay = new Set<AbortController>();
   let isStopped = false;
 
   async function send(post: Post): Promise<Sent | null> {
     const target = parseTarget(post.url, post.mode);
     if (typeof target === 'string') return unanswered('blocked_address', target);
     if (isStopped) return null;
-    const one: UnderWay = { end: () => {}, reason: null };
-    underWay.add(one);
     const { timeoutMs = limits.timeoutMs } = post;
-    const forgetDeadline = after(timeoutMs, () => end(one, transient('timeout', `no answer within ${timeoutMs} ms`)));
+    const ending = new AbortController();
+    underWay.add(ending);
+    const tooLate = transient('timeout', `no answer within ${timeoutMs} ms`);
+    const forgetDeadline = after(timeoutMs, () => ending.abort(tooLate));
     try {
-      const kept = connections.reuse(target.origin);
-      const sent = kept && (await exchange(kept, target, post, one));
-      return sent ?? (await exchange(connections.open(target.origin), target, post, one));
+      const { status, retryAfter, excerpt } = await exchange(agent, target, post, {
+        bytesMax: limits.responseBytesMax,
+        signal: ending.signal,
+      });
+      const waitMs = typeof retryAfter === 'string' ? retryAfterMs(retryAfter, clock.nowMs()) : null;
+      return { outcome: { kind: 'answered', status, retryAfterMs: waitMs }, excerpt, detail: null };
     } catch (error) {
       if (error instanceof Fault && error.code === 'stopped') return null;
       return unanswered(errorClass(error), error instanceof Error ? error.message : String(error));
     } finally {
       forgetDeadline();
-      underWay.delete(one);
-      if (isStopped) connections.close();
-    }
-  }
-
-  /** @returns null if the host had closed the connection that was kept, or closes it without a response */
-  async function exchange(connection: Connection, target: URL, post: Post, one: UnderWay): Promise<Sent | null> {
-    const { client } = connection;
-    let isWhole = false;
-    try {
-      if (one.reason) throw one.reason;
-      one.end = (reason) => void client.destroy(reason);
-      const answer = await exchangeOn(client, target, post, limits.responseBytesMax);
-      const { status, retryAfter } = answer;
-      const outcome: Outcome = {
-        kind: 'answered',
-        status,
-        retryAfterMs: typeof retryAfter === 'string' ? retryAfterMs(retryAfter, clock.nowMs()) : null,
-      };
-      isWhole = answer.isWhole && !one.reason;
-      return { outcome, excerpt: answer.excerpt, detail: null };
-    } catch (error) {
-      if (connection.isReused && !one.reason && errorClass(error) === 'connect') return null;
-      throw error;
-    } finally {
-      if (isWhole) connections.keep(connection);
-      else void client.destroy();
+      underWay.delete(ending);
     }
   }
 
@@ -103,59 +92,66 @@ export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock):
     send,
     abort() {
       isStopped = true;
-      for (const one of underWay) end(one, transient('stopped', 'the program is stopping'));
-      connections.close();
+      for (const ending of underWay) ending.abort(transient('stopped', 'the program is stopping'));
+      void agent.destroy();
     },
   };
 }
 
-function end(one: UnderWay, reason: Fault): void {
-  one.reason ??= reason;
-  one.end(one.reason);
-}
-
-type Answer = Readonly<{
-  status: number;
-  retryAfter: string | string[] | undefined;
-  excerpt: string | null;
-  /** Whether the response was read to its end. */
-  isWhole: boolean;
-}>;
+type Answer = Readonly<{ status: number; retryAfter: string | string[] | undefined; excerpt: string | null }>;
 
 /**
  * Sends the request and reads the start of the response. Once there is a status it has decided: a body that is too
  * long, too slow or broken changes nothing, and is read up to the limit.
+ * @param limits.signal ends the exchange with its reason
  */
-function exchangeOn(client: Connection['client'], target: URL, post: Post, bytesMax: number): Promise<Answer> {
-  const { pathname, search } = target;
+function exchange(
+  agent: Agent,
+  { origin, pathname, search }: URL,
+  post: Post,
+  { bytesMax, signal }: Readonly<{ bytesMax: number; signal: AbortSignal }>,
+): Promise<Answer> {
   const kept: Buffer[] = [];
   let bytes = 0;
-  let head: Pick<Answer, 'status' | 'retryAfter'> | null = null;
+  let head: Omit<Answer, 'excerpt'> | null = null;
+  let request: Dispatcher.DispatchController | null = null;
   return new Promise((resolve, reject) => {
-    function finish(isWhole: boolean, error?: Error): void {
-      if (head) resolve({ ...head, excerpt: bytes === 0 ? null : Buffer.concat(kept).toString(), isWhole });
+    function finish(error?: unknown): void {
+      if (head) resolve({ ...head, excerpt: bytes === 0 ? null : Buffer.concat(kept).toString() });
       else reject(error);
     }
-    client.dispatch(
+    function cut(): void {
+      finish(signal.reason);
+      request?.abort(signal.reason);
+    }
+    signal.addEventListener('abort', cut, { once: true });
+    agent.dispatch(
       {
+        origin,
         method: post.body === null ? 'GET' : 'POST',
         path: pathname + search,
         headers: post.headers(),
         body: post.body,
       },
       {
-        onRequestStart() {},
+        onRequestStart(started) {
+          request = started;
+          // The deadline may have passed while it was connecting.
+          if (signal.aborted) cut();
+        },
         onResponseStart(_, status, headers) {
           // Interim responses (1xx) come before the one that counts.
           if (status >= 200) head = { status, retryAfter: headers['retry-after'] };
         },
-        onResponseData(_, chunk) {
+        onResponseData(reading, chunk) {
           if (bytes < EXCERPT_BYTES_MAX) kept.push(chunk.subarray(0, EXCERPT_BYTES_MAX - bytes));
           bytes += chunk.length;
-          if (bytes >= bytesMax) finish(false);
+          if (bytes < bytesMax) return;
+          finish();
+          reading.abort(new Error('the response is longer than what is read of it'));
         },
-        onResponseEnd: () => finish(true),
-        onResponseError: (_, error) => finish(false, error),
+        onResponseEnd: () => finish(),
+        onResponseError: (_, error) => finish(error),
       },
     );
   });

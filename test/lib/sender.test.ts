@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,6 +13,7 @@ import { createSender, type Post, retryAfterMs, type Sender, type Sent } from '.
 import { type KeyPair, makeCertificates } from '../support/certificates.ts';
 import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';
+import { until } from '../support/until.ts';
 
 const PATIENT_MS = 20_000;
 const HASTY_MS = 300;
@@ -120,7 +122,7 @@ test('a slow body is cut at the time limit; the status counts', async () => {
   }, HASTY_MS);
   assert.is(statusOf(sent), 200);
   assert.match(sent?.excerpt ?? '', /^(drop )+$/);
-  assert.ok(closed);
+  await until('the connection is closed', () => closed);
 });
 
 test('a huge body is read up to the limit; the status counts', async () => {
@@ -235,6 +237,32 @@ test('abort ends what is under way or starts later, with nothing to record', asy
   sender.abort();
   assert.is(await early, null);
   await server.close();
+});
+
+test('POSTs one after the other use the same connections, which are closed when idle for seconds, and by abort', async () => {
+  const open = new Set<Socket>();
+  let made = 0;
+  const server = createHttpServer((request, response) => request.resume().on('end', () => response.end('{}')));
+  server.keepAliveTimeout = 60_000;
+  server.on('connection', (socket) => {
+    made++;
+    open.add(socket);
+    socket.on('close', () => open.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const sender = senderWith(PATIENT_MS);
+  const send = () => sender.send(post(`http://127.0.0.1:${port}/`));
+  for (let n = 0; n < 5; n++) assert.is(statusOf(await send()), 200);
+  assert.ok(made < 5, 'some use the one of an earlier');
+  await Promise.all(Array.from({ length: 4 }, send));
+  assert.ok(made >= 4, 'those at the same time use one each');
+  await until('they are closed', () => open.size === 0);
+  await send();
+  assert.is(open.size, 1);
+  sender.abort();
+  await until('it is closed', () => open.size === 0);
+  server.close();
 });
 
 test('Retry-After is read as seconds or as a date', () => {

@@ -3,7 +3,7 @@
  * both. Blocks are requested by hash wherever the answer contains money.
  *
  * Methods used: eth_chainId, eth_syncing, eth_getCode, eth_call (decimals), eth_getBlockByNumber, eth_getBlockByHash,
- * eth_getLogs, eth_getBlockReceipts, eth_getTransactionReceipt, eth_getTransactionByHash, eth_subscribe. Source:
+ * eth_getLogs, eth_getBlockReceipts, eth_getTransactionReceipt, eth_subscribe. Source:
  * https://github.com/ethereum/execution-apis.
  */
 

@@ -9,7 +9,7 @@
  * has seen is never shown.
  *
  * Methods used: getGenesisHash, getMultipleAccounts, getHealth, getSlot, getBlocks, getBlocksWithLimit, getBlock,
- * getSignatureStatuses, getTransaction, slotSubscribe. Source: https://solana.com/docs/rpc. The node needs
+ * getSignatureStatuses, slotSubscribe. Source: https://solana.com/docs/rpc. The node needs
  * --full-rpc-api and --enable-rpc-transaction-history.
  */
 

@@ -2,8 +2,8 @@
  * A connection to one java-tron node: `http://`, `https://` by polling, `ws://`, `wss://` through the bridge next to it
  * (`quayside tron-ws`) with wake-ups; the same calls over both.
  *
- * Methods used: getblock, gettransactioninfobyblocknum, gettransactioninfobyid, gettransactionbyid,
- * triggerconstantcontract, and getblock and triggerconstantcontract of the solidified chain. Source:
+ * Methods used: getblock, gettransactioninfobyblocknum, gettransactioninfobyid, triggerconstantcontract,
+ * and getblock and triggerconstantcontract of the solidified chain. Source:
  * https://tronprotocol.github.io/documentation-en/api/http/.
  */
 
