@@ -26,7 +26,7 @@ const INDEX_MAX = 2 ** 31 - 2;
 
 export const addressPoolDerive: OfflineCommand = {
   name: 'address-pool derive',
-  summary: 'Derive a signed list of addresses from a seed phrase, on the machine that has it.',
+  summary: 'Derive a signed list of addresses from a seed phrase.',
   options: {
     network: { value: 'PRESET', help: 'a preset in config/networks that the addresses are for', isRequired: true },
     from: { value: 'N', help: 'the index of the first address (0); `quayside status` shows where the pool ends' },

@@ -19,7 +19,7 @@ const toolLines = ({ name, sections }: Tool): string[] =>
     '',
     `## ${name}: ${title.toLowerCase()}`,
     '',
-    ...commands.map((command) => `- \`${name} ${command.name}\`: ${firstClause(command.summary)}`),
+    ...commands.map((command) => `- \`${command.name}\`: ${firstClause(command.summary)}`),
   ]);
 
 /** Returns a summary up to its first colon or full stop: `--help` says the rest. */

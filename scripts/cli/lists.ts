@@ -65,7 +65,7 @@ export const heldList = readingOf({
 
 export const refundsList = readingOf({
   name: 'refund list',
-  summary: 'List refunds and returns of held money (rt_…), newest first.',
+  summary: 'List refunds and returns of held money.',
   by: ['store'],
   states: ['pending', 'processing', 'completed', 'failed', 'canceled'],
   shown: ['id', 'status', 'amount', 'currency', 'network', 'created_at', 'refund_id', 'needs'],

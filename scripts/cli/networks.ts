@@ -98,7 +98,7 @@ async function skipBlocks(
 export const networksReread: Command = {
   name: 'network reread',
   args: '<network>',
-  summary: 'Read blocks again and add the transfers that were missed, to our addresses and out of our wallets.',
+  summary: 'Read blocks again, and add the transfers that were missed.',
   options: {
     from: { value: 'BLOCK', help: 'the first block' },
     to: { value: 'BLOCK', help: 'the last block (default: the first)' },

@@ -14,7 +14,7 @@ const FOR_MS_MAX = 90 * DAY_MS;
 export const nodeSync: OfflineCommand = {
   name: 'network sync',
   args: '[network]',
-  summary: 'Show how far the nodes are, how fast, and how long it takes, until all are ready.',
+  summary: 'Show how far the nodes are, and how fast, until all are ready.',
   options: {
     url: { value: 'URL', help: 'the node of the network (default: the configured one)' },
     for: { value: 'TIME', help: 'end after this long, ready or not, such as 10m (default: never)' },

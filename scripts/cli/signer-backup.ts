@@ -20,7 +20,7 @@ import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './termi
 export const signerRestore: OfflineCommand = {
   name: 'restore',
   args: '<file>',
-  summary: 'Create a signer’s folder from the signer.backup of `quayside restore` and the seed phrase, which you type.',
+  summary: 'Create a signer’s folder from the signer.backup of `quayside restore` and the seed phrase.',
   options: { dir: dirOption },
   runOffline: (input) =>
     withTerminal(async (terminal) => {

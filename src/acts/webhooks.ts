@@ -150,7 +150,7 @@ const readOnOff = oneOf(onOff);
 
 export const setEndpoint = defineAct({
   name: 'webhook set',
-  summary: 'Enable or disable an endpoint, such as one that was switched off, or change the events that it gets.',
+  summary: 'Enable or disable an endpoint, or change the events that it gets.',
   needs: 'webhooks:manage',
   reason: 'optional',
   fields: {
@@ -342,7 +342,7 @@ const stepWords: Readonly<Record<Step, Readonly<{ title: Sentence; note: Sentenc
 
 export const rotateSecret = defineAct({
   name: 'webhook secret',
-  summary: 'Print the secret that signs for an endpoint, or replace it, with both valid until the end of the rotation.',
+  summary: 'Print the secret that signs for an endpoint, or replace it: both are valid until the end of the rotation.',
   needs: 'webhooks:manage',
   asks: 'second factor',
   reason: 'optional',

@@ -45,7 +45,7 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
 
   const requests = new Histogram({
     name: 'quayside_request_duration_seconds',
-    help: 'Requests to the API, by route, method and status.',
+    help: 'Requests to the API.',
     labelNames: ['route', 'method', 'status'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [registry],
@@ -74,9 +74,9 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
     'backup_made_timestamp_seconds',
     'When the newest backup was made, and proved; 0 when there is none.',
   );
-  const openAlarms = gauge('alarm_open', '1 while a lasting alarm is open, by its code and key.', ['code', 'key']);
+  const openAlarms = gauge('alarm_open', '1 while a lasting alarm is open.', ['code', 'key']);
   const sessions = gauge('sessions', 'Sessions by status, counted up to 10,000 each.', ['status']);
-  const paidOfDay = gauge('sessions_paid_day', 'Paid sessions among those of the last 24 hours, up to 10,000.');
+  const paidOfDay = gauge('sessions_paid_day', 'Paid sessions of the last 24 hours, up to 10,000.');
   const retention = gauge('retention_timestamp_seconds', 'When old data was last removed; 0 if never.');
   const waiting = gauge('deliveries_waiting', 'Webhook deliveries that are not delivered yet.');
   const oldestWaiting = gauge('delivery_oldest_wait_seconds', 'How long the oldest waiting delivery has waited.');
@@ -165,7 +165,7 @@ export type WriteTimes = Readonly<{
 export function createWriteTimes(): WriteTimes {
   const wait = new Histogram({
     name: 'quayside_write_wait_seconds',
-    help: 'How long writes of the server waited for other writes, of this process and others.',
+    help: 'How long writes of the server waited for other writes.',
     buckets,
     registers: [],
   });
