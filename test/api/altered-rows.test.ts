@@ -7,7 +7,15 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
-import { askRefund, confirmTip, finalizeTip, finalSale, openSale, paidSale } from '../support/payment-scenes.ts';
+import {
+  askRefund,
+  confirmTip,
+  finalizeTip,
+  finalSale,
+  leaveAddress,
+  openSale,
+  paidSale,
+} from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
 import { expectError } from './expect-error.ts';
 
@@ -114,9 +122,7 @@ test('a refund address that was altered is not paid: the refund waits for one th
   withApi({ pages: true }, async (api) => {
     const sale = await finalSale(api);
     const left = chains.evm.address.format('7'.repeat(40));
-    const body = new URLSearchParams({ address: left, confirmed: 'yes' });
-    const path = `${api.baseUrl}${sale.payerPath.replace('?', '/refund-address?')}`;
-    assert.is((await fetch(path, { method: 'POST', body, redirect: 'manual' })).status, 303);
+    assert.is((await leaveAddress(api, sale, left)).status, 303);
     alter(api, 'UPDATE refund_addresses SET key = ? WHERE session_id = ?', FOREIGN, sale.id);
     const answer = await askRefund(api, sale, 'r1');
     assert.is(answer.status, 201, answer.text);
@@ -124,7 +130,7 @@ test('a refund address that was altered is not paid: the refund waits for one th
     assert.is((answer.json as { destination?: unknown }).destination, undefined);
     await alarmed(api, sale.id);
     // The payer leaves it again: the row is whole.
-    assert.is((await fetch(path, { method: 'POST', body, redirect: 'manual' })).status, 303);
+    assert.is((await leaveAddress(api, sale, left)).status, 303);
     const { json } = await api.send('GET', '/api/v1/refunds/r1');
     assert.is((json as { destination?: { address: string } }).destination?.address, left);
   }));

@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { startApi } from '../support/api-server.ts';
+import { startApi, withApi } from '../support/api-server.ts';
 import { exchange } from '../support/signed-client.ts';
 
 const api = await startApi();
@@ -43,9 +43,8 @@ test('/readyz needs a followed network in every mode, and no stop under way', as
   assert.is((await ask('/livez')).status, 200);
 });
 
-test('/readyz names every network that is not followed, with the reason, also while it is ready', async () => {
-  const own = await startApi({ ready: false });
-  try {
+test('/readyz names every network that is not followed, with the reason, also while it is ready', () =>
+  withApi({ ready: false }, async (own) => {
     const unfollowed = async () => {
       const { json } = await exchange('GET', `${own.baseUrl}/readyz`);
       return (json as { networks_not_followed?: { network: string; reason: string }[] }).networks_not_followed;
@@ -55,6 +54,11 @@ test('/readyz names every network that is not followed, with the reason, also wh
       { network: 'test:bsc', reason: 'not_started' },
       { network: 'live:ethereum', reason: 'not_started' },
     ]);
+    for (const header of ['X-Forwarded-For', 'Forwarded']) {
+      const { json, status } = await exchange('GET', `${own.baseUrl}/readyz`, { [header]: '203.0.113.7' });
+      assert.is(status, 503);
+      assert.equal(Object.keys(json as object), ['status', 'reasons'], 'a stranger is shown no network');
+    }
     await own.follow();
     assert.is(await unfollowed(), undefined);
     await own.chain('bsc').report('fault');
@@ -65,23 +69,7 @@ test('/readyz names every network that is not followed, with the reason, also wh
       { network: 'test:bsc', reason: 'indexer_silent' },
       { network: 'live:ethereum', reason: 'indexer_silent' },
     ]);
-  } finally {
-    await own.close();
-  }
-});
-
-test('/readyz tells strangers whether the server is ready, and no network', async () => {
-  const own = await startApi({ ready: false });
-  try {
-    for (const header of ['X-Forwarded-For', 'Forwarded']) {
-      const { json, status } = await exchange('GET', `${own.baseUrl}/readyz`, { [header]: '203.0.113.7' });
-      assert.is(status, 503);
-      assert.equal(Object.keys(json as object), ['status', 'reasons'], header);
-    }
-  } finally {
-    await own.close();
-  }
-});
+  }));
 
 test.after(() => api.close());
 test.run();

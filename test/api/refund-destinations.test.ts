@@ -16,10 +16,10 @@ import {
   confirmTip,
   finalSale,
   findRefund,
+  leaveAddress,
   openSale,
   paidSale,
   paidTo,
-  type Sale,
 } from '../support/payment-scenes.ts';
 import type { HttpAnswer, SignedClient } from '../support/signed-client.ts';
 
@@ -39,12 +39,6 @@ const fields = (answer: HttpAnswer) => answer.json as Fields;
 const shown = (answer: HttpAnswer) => [fields(answer).destination?.address, fields(answer).destination_source];
 const codeOf = ({ status, json }: HttpAnswer) => [status, (json as { error?: { code: string } }).error?.code];
 
-const leave = (api: ApiServer, sale: Sale, to: string) =>
-  fetch(`${api.baseUrl}${sale.payerPath.replace('?', '/refund-address?')}`, {
-    method: 'POST',
-    body: new URLSearchParams({ address: to, confirmed: 'yes' }),
-    redirect: 'manual',
-  });
 const claim = (url: string, to: string) =>
   fetch(url, { method: 'POST', body: new URLSearchParams({ address: to, confirmed: 'yes' }), redirect: 'manual' });
 const read = (api: ApiServer, refund_id: string) => api.send('GET', `/api/v1/refunds/${refund_id}`);
@@ -61,7 +55,7 @@ test('the merchant’s address comes before the payer’s, the payer’s before 
     const asked = await askRefund(api, sale, 'r-asked', { amount: '1.00' });
     assert.equal(shown(asked), [undefined, undefined]);
     assert.ok(fields(asked).metadata?.claim_url);
-    await leave(api, sale, left);
+    await leaveAddress(api, sale, left);
     assert.equal(shown(await read(api, 'r-asked')), [left, 'payer'], 'one that waits gets the payer’s address');
     assert.equal(shown(await askRefund(api, sale, 'r-left', { amount: '1.00' })), [left, 'payer']);
     const both = await askRefund(api, sale, 'r-named', { ...paidTo(named), amount: '1.00' });
@@ -88,7 +82,7 @@ test('no refund goes to a wallet of ours, whoever names it', () =>
       assert.equal(codeOf(refused), [400, 'INVALID_JSON'], role);
       assert.match(refused.text, /is an address of this installation/);
       assert.equal(codeOf(await redirect(api, 'r-open', own)), [400, 'INVALID_JSON'], role);
-      await leave(api, sale, own);
+      await leaveAddress(api, sale, own);
     }
     assert.equal(shown(await read(api, 'r-open')), [undefined, undefined]);
   }));
@@ -100,7 +94,7 @@ test('the sending address is used only where the store turned it on', () =>
     await api.database().stores.update(api.merchantId, { refundToSender: true });
     const sender = chains.evm.address.format('ab'.repeat(20));
     assert.equal(shown(await askRefund(api, sale, 'r-on', { amount: '1.00' })), [sender, 'sender']);
-    await leave(api, sale, left);
+    await leaveAddress(api, sale, left);
     assert.equal(shown(await read(api, 'r-on')), [sender, 'sender'], 'a payer replaces only what a payer left');
     assert.equal(shown(await askRefund(api, sale, 'r-later', { amount: '1.00' })), [left, 'payer']);
   }));
@@ -122,7 +116,7 @@ test('each replacement moves the payout, until the first attempt is allotted; th
     assert.equal(shown(await read(api, 'r-1')), [claimed, 'claim_link']);
     await advanceRefunds(api);
     assert.is(fields(await read(api, 'r-1')).status, 'processing');
-    await leave(api, sale, left);
+    await leaveAddress(api, sale, left);
     assert.equal(shown(await read(api, 'r-1')), [left, 'payer']);
     await claim(url, claimed);
     assert.equal(shown(await read(api, 'r-1')), [claimed, 'claim_link'], 'the payer corrects a typo');
@@ -130,7 +124,7 @@ test('each replacement moves the payout, until the first attempt is allotted; th
     assert.is(changed.status, 200, changed.text);
     assert.equal(shown(changed), [chosen, 'merchant']);
     await claim(url, claimed);
-    await leave(api, sale, address('ee'));
+    await leaveAddress(api, sale, address('ee'));
     assert.equal(shown(await read(api, 'r-1')), [chosen, 'merchant'], 'no payer replaces the merchant’s');
 
     assert.equal(

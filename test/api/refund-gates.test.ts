@@ -19,6 +19,7 @@ import {
   finalizeTip,
   finalSale,
   findRefund,
+  leaveAddress,
   paidSale,
   paidTo,
   type Sale,
@@ -137,12 +138,6 @@ const [left, claimed, chosen] = ['bb', 'cc', 'dd'].map((start) => chains.evm.add
 ];
 const keyOf = (text: string) => chains.evm.address.parse(text) ?? '';
 
-const leave = (api: ApiServer, sale: Sale, address: string) =>
-  fetch(`${api.baseUrl}${sale.payerPath.replace('?', '/refund-address?')}`, {
-    method: 'POST',
-    body: new URLSearchParams({ address, confirmed: 'yes' }),
-    redirect: 'manual',
-  });
 const redirect = (api: ApiServer, address: string) => api.send('POST', '/api/v1/refunds/r-1/destination', { address });
 async function shown(api: ApiServer) {
   const { json } = await api.send('GET', '/api/v1/refunds/r-1');
@@ -173,7 +168,7 @@ async function payUnknown(api: ApiServer, to: string, units: bigint): Promise<vo
 async function leftRefund(api: ApiServer, before = async () => {}): Promise<Sale> {
   await api.database().stores.update(api.merchantId, { refundAutoMinor: 1_00 });
   const sale = await finalSale(api);
-  await leave(api, sale, left);
+  await leaveAddress(api, sale, left);
   await before();
   await askRefund(api, sale, 'r-1');
   return sale;
@@ -196,7 +191,7 @@ for (const [isKnown, code] of [
       const { id } = await findRefund(api, 'r-1');
       const check = () => ({ kind: 'ok', family: 'evm', key: keyOf(chosen) }) as const;
       const isKept = async () => {
-        assert.is((await leave(api, sale, claimed)).status, 303);
+        assert.is((await leaveAddress(api, sale, claimed)).status, 303);
         assert.equal(codeOf(await redirect(api, chosen)), [400, 'CANNOT_CHANGE_DESTINATION']);
         const wish = { by: 'operator', id, address: chosen, act, isDryRun: false } as const;
         assert.is((await database.refunds.redirect(wish, check)).kind, 'fixed');
@@ -221,7 +216,7 @@ test('a refund that waits for approval is given another address where no transfe
   withApi({ pages: true }, async (api) => {
     const sale = await leftRefund(api);
     await payUnknown(api, keyOf(left), UNITS + 1n);
-    assert.is((await leave(api, sale, claimed)).status, 303);
+    assert.is((await leaveAddress(api, sale, claimed)).status, 303);
     assert.equal(await shown(api), { to: claimed, source: 'payer' });
     await redirect(api, chosen);
     assert.equal(await shown(api), { to: chosen, source: 'merchant' });

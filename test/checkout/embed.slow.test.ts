@@ -7,7 +7,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ApiServer, startApi } from '../support/api-server.ts';
-import { barriers, openBrowser, openPage } from '../support/browser.ts';
+import { barriers, openBrowser, openPage, shows } from '../support/browser.ts';
 import { type MerchantServer, startMerchantServer } from '../support/merchant-server.ts';
 import { confirmTip, openSale, pass, type Sale } from '../support/payment-scenes.ts';
 import { exchange } from '../support/signed-client.ts';
@@ -49,8 +49,7 @@ test.after(async ({ browser, api, shop, stranger }) => {
 
 const frameOf = (page: Page) => page.frameLocator('iframe');
 const result = async (page: Page) => (await page.textContent('#result')) ?? '';
-const isTold = (page: Page, words: RegExp) =>
-  until(`the merchant's page says ${words}`, async () => words.test(await result(page)));
+const isTold = (page: Page, words: RegExp) => shows(page.locator('#result'), words);
 
 /** Opens the merchant's page and the payment in it. All messages to the page are kept in `window.received`. */
 async function openPayment(world: World, sale: Sale, options: BrowserContextOptions = {}, at = world.shop) {
@@ -64,22 +63,20 @@ async function openPayment(world: World, sale: Sale, options: BrowserContextOpti
   return { page, complaints };
 }
 
-const headline = (page: Page) => frameOf(page).locator('h1');
-const shows = (page: Page, words: RegExp) =>
-  until(`the payment says ${words}`, async () => words.test((await headline(page).textContent()) ?? ''));
+const says = (page: Page, words: RegExp) => shows(frameOf(page).locator('h1'), words);
 
 test('a payer pays in the dialog, and the merchant’s page gets the result once', async (world) => {
   const sale = await openSale(world.api);
   const { page, complaints } = await openPayment(world, sale);
-  await shows(page, /How do you want to pay/);
+  await says(page, /How do you want to pay/);
   const dialog = page.getByRole('dialog', { name: 'Payment' });
   await dialog.waitFor();
   assert.equal(await barriers(page), []);
   await frameOf(page).locator('#network-ethereum-USDT').click();
-  await shows(page, /Send 10\.50 USDT/);
+  await says(page, /Send 10\.50 USDT/);
   await page.screenshot({ path: `${PICTURES}/embedded-desktop.png` });
   await sale.send('10.50');
-  await shows(page, /Payment seen/);
+  await says(page, /Payment seen/);
   assert.is(await result(page), '', 'nothing is certain yet');
   await confirmTip(world.api);
   await isTold(page, /Thank you/);
@@ -115,7 +112,7 @@ for (const [end, words, make] of [
   test(`a payment that ends as ${end} is reported`, async (world) => {
     const sale = await openSale(world.api);
     const { page } = await openPayment(world, sale);
-    await shows(page, /How do you want to pay/);
+    await says(page, /How do you want to pay/);
     await make(world.api, sale);
     await isTold(page, words);
     await page.context().close();
@@ -125,13 +122,13 @@ for (const [end, words, make] of [
 test('a dialog closed before the end reports `closed`, and whether a payment was seen', async (world) => {
   const sale = await openSale(world.api);
   const { page } = await openPayment(world, sale);
-  await shows(page, /How do you want to pay/);
+  await says(page, /How do you want to pay/);
   await page.getByRole('button', { name: 'Close the payment' }).click();
   await isTold(page, /You have not paid yet/);
   await page.click('#pay');
-  await shows(page, /How do you want to pay/);
+  await says(page, /How do you want to pay/);
   await sale.send('10.50');
-  await shows(page, /Payment seen/);
+  await says(page, /Payment seen/);
   await page.getByRole('button', { name: 'Close the payment' }).click();
   await isTold(page, /on its way/);
   await page.context().close();
@@ -140,7 +137,7 @@ test('a dialog closed before the end reports `closed`, and whether a payment was
 test('by keyboard: focus stays in the dialog, Escape closes it inside and outside the frame, focus returns', async (world) => {
   const sale = await openSale(world.api);
   const { page } = await openPayment(world, sale);
-  await shows(page, /How do you want to pay/);
+  await says(page, /How do you want to pay/);
   const focused = () => page.evaluate('document.activeElement.id || document.activeElement.tagName') as Promise<string>;
   for (let presses = 0; presses < 30; presses++) {
     await page.keyboard.press('Tab');
@@ -151,7 +148,7 @@ test('by keyboard: focus stays in the dialog, Escape closes it inside and outsid
   await page.locator('dialog').waitFor({ state: 'detached' });
   assert.is(await focused(), 'pay');
   await page.keyboard.press('Enter');
-  await shows(page, /How do you want to pay/);
+  await says(page, /How do you want to pay/);
   await page.getByRole('button', { name: 'Close the payment' }).focus();
   await page.keyboard.press('Escape');
   await page.locator('dialog').waitFor({ state: 'detached' });
@@ -203,7 +200,7 @@ test('messages go only to the origin that was named and is allowed', async (worl
   });
   await sale.send('10.50');
   for (const frame of page.frames().slice(1)) {
-    await until('the payment is seen', async () => /seen/.test((await frame.locator('h1').textContent()) ?? ''));
+    await shows(frame.locator('h1'), /seen/);
   }
   assert.equal(await page.evaluate('received'), []);
   await page.context().close();
@@ -213,7 +210,7 @@ test('messages go only to the origin that was named and is allowed', async (worl
 test('messages that only look like the payment’s are ignored', async (world) => {
   const sale = await openSale(world.api);
   const { page } = await openPayment(world, sale);
-  await shows(page, /How do you want to pay/);
+  await says(page, /How do you want to pay/);
   await page.evaluate(`window.postMessage({ from: 'quayside', status: 'paid', seen: true, session: 'x' }, '*')`);
   await until('the message has come', async () =>
     ((await page.evaluate('received')) as { session: string }[]).some(({ session }) => session === 'x'),
@@ -225,9 +222,9 @@ test('messages that only look like the payment’s are ignored', async (world) =
 test('the link back to the shop leaves the frame', async (world) => {
   const sale = await openSale(world.api, { cancel_url: `${world.shop.origin}/cart` });
   const { page } = await openPayment(world, sale);
-  await shows(page, /How do you want to pay/);
+  await says(page, /How do you want to pay/);
   await frameOf(page).locator('.languages a[lang=es]').click();
-  await shows(page, /¿Cómo quieres pagar\?/);
+  await says(page, /¿Cómo quieres pagar\?/);
   await frameOf(page).locator('#cancel').click();
   await page.waitForURL(`${world.shop.origin}/cart`);
   await page.context().close();

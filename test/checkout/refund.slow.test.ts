@@ -7,7 +7,16 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { type ApiServer, startApi } from '../support/api-server.ts';
 import { barriers, openBrowser, openPage, phone, shows } from '../support/browser.ts';
-import { advanceRefunds, askRefund, openSale, paidSale, paidTo, pass, type Sale } from '../support/payment-scenes.ts';
+import {
+  advanceRefunds,
+  askRefund,
+  leaveAddress,
+  openSale,
+  paidSale,
+  paidTo,
+  pass,
+  type Sale,
+} from '../support/payment-scenes.ts';
 
 const PICTURES = '.tmp/pages';
 
@@ -159,15 +168,11 @@ test('the page cannot be framed or indexed, and is in the payer’s language', a
   assert.match(await answer.text(), '<html lang="ar" dir="rtl">');
 });
 
-/** Posts to the payment page's form for refund addresses; by default as the payer does, with both steps. */
-const leave = (api: ApiServer, path: string, address: string, confirmed = 'yes') =>
-  post(`${api.baseUrl}${path.replace(/(\?|$)/, '/refund-address$1')}`, { address, confirmed });
-
 test('a payer leaves an address on the payment page in two steps; later refunds go there', async ({ api }) => {
   const sale = await paidSale(api);
   const page = `${api.baseUrl}${sale.payerPath}`;
   assert.match(await (await fetch(page)).text(), 'Your refund address (optional)');
-  const wrong = await leave(api, sale.payerPath, '0x12', '');
+  const wrong = await leaveAddress(api, sale, '0x12', '');
   assert.is(wrong.status, 303);
   assert.match(
     await (
@@ -175,11 +180,11 @@ test('a payer leaves an address on the payment page in two steps; later refunds 
     ).text(),
     'This is not an address on',
   );
-  const asked = await leave(api, sale.payerPath, payer.toLowerCase(), '');
+  const asked = await leaveAddress(api, sale, payer.toLowerCase(), '');
   assert.is(asked.status, 200);
   assert.match(await asked.text(), 'Is this your address?');
   assert.equal(await api.database().refunds.addresses(sale.id), {}, 'nothing is stored before it is confirmed');
-  assert.is((await leave(api, sale.payerPath, payer)).status, 303);
+  assert.is((await leaveAddress(api, sale, payer)).status, 303);
   assert.equal(await api.database().refunds.addresses(sale.id), { 'test:ethereum': chains.evm.address.parse(payer) });
   assert.match(await (await fetch(page)).text(), 'go to this address, unless the shop names another');
   const answer = await askRefund(api, sale, 'to-left', { amount: '1.00' });
@@ -195,13 +200,14 @@ test('who knows the session’s id and no token names no refund address, and see
   assert.match(token, /^[0-9a-f]{32}$/);
   const wrongTokens = ['', ofOther, token.slice(1), `${token}0`, token.toUpperCase(), `é${token.slice(2)}`];
   for (const path of [sale.path, ...wrongTokens.map((k) => `${sale.path}?k=${k}`)]) {
-    for (const confirmed of ['', 'yes']) assert.is((await leave(api, path, other, confirmed)).status, 404, path);
+    for (const confirmed of ['', 'yes'])
+      assert.is((await leaveAddress(api, { payerPath: path }, other, confirmed)).status, 404, path);
     const shown = await (await fetch(`${api.baseUrl}${path}`)).text();
     assert.not.match(shown, 'refund-address', path);
     assert.not.match(shown, 'k=', 'a wrong token is carried on by no link');
   }
   assert.equal(await api.database().refunds.addresses(sale.id), {});
-  await leave(api, sale.payerPath, payer);
+  await leaveAddress(api, sale, payer);
   assert.not.match(await (await fetch(`${api.baseUrl}${sale.path}`)).text(), payer.slice(-4), 'the payer’s address');
 });
 
@@ -222,7 +228,7 @@ test('the payer’s token goes to no third party and into no log', async ({ api 
         assert.match(link ?? '', /^(\?|cs_[a-z0-9]+\/[a-z-]+\?)/, 'only links to this page');
     }
   }
-  await leave(api, sale.payerPath, payer);
+  await leaveAddress(api, sale, payer);
   const session = (await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`)).json as {
     url: string;
     payer_url: string;
@@ -271,7 +277,7 @@ test('the payment page shows its payer what becomes of refunds, as it happens, a
   const { refund_id } = await openRefund(api, sale);
   const read = async (path: string) => (await fetch(`${api.baseUrl}${path}`)).text();
   assert.match(await read(sale.payerPath), /is returning 4\.50 USDT to you[\s\S]*id="refund-address" open/);
-  await leave(api, sale.payerPath, payer);
+  await leaveAddress(api, sale, payer);
   assert.match(await read(sale.payerPath), /The refund of 4\.50 USDT on [^<]* starts soon/);
   api.clock.advance(1);
   assert.is((await askRefund(api, sale, 'named', { ...paidTo(other), amount: '1.00' })).status, 201);
@@ -306,7 +312,7 @@ test('the payment page shows its payer what becomes of refunds, as it happens, a
 test('before a payment was seen, the payment page asks for no refund address', async ({ api }) => {
   const sale = await openSale(api);
   assert.not.match(await (await fetch(`${api.baseUrl}${sale.payerPath}`)).text(), 'refund-address');
-  assert.is((await leave(api, sale.payerPath, payer)).status, 404);
+  assert.is((await leaveAddress(api, sale, payer)).status, 404);
 });
 
 test.run();

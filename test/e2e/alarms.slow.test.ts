@@ -11,7 +11,6 @@ import { loadConfig } from '../../src/config/config.ts';
 import type { Database } from '../../src/database/database.ts';
 import { type Json, startInstance } from '../support/instance.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
-import { act, plainTarget } from '../support/notice-bench.ts';
 import { accountKey, SANDBOX_CHAIN_ID, sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
 
@@ -65,8 +64,10 @@ const readyz = async (): Promise<Json> => (await fetch(`${quayside.baseUrl}/read
 test('blocks that cannot be read: the lag is that of the node’s head, and an alarm says why until they are read', async () => {
   await withDatabase(async ({ alarms: notices }) => {
     const address = JSON.stringify({ url: `${chat.origin}/services/hidden` });
-    await notices.addTarget({ ...plainTarget, address, severity: 'act', createdAtMs: Date.now() }, act(Date.now()));
-    assert.is(await notices.proveTarget(plainTarget.id, plainTarget.code, act(Date.now())), 'proved');
+    const target = { id: 'nt_0', kind: 'slack', name: 'target', severity: 'act', code: '123456' } as const;
+    const act = { atMs: Date.now(), operator: 'ann', command: 'notify add', reason: null };
+    await notices.addTarget({ ...target, address, createdAtMs: Date.now() }, act);
+    assert.is(await notices.proveTarget(target.id, target.code, act), 'proved');
   });
   const { cursor } = await own();
   // A payment whose block comes without its logs, whichever way it is asked for.

@@ -3,28 +3,92 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { NewNoticeTarget } from '../../src/database/alarms.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createUrlGuard } from '../../src/lib/guard.ts';
+import { openLog } from '../../src/lib/log.ts';
 import { createCourier } from '../../src/notifications/courier.ts';
-import type { Send } from '../../src/notifications/post.ts';
+import { createSend, type Send } from '../../src/notifications/post.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
-import {
-  act,
-  HOUR_MS,
-  log,
-  MINUTE_MS,
-  never,
-  onBench,
-  openBench,
-  plainTarget,
-  realSend,
-} from '../support/notice-bench.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-const event = { message: 'why', network: null, sessionId: null };
+const act = (atMs: number) => ({ atMs, operator: 'ann', command: 'notify add', reason: null });
+const realSend = createSend(createUrlGuard(['127.0.0.0/8']), systemClock);
+const never = new AbortController().signal;
+const log = openLog('test', 'silent');
 
-const benchTest = (title: string, ...args: Parameters<typeof onBench>) => test(title, onBench(...args));
+const plainTarget: NewNoticeTarget = {
+  id: 'nt_0',
+  kind: 'slack',
+  name: 'target',
+  address: '',
+  severity: 'know',
+  code: '123456',
+  createdAtMs: 0,
+};
+
+type Options = Readonly<{
+  targets?: readonly Partial<NewNoticeTarget>[];
+  status?: () => number;
+  send?: Send;
+  startMs?: number;
+}>;
+
+/** A database with proved targets, whose messages come to a server of the test's. */
+async function openBench({ targets = [{}], status = () => 200, send = realSend, startMs }: Options = {}) {
+  const place = openTempDatabase();
+  const clock = handClock(startMs);
+  const server = await startMerchantServer((response) => response.writeHead(status()).end('said'));
+  for (const [at, more] of targets.entries()) {
+    const id = `nt_${at}`;
+    await place.database.alarms.addTarget(
+      { ...plainTarget, id, name: `target ${at}`, address: JSON.stringify({ url: `${server.origin}/${id}` }), ...more },
+      act(clock.nowMs()),
+    );
+    assert.is(await place.database.alarms.proveTarget(id, '123456', act(clock.nowMs())), 'proved');
+  }
+  const { database, file } = place;
+  const courier = createCourier({ database, ways: { send, mail: null }, clock, log, sender: 'x', signal: never });
+  const texts = (id = 'nt_0') => server.on(`/${id}`).map(({ body }) => String(JSON.parse(body).text).split('\n')[0]);
+  return {
+    database,
+    file,
+    clock,
+    server,
+    texts,
+    /** Lets so much time pass, and looks. */
+    async after(ms: number) {
+      clock.advance(ms);
+      await courier.look();
+    },
+    open: (key: string, code: string) =>
+      database.alarms.keep({ key, code, atMs: clock.nowMs(), message: 'why', network: 'live:bsc', sessionId: null }),
+    end: (key: string) => database.alarms.end(key, clock.nowMs()),
+    async close() {
+      await server.close();
+      place.close();
+    },
+  };
+}
+
+type Bench = Awaited<ReturnType<typeof openBench>>;
+
+const benchTest = (title: string, options: Options, run: (bench: Bench) => Promise<void>) =>
+  test(title, async () => {
+    const bench = await openBench(options);
+    try {
+      await run(bench);
+    } finally {
+      await bench.close();
+    }
+  });
+
+const event = { message: 'why', network: null, sessionId: null };
 
 benchTest(
   'an alarm is told at once, again each day until somebody acknowledges it, and its end is told too',

@@ -123,6 +123,19 @@ export const askRefund = (
 /** The field of a refund that names where it goes. */
 export const paidTo = (refund_address = refundAddress) => ({ metadata: { refund_address } });
 
+/** Leaves a refund address on the payment page, as the payer does in its second step, or somebody by another path. */
+export const leaveAddress = (
+  { baseUrl }: Pick<ApiServer, 'baseUrl'>,
+  { payerPath }: Pick<Sale, 'payerPath'>,
+  address: string,
+  confirmed = 'yes',
+): Promise<Response> =>
+  fetch(baseUrl + payerPath.replace(/(\?|$)/, '/refund-address$1'), {
+    method: 'POST',
+    body: new URLSearchParams({ address, confirmed }),
+    redirect: 'manual',
+  });
+
 /** Returns a refund as the database has it, by its merchant's id. */
 export async function findRefund(api: ApiServer, refundId: string) {
   const found = (await api.database().refunds.list({ limit: 100 })).find((one) => one.refundId === refundId);
