@@ -1,5 +1,6 @@
 /** Events and their way to the merchant's endpoints; how an endpoint does. The dashboard has every attempt. */
 import { endpointJson } from '../../src/acts/webhooks.ts';
+import { isExtended } from '../../src/core/event.ts';
 import type { Endpoint } from '../../src/database/endpoints.ts';
 import type { Delivery, StoredEvent } from '../../src/database/events.ts';
 import type { Session } from '../../src/database/session.ts';
@@ -23,12 +24,14 @@ export async function eventsOf({ database }: Scene, { id: sessionId, storeId }: 
 }
 
 /** An installation without endpoints reads events from the API, so this is nothing wrong. */
-const noDelivery = ({ mode, storeId }: StoredEvent): Finding =>
-  note(
-    'delivery',
-    `store ${storeId} had no endpoint for it in ${mode} mode; the API has the event (GET /api/v1/events)`,
-    `\`quayside webhook add <url> --store ${storeId} --mode ${mode}\` adds one`,
-  );
+const noDelivery = ({ type, mode, storeId }: StoredEvent): Finding =>
+  isExtended(type)
+    ? note('delivery', 'no endpoint asked for this event (`--events` of `quayside webhook add`)')
+    : note(
+        'delivery',
+        `store ${storeId} had no endpoint in ${mode} mode; the API has the event (GET /api/v1/events)`,
+        `\`quayside webhook add <url> --store ${storeId} --mode ${mode}\` adds one`,
+      );
 
 /** Deliveries of an endpoint to look at for the newest that was tried, among those of so many events. */
 const RECENT_MAX = 100;
@@ -59,7 +62,7 @@ function deliveryFinding(delivery: Delivery, endpoint: Endpoint | undefined): Fi
   const { id, state, attempts, dueAtMs, lastStatus, lastError, endpointId } = delivery;
   const to = `${id} to ${endpoint?.url ?? `${endpointId}, which was removed`}`;
   const last = [lastStatus, lastError].filter((one) => one !== null).join(' ');
-  const answer = last === '' ? '' : `, the last answer was ${last}`;
+  const answer = attempts === 0 ? '' : `, the last answer was ${last}`;
   const resend = `correct that, then \`quayside webhook resend ${id}\``;
   if (state === 'delivered') return ok('delivery', `${to}: delivered (${last})`);
   if (state === 'failed') {

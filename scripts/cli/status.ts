@@ -108,6 +108,7 @@ async function paymentsPart({ database, clock }: Installation): Promise<Part> {
       `sessions: ${counts.join(', ') || 'none'}`,
       `webhooks waiting: ${waiting}${waiting ? `, the oldest for ${oldestS} s` : ''}`,
       ...(heldOpen ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
+      '',
     ],
   };
 }

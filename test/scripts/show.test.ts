@@ -89,7 +89,7 @@ test('a payment that waits for depth shows how deep it is; credited, and with no
   await chain.confirm(block);
   const paid = await show(txOf(block, 0));
   assert.is(paid.code, 0, paid.text);
-  assert.match(paid.text, 'had no endpoint for it in test mode');
+  assert.match(paid.text, 'had no endpoint in test mode');
   assert.match(paid.text, '✓ credit: paid at');
   assert.match(paid.text, `✓ transfer: 10.00 USDT to 0x`);
   assert.match(paid.text, `in block ${block.number} of test:ethereum`);

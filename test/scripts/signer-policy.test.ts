@@ -1,5 +1,5 @@
 /**
- * `quayside-signer policy`: adding a network to an existing policy, whichever version created it.
+ * `quayside-signer policy`: adding a network to an existing policy.
  */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const file = signerFiles(dir).policy;
 const treasury = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
 const payers = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
 
-/** A policy from before network files had caps, with caps that the operator has changed. */
+/** A policy with caps that the operator has changed. */
 const before = `{
   "version": 1,
   "approvers": [],
