@@ -1,14 +1,14 @@
 /** Alarms for operators. Only the newest are kept, and those that are open. */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lt, lte, or, type SQL } from 'drizzle-orm';
+import { and, asc, eq, inArray, isNotNull } from 'drizzle-orm';
 import { heldAlarmCode, heldKinds } from '../core/held-money.ts';
 import type { Told, WatchedAlarm } from '../core/notice.ts';
 import type { Mode } from '../core/transfer.ts';
 import { type OperatorAct, recordActOf } from './audit-log.ts';
 import type { NoticeProgress } from './column-values.ts';
 import type { Db } from './engine/open.ts';
-import { perDatabase, preparedInsert } from './engine/prepared.ts';
+import { findBy, perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
 import type { VaultDb } from './sealing.ts';
 import { alarms, noticeTargets, sessions } from './tables.ts';
@@ -75,30 +75,21 @@ export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => Promis
 export const raiseAlarmOf = perDatabase((db: Db): RaiseAlarm => {
   const insert = preparedInsert(db, alarms);
   const nextNumber = createCounters(db);
+  const forget = db.client.prepare('DELETE FROM alarms WHERE id <= ? AND (key IS NULL OR ended_at_ms IS NOT NULL)');
   return async (alarm) => {
     const key = alarm.key ?? null;
     const unseen = { acknowledgedAtMs: null, acknowledgedBy: null, acknowledgedNote: null };
     const id = await nextNumber('alarms');
     await insert({ ...alarm, id, key, endedAtMs: null, ...unseen });
-    const isOver = or(isNull(alarms.key), isNotNull(alarms.endedAtMs));
-    await db.orm
-      .delete(alarms)
-      .where(and(lte(alarms.id, id - ALARMS_KEPT_MAX), isOver))
-      .run();
+    await forget.run(id - ALARMS_KEPT_MAX);
     return id;
   };
 });
 
-/** The condition of a lasting alarm that has not ended. */
-const isOpen = and(isNotNull(alarms.key), isNull(alarms.endedAtMs));
-const openOne = (key: string) => and(eq(alarms.key, key), isOpen);
-
 /** Ends the open alarm of a key within the current transaction. @returns false when there is none */
-export const endAlarmOf = perDatabase(({ orm }: Db) => async (key: string, endedAtMs: number): Promise<boolean> => {
-  const open = await orm.select({ id: alarms.id }).from(alarms).where(openOne(key)).get();
-  if (!open) return false;
-  await orm.update(alarms).set({ endedAtMs }).where(eq(alarms.id, open.id)).run();
-  return true;
+export const endAlarmOf = perDatabase(({ client }: Db) => {
+  const end = client.prepare('UPDATE alarms SET ended_at_ms = :atMs WHERE key = :key AND ended_at_ms IS NULL');
+  return async (key: string, atMs: number): Promise<boolean> => (await end.run({ key, atMs })).changes > 0;
 });
 
 export function alarmCommands(db: Db) {
@@ -106,6 +97,9 @@ export function alarmCommands(db: Db) {
   const raiseAlarm = raiseAlarmOf(db);
   const recordAct = recordActOf(db);
   const end = endAlarmOf(db);
+  const findOpen = selectRows(db, alarms, 'WHERE key = :key AND ended_at_ms IS NULL');
+  const allOpen = selectRows(db, alarms, 'WHERE key IS NOT NULL AND ended_at_ms IS NULL ORDER BY id');
+  const newest = selectRows(db, alarms, 'WHERE id < :beforeId ORDER BY id DESC LIMIT :limit');
 
   /** Brings the open alarm up to date. @returns false when it must be raised */
   async function renew(open: AlarmRow | undefined, { code, message }: LastingAlarm): Promise<boolean> {
@@ -127,7 +121,7 @@ export function alarmCommands(db: Db) {
      */
     async keep(alarm: LastingAlarm): Promise<boolean> {
       return db.write(async () => {
-        const open = await orm.select().from(alarms).where(openOne(alarm.key)).get();
+        const open = await findOpen.get({ key: alarm.key });
         if (await renew(open, alarm)) return false;
         await end(alarm.key, alarm.atMs);
         await raiseAlarm(alarm);
@@ -161,9 +155,8 @@ export function alarmCommands(db: Db) {
       });
     },
     /** Returns the newest alarms, newest first; only those with a lower id than `beforeId`, if one is given. */
-    async list(limit: number, beforeId?: number): Promise<readonly Alarm[]> {
-      const isOlder = beforeId === undefined ? undefined : lt(alarms.id, beforeId);
-      return db.read(() => orm.select().from(alarms).where(isOlder).orderBy(desc(alarms.id)).limit(limit).all());
+    async list(limit: number, beforeId = Number.MAX_SAFE_INTEGER): Promise<readonly Alarm[]> {
+      return db.read(() => newest.all({ limit, beforeId }));
     },
     /**
      * Returns the newest alarms about a store's sessions that nobody acknowledged, among the newest of all. Held money
@@ -174,8 +167,8 @@ export function alarmCommands(db: Db) {
       limit: number,
     ): Promise<readonly Alarm[]> {
       return db.read(async () => {
-        const newest = await orm.select().from(alarms).orderBy(desc(alarms.id)).limit(ALARMS_READ_MAX).all();
-        const open = newest.filter(({ code, sessionId, endedAtMs, acknowledgedAtMs }) => {
+        const all = await newest.all({ limit: ALARMS_READ_MAX, beforeId: Number.MAX_SAFE_INTEGER });
+        const open = all.filter(({ code, sessionId, endedAtMs, acknowledgedAtMs }) => {
           return sessionId !== null && endedAtMs === null && acknowledgedAtMs === null && !listedCodes.has(code);
         });
         const named = [...new Set(open.flatMap(({ sessionId }) => sessionId ?? []))];
@@ -190,7 +183,7 @@ export function alarmCommands(db: Db) {
     },
     /** Returns the lasting alarms that are open, oldest first. */
     async listOpen(): Promise<readonly Alarm[]> {
-      return db.read(() => orm.select().from(alarms).where(isOpen).orderBy(asc(alarms.id)).all());
+      return db.read(() => allOpen.all());
     },
   };
 }
@@ -258,8 +251,10 @@ const isSame = (a: string, b: string): boolean => {
 export function noticeCommands(db: VaultDb) {
   const { orm, vault } = db;
   const recordAct = recordActOf(db);
-  const rowOf = (id: string): Promise<TargetRow | undefined> =>
-    orm.select().from(noticeTargets).where(eq(noticeTargets.id, id)).get();
+  const insert = preparedInsert(db, noticeTargets);
+  const find = findBy(db, noticeTargets, 'id');
+  const rowOf = (id: string): Promise<TargetRow | undefined> => find.get({ id });
+  const all = selectRows(db, noticeTargets, 'ORDER BY created_at_ms, id');
   return {
     ...createAlarmWatch(db),
     /** Adds a target, which waits for its code. A URL that is only called is proved by its answer, so at once. */
@@ -271,22 +266,14 @@ export function noticeCommands(db: VaultDb) {
         };
         // A person sees nothing of a call, so there is no code to type.
         const provedAtMs = target.kind === 'dead-man' ? act.atMs : null;
-        await orm
-          .insert(noticeTargets)
-          .values({ ...target, ...sealed, provedAtMs, progress: nothingSent })
-          .run();
+        await insert({ ...target, ...sealed, provedAtMs, progress: nothingSent });
         const { kind, name, severity } = target;
         await recordAct(act, { target: target.id, before: null, after: { kind, name, severity } });
       });
     },
     async listTargets(): Promise<readonly NoticeTarget[]> {
-      const rows = await db.read(() =>
-        orm.select().from(noticeTargets).orderBy(asc(noticeTargets.createdAtMs), asc(noticeTargets.id)).all(),
-      );
-      return rows.map(({ address: _address, code: _code, progress, ...shown }) => ({
-        ...shown,
-        ...progress,
-      }));
+      const rows = await db.read(() => all.all());
+      return rows.map(({ address: _address, code: _code, progress, ...shown }) => ({ ...shown, ...progress }));
     },
     /** Returns where a target's messages go, with its secrets; null if there is none. */
     async addressOf(id: string): Promise<string | null> {
@@ -341,22 +328,24 @@ const watched = ({ id, key, code, message, network, endedAtMs, acknowledgedAtMs 
   isAcknowledged: acknowledgedAtMs !== null,
 });
 
-function createAlarmWatch({ orm, read }: Db) {
-  const needsSomebody = and(isNull(alarms.endedAtMs), isNull(alarms.acknowledgedAtMs));
+function createAlarmWatch(db: Db) {
+  const newest = db.client.prepare('SELECT coalesce(max(id), 0) FROM alarms').pluck();
+  const needing = selectRows(
+    db,
+    alarms,
+    `WHERE id > :after AND id <= :lastId AND ended_at_ms IS NULL AND acknowledged_at_ms IS NULL ORDER BY id LIMIT :limit`,
+  );
   return {
     /** Returns all alarms that a target has heard of, and at most `limit` newer ones that need somebody. */
     async watchedAlarms(
       { throughAlarmId: after, toldAtMs }: Pick<NoticeTarget, 'throughAlarmId' | 'toldAtMs'>,
       limit: number,
     ): Promise<WatchedAlarms> {
-      return read(async () => {
-        const inOrder = (which: SQL | undefined) => orm.select().from(alarms).where(which).orderBy(asc(alarms.id));
-        // Read first: an alarm that another process raises meanwhile is not passed over.
-        const newest = await orm.select({ id: alarms.id }).from(alarms).orderBy(desc(alarms.id)).limit(1).get();
-        const lastId = Math.max(newest?.id ?? 0, after);
-        const before = await inOrder(inArray(alarms.id, Object.keys(toldAtMs).map(Number))).all();
-        const isNew = and(gt(alarms.id, after), lte(alarms.id, lastId));
-        const fresh = await inOrder(and(isNew, needsSomebody)).limit(limit).all();
+      return db.read(async () => {
+        const lastId = Math.max(Number(await newest.get()), after);
+        const isTold = inArray(alarms.id, Object.keys(toldAtMs).map(Number));
+        const before = await db.orm.select().from(alarms).where(isTold).orderBy(asc(alarms.id)).all();
+        const fresh = await needing.all({ after, lastId, limit });
         const all = [...before, ...fresh].map((row) => ({ ...watched(row), toldAtMs: toldAtMs[row.id] ?? null }));
         return { alarms: all, throughId: fresh.length < limit ? lastId : (fresh.at(-1)?.id ?? after) };
       });

@@ -40,9 +40,7 @@ export const blockRowsOf = perDatabase((db: Db) => {
       await insert(block);
       return block.id;
     },
-    mark: async (id: number, state: Pick<BlockRow, 'canonical' | 'watchedThrough' | 'number'>) => {
-      await mark({ id, ...state });
-    },
+    mark,
     /**
      * Deletes blocks without transfers, `above` < number ≤ `through`, lowest first, at most `PRUNED_MAX` of them.
      * @returns the number through which it pruned

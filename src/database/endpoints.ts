@@ -2,7 +2,7 @@
  * Webhook endpoints.
  */
 
-import { and, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import { and, eq, type SQL, sql } from 'drizzle-orm';
 import { sameTarget } from '../core/delivery.ts';
 import { SILENT_COUNT, STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import type { ExtendedEventType } from '../core/event.ts';
@@ -16,7 +16,7 @@ import { atFirstUse, given, perDatabase, preparedInsert } from './engine/prepare
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import { type Replay, replaysOf } from './replays.ts';
 import type { VaultDb } from './sealing.ts';
-import { deliveries, endpoints, stores } from './tables.ts';
+import { endpoints, stores } from './tables.ts';
 
 const { id, storeId, mode, url, extendedEvents, perSession, failingSinceMs, createdAtMs } = endpoints;
 const { disabledAtMs, disabledReason, dialect } = endpoints;
@@ -127,6 +127,10 @@ export function endpointCommands(db: VaultDb) {
     return others.find((one) => sameTarget(one.url) === target)?.id ?? null;
   }
 
+  const endWaiting = db.client.prepare(
+    `UPDATE deliveries SET state = 'failed', due_at_ms = NULL, lease_until_ms = NULL, last_error = 'endpoint_removed'
+     WHERE id IN (SELECT id FROM deliveries WHERE endpoint_id = ? AND due_at_ms IS NOT NULL LIMIT ${SLICE_DELIVERIES})`,
+  );
   const isThere = (id: string) => and(eq(endpoints.id, id), isPresent);
 
   async function add({ secret, ...endpoint }: NewEndpoint, act?: OperatorAct): Promise<EndpointAdded> {
@@ -193,21 +197,13 @@ export function endpointCommands(db: VaultDb) {
     },
     async list(storeId: string | null): Promise<readonly Endpoint[]> {
       const ofStore = storeId === null ? undefined : eq(endpoints.storeId, storeId);
-      return db.read(
-        (): Promise<Endpoint[]> =>
-          db.orm
-            .select(shownColumns)
-            .from(endpoints)
-            .where(and(ofStore, isPresent))
-            .orderBy(endpoints.createdAtMs, endpoints.id)
-            .all(),
-      );
+      const present = db.orm.select(shownColumns).from(endpoints).where(and(ofStore, isPresent));
+      return db.read((): Promise<Endpoint[]> => present.orderBy(endpoints.createdAtMs, endpoints.id).all());
     },
     /** Returns an endpoint, also one that was removed. */
     async find(id: string): Promise<Endpoint | null> {
-      return db.read(
-        async () => (await db.orm.select(shownColumns).from(endpoints).where(eq(endpoints.id, id)).get()) ?? null,
-      );
+      const one = db.orm.select(shownColumns).from(endpoints).where(eq(endpoints.id, id));
+      return db.read(async () => (await one.get()) ?? null);
     },
     async enable(
       id: string,
@@ -245,22 +241,9 @@ export function endpointCommands(db: VaultDb) {
       const removeSlice = async (): Promise<'removed' | 'unknown' | 'more'> => {
         const row = await db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
         if (!row) return 'unknown';
-        const waiting = await db.orm
-          .select({ id: deliveries.id })
-          .from(deliveries)
-          .where(and(eq(deliveries.endpointId, id), eq(deliveries.state, sql`'waiting'`)))
-          .limit(SLICE_DELIVERIES)
-          .all();
-        const ids = waiting.map((delivery) => delivery.id);
-        await db.orm
-          .update(deliveries)
-          .set({
-            ...{ state: 'failed', dueAtMs: null, leaseUntilMs: null, lastError: 'endpoint_removed' },
-          })
-          .where(inArray(deliveries.id, ids))
-          .run();
+        const { changes } = await endWaiting.run(id);
         await refreshDue(id);
-        if (ids.length === SLICE_DELIVERIES) return 'more';
+        if (changes === SLICE_DELIVERIES) return 'more';
         // The row stays, because past deliveries refer to it.
         await db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();
         const { storeId, mode, url } = row;

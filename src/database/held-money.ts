@@ -147,24 +147,21 @@ export function heldMoneyCommands(db: SealedDb) {
      * @param isDryRun nothing is saved; the outcome is what it would be
      */
     async accept(id: string, act: OperatorAct, isDryRun: boolean): Promise<AcceptHeldOutcome> {
-      const decide = isDryRun ? db.read : db.write;
-      return decide(async () => {
+      return writeOrTry(db, isDryRun, async (): Promise<AcceptHeldOutcome> => {
         const row = await held.find(id);
         if (!row) return { kind: 'not_found' };
         const session = await sessionOf(row);
         const view = await viewOf(row, session);
         if (row.state !== 'open') return { kind: 'not_open', held: view };
-        if (!isDryRun) await held.settle(row, act.atMs);
-        const { effect, life, standing } = await transitionsOf(db).accept(session, row.kind, act.atMs, isDryRun);
+        await held.settle(row, act.atMs);
+        const { effect, life, standing } = await transitionsOf(db).accept(session, row.kind, act.atMs);
         const [before, after] = [faceOf(session, session, session), faceOf(session, life, standing)];
-        if (!isDryRun) {
-          const what = { session: session.id, kind: row.kind, amount: amountText(openPar(row), row.currency) };
-          await recordActOf(db)(act, {
-            target: id,
-            before: { ...what, state: 'open', status: before.status },
-            after: { ...what, state: 'settled', status: after.status },
-          });
-        }
+        const what = { session: session.id, kind: row.kind, amount: amountText(openPar(row), row.currency) };
+        await recordActOf(db)(act, {
+          target: id,
+          before: { ...what, state: 'open', status: before.status },
+          after: { ...what, state: 'settled', status: after.status },
+        });
         return { kind: 'done', effect, held: view, before, after };
       });
     },

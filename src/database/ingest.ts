@@ -71,7 +71,7 @@ export function ingestCommands(db: SealedDb) {
     if (known) refuseContradiction(step, known, block, await transfers.ofBlock(known.id), ours);
     const fresh = () => blocks.insert({ ...block, id: step.ids.next(), network, canonical: true, watchedThrough });
     const id = known?.id ?? (await fresh());
-    if (known) await blocks.mark(id, { canonical: true, watchedThrough, number: block.number });
+    if (known) await blocks.mark({ id, canonical: true, watchedThrough, number: block.number });
     // Of a known block, only transfers to addresses that were not watched when it was first read are new.
     for (const found of ours) {
       if (found.address.seq > (known?.watchedThrough ?? 0)) await facts.add(step, id, block, found);
@@ -313,7 +313,7 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
     /** Takes a block out of the canonical chain. */
     async drop({ id, watchedThrough, number, network, hash }: BlockRow, nowMs: number): Promise<void> {
       await outgoingRowsOf(db).drop(network, hash);
-      await blocks.mark(id, { canonical: false, watchedThrough, number });
+      await blocks.mark({ id, canonical: false, watchedThrough, number });
       await ledgerOf(db).confirmed(id, false, nowMs);
       await transfers.unconfirm(id);
     },

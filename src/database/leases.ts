@@ -3,10 +3,9 @@
  * `LEASE_MS`, by the database's clock, another process takes it with a higher fence; from then on the writes of the old
  * holder are refused, however long it was paused: each compares its fence in its own transaction.
  */
-import { asc } from 'drizzle-orm';
 import { transient } from '../core/fault.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse } from './engine/prepared.ts';
+import { findBy, selectRows } from './engine/prepared.ts';
 import { leases } from './tables.ts';
 
 /** A holder that was silent for this long has died, or is paused. */
@@ -26,22 +25,20 @@ export type LeaseWish = Readonly<{ name: string; holder: string; isBack: boolean
 /** A lease, held or not, with how long ago it was taken. */
 export type LeaseStatus = Readonly<{ name: string; holder: string; fence: number; isHeld: boolean; ageMs: number }>;
 
-type Row = typeof leases.$inferSelect;
-
 export function leaseCommands(db: Db) {
-  const { client, orm } = db;
-  const find = client.prepare('SELECT holder, fence, until_ms AS "untilMs" FROM leases WHERE name = ?');
+  const { client } = db;
+  const find = findBy(db, leases, 'name');
   const save = client.prepare(
     `INSERT INTO leases (name, holder, fence, since_ms, until_ms) VALUES (:name, :holder, :fence, :nowMs, :untilMs)
      ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, fence = excluded.fence, since_ms = excluded.since_ms,
        until_ms = excluded.until_ms`,
   );
   const move = client.prepare('UPDATE leases SET until_ms = :untilMs WHERE name = :name AND fence = :fence');
-  const all = atFirstUse(orm.select().from(leases).orderBy(asc(leases.name)));
+  const all = selectRows(db, leases, 'ORDER BY name');
 
   /** Returns the fence of a lease that may be taken; 0: nobody has had it. Null: another process holds it. */
   async function freeFence({ name, holder, isBack }: LeaseWish): Promise<number | null> {
-    const row = (await find.get(name)) as Pick<Row, 'holder' | 'fence' | 'untilMs'> | undefined;
+    const row = await find.get({ name });
     if (!row) return 0;
     const isFree = row.untilMs <= (await db.nowMs()) || (isBack && row.holder === holder);
     return isFree ? row.fence : null;

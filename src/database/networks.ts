@@ -3,14 +3,13 @@
  */
 
 import { eq, sql } from 'drizzle-orm';
-import type { BlockGap } from '../core/gap.ts';
 import type { Asset } from '../core/ledger.ts';
 import type { Moment } from '../core/session.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, changeBy, findBy, perDatabase, preparedInsert } from './engine/prepared.ts';
+import { changeBy, findBy, perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
 import { type blocks, networks } from './tables.ts';
 
@@ -70,7 +69,7 @@ export const networkRowsOf = perDatabase((db: Db) => {
   const insert = preparedInsert(db, networks);
   const nextNumber = createCounters(db);
   const find = findBy(db, networks, 'key');
-  const all = atFirstUse(db.orm.select().from(networks).orderBy(networks.key));
+  const all = selectRows(db, networks, 'ORDER BY key');
   const setGaps = changeBy(db, networks, ['gaps'], 'key');
   const position = ['tipHash', 'tipNumber', 'tipTimeS', 'floor', 'readThroughS', 'prunedThrough'] as const;
   const progress = changeBy(db, networks, [...position, 'gaps', 'lastId', 'updatedAtMs'], 'key');
@@ -89,24 +88,14 @@ export const networkRowsOf = perDatabase((db: Db) => {
       return row;
     },
     all: (): Promise<NetworkRow[]> => all.all(),
-    progress: async (row: Parameters<typeof progress>[0]) => {
-      await progress(row);
-    },
+    progress,
     /** Saves the last id that was given, where `progress` does not. */
-    setLastId: async (key: NetworkKey, ids: RowIds) => {
-      await setLastId({ key, lastId: ids.last() });
-    },
-    setGaps: async (key: NetworkKey, gaps: readonly BlockGap[]) => {
-      await setGaps({ key, gaps });
-    },
+    setLastId,
+    setGaps,
     /** Notes that an operator moved the network's position, so that its follower loads it again. */
     async recover(key: NetworkKey, change: Partial<Omit<NetworkRow, 'key' | 'recoveries'>>): Promise<void> {
-      const recoveries = sql`${networks.recoveries} + 1`;
-      await db.orm
-        .update(networks)
-        .set({ ...change, recoveries })
-        .where(eq(networks.key, key))
-        .run();
+      const changes = { ...change, recoveries: sql`${networks.recoveries} + 1` };
+      await db.orm.update(networks).set(changes).where(eq(networks.key, key)).run();
     },
     /** Returns how far all of these networks have been read. */
     async reading(keys: readonly NetworkKey[]): Promise<Pick<Moment, 'readThroughS' | 'rewoundAtS'>> {
@@ -127,11 +116,8 @@ export function networkCommands(db: Db) {
         const row = (await steps.find(network)) ?? (await steps.begin(network, nowMs));
         const isOutdated = row.recoveries !== (recoveries ?? row.recoveries);
         const position = isOutdated ? {} : { state, readThroughS, reason };
-        await db.orm
-          .update(networks)
-          .set({ ...heard, ...position, updatedAtMs: nowMs })
-          .where(eq(networks.key, network))
-          .run();
+        const changes = { ...heard, ...position, updatedAtMs: nowMs };
+        await db.orm.update(networks).set(changes).where(eq(networks.key, network)).run();
       });
     },
     async list(): Promise<readonly NetworkStatus[]> {

@@ -8,17 +8,13 @@ import type { Membership } from '../core/access.ts';
 import { invariant } from '../core/fault.ts';
 import { type OperatorAct, recordActOf } from './audit-log.ts';
 import type { Db } from './engine/open.ts';
+import { preparedInsert } from './engine/prepared.ts';
 import { people, webSessions } from './tables.ts';
 
+const noLink = { linkHash: null, linkSalt: null, linkExpiresAtMs: null };
 const unused = {
-  password: null,
-  totpSecret: null,
-  totpStep: 0,
-  failures: 0,
-  lockedUntilMs: 0,
-  removedAtMs: null,
-  recoveryHashes: [],
-  passkeys: [],
+  ...{ language: null, password: null, totpSecret: null, totpStep: 0, failures: 0, lockedUntilMs: 0 },
+  ...{ removedAtMs: null, recoveryHashes: [], passkeys: [], ...noLink },
 };
 
 const shown = ({ role, storeId }: Membership): string => (storeId === null ? role : `${role} of ${storeId}`);
@@ -30,15 +26,13 @@ export function peopleCommands(db: Db) {
   const { orm } = db;
   const recordAct = recordActOf(db);
   const rows = personRows(db);
+  const insert = preparedInsert(db, people);
   return {
     /** @returns false when the name is taken, in any spelling */
     async add({ id, name, membership, createdAtMs }: NewPerson, act: OperatorAct): Promise<boolean> {
       return db.write(async () => {
         if (await rows.named(name)) return false;
-        await orm
-          .insert(people)
-          .values({ id, name, memberships: [membership], createdAtMs, ...unused })
-          .run();
+        await insert({ id, name, memberships: [membership], createdAtMs, ...unused });
         await recordAct(act, { target: id, before: null, after: { name, role: shown(membership) } });
         return true;
       });
@@ -162,11 +156,10 @@ export function toPerson(row: PersonRow): Person {
 
 /** Reads and changes people within a transaction: those whose accounts have not ended. */
 export function personRows({ orm }: Pick<Db, 'orm'>) {
-  const select = (which?: SQL) =>
-    orm
-      .select()
-      .from(people)
-      .where(and(which, isNull(people.removedAtMs)));
+  const select = (which?: SQL) => {
+    const isActive = and(which, isNull(people.removedAtMs));
+    return orm.select().from(people).where(isActive);
+  };
   return {
     find: (which: SQL | undefined): Promise<PersonRow | undefined> => select(which).get(),
     byId: (id: string): Promise<PersonRow | undefined> => select(eq(people.id, id)).get(),
@@ -184,8 +177,6 @@ export const withMembership = (all: readonly Membership[], one: Membership): rea
   [...all.filter(({ storeId }) => storeId !== one.storeId), one].sort((a, b) =>
     (a.storeId ?? '') < (b.storeId ?? '') ? -1 : 1,
   );
-
-const noLink = { linkHash: null, linkSalt: null, linkExpiresAtMs: null };
 
 /** Signs a person out everywhere, links included. To be used within a transaction. */
 export async function endAccess(db: Pick<Db, 'orm'>, personId: string): Promise<void> {

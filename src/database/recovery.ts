@@ -166,7 +166,7 @@ export function recoveryCommands(db: SealedDb) {
         const gaps = (await networks.find(network))?.gaps ?? [];
         const closed = gaps.filter((gap) => closesGap(read, gap)).map((gap) => ({ ...gap, closedAtMs: act.atMs }));
         const others = gaps.filter((gap) => !closesGap(read, gap));
-        if (closed.length > 0) await networks.setGaps(network, [...closed, ...others]);
+        if (closed.length > 0) await networks.setGaps({ key: network, gaps: [...closed, ...others] });
         for (const { from, to } of closed) {
           const range = { from, to };
           await recordAct(act, {
@@ -308,7 +308,7 @@ export function rereadCommands(db: SealedDb) {
       await outgoingRowsOf(db).add(context, matched.block, leaving);
       changed.push(id);
     }
-    await networks.setLastId(network, ids);
+    await networks.setLastId({ key: network, lastId: ids.last() });
     await facts.settle(network, changed, row.floor, act.atMs);
     // A follower holds the newest blocks in memory: it must learn about one that was put between them.
     if (results.some(({ isAdded, held }) => isAdded && !held)) await networks.recover(network, {});
@@ -329,7 +329,7 @@ export function rereadCommands(db: SealedDb) {
   ): Promise<number> {
     if (!known) return blocks.insert({ ...block, id: ids.next(), network, canonical: true, watchedThrough });
     const through = Math.max(known.watchedThrough, watchedThrough);
-    await blocks.mark(known.id, { canonical: true, watchedThrough: through, number: block.number });
+    await blocks.mark({ id: known.id, canonical: true, watchedThrough: through, number: block.number });
     return known.id;
   }
 

@@ -1,5 +1,4 @@
 /** Figures of a store over periods. Nothing here is stored: each index names the store's rows of the period. */
-import { asc, count, eq } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
 import type { HeldKind } from '../core/held-money.ts';
 import type { Intent } from '../core/intent.ts';
@@ -11,7 +10,6 @@ import { mapInOrder } from './engine/bodies.ts';
 import { readSessionTerms } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
 import { createMeta, LAST_RUN } from './meta.ts';
-import { deliveries, heldMoney } from './tables.ts';
 
 /** The entries of a period in one network and currency. Amounts are at par (18 decimals). */
 export type CreditTotal = Readonly<{
@@ -141,7 +139,7 @@ export type Stats = Readonly<{
 
 const statuses: readonly SessionStatus[] = ['pending', 'paid', 'failed', 'expired', 'canceled'];
 
-export function statsCommands({ client, orm, read }: Db) {
+export function statsCommands({ client, read }: Db) {
   const meta = createMeta({ client });
   const countSessions = client
     .prepare(
@@ -153,27 +151,21 @@ export function statsCommands({ client, orm, read }: Db) {
     .pluck();
   const sessionsOf = async (status: SessionStatus, fromId: string) =>
     (await countSessions.get(status, fromId, SESSIONS_COUNTED_MAX)) as number;
-  const isWaiting = eq(deliveries.state, 'waiting');
-  const isOpen = eq(heldMoney.state, 'open');
+  const oldestWaiting = `SELECT created_at_ms FROM deliveries WHERE state = 'waiting' ORDER BY event_id LIMIT 1`;
+  const one = async (text: string) => (await client.prepare(text).pluck().get()) as number | undefined;
   return {
     async stats(nowMs: number): Promise<Stats> {
       return read(async () => {
-        const oldest = await orm
-          .select({ createdAtMs: deliveries.createdAtMs })
-          .from(deliveries)
-          .where(isWaiting)
-          .orderBy(asc(deliveries.eventId))
-          .limit(1)
-          .get();
+        const oldestMs = await one(oldestWaiting);
         const lastRun = await meta.read(LAST_RUN);
         return {
           retentionAtMs: lastRun === null ? null : Number(lastRun),
           sessions: Object.fromEntries(
             await mapInOrder(statuses, async (status) => [status, await sessionsOf(status, '')]),
           ),
-          deliveriesWaiting: (await orm.select({ n: count() }).from(deliveries).where(isWaiting).get())?.n ?? 0,
-          heldOpen: (await orm.select({ n: count() }).from(heldMoney).where(isOpen).get())?.n ?? 0,
-          oldestWaitingMs: oldest ? Math.max(0, nowMs - oldest.createdAtMs) : 0,
+          deliveriesWaiting: (await one(`SELECT count(*) FROM deliveries WHERE state = 'waiting'`)) ?? 0,
+          heldOpen: (await one(`SELECT count(*) FROM held_money WHERE state = 'open'`)) ?? 0,
+          oldestWaitingMs: oldestMs === undefined ? 0 : Math.max(0, nowMs - oldestMs),
         };
       });
     },

@@ -20,10 +20,12 @@ import { preparePaidOrder, type ShownOrder } from './doors.ts';
 import { IS_UNPROVEN, refreshDueOf, refreshEach, type SecretPair, webhookSecretsOf } from './endpoints.ts';
 import { filterInOrder, mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
+import { changeBy, findBy, selectRows } from './engine/prepared.ts';
 import { ATTEMPTS_PER_MS, type Attempt, firstEventId } from './events.ts';
 import { createMeta } from './meta.ts';
 import type { VaultDb } from './sealing.ts';
 import { findSessionOf } from './session.ts';
+import { endpoints } from './tables.ts';
 
 /** A delivery that is leased until `leaseUntilMs`, with all that is needed to send it. `attempt`: 1 for the first. */
 export type ClaimedDelivery = SecretPair &
@@ -88,8 +90,7 @@ export const isSenderSilent = (report: Pick<SenderReport, 'atMs'> | null, nowMs:
 /** Endpoints that one claim looks at: more than can have no place left. */
 const ENDPOINTS_LOOKED_MAX = 1_024;
 
-type EndpointRow = Readonly<{ id: string; storeId: string; mode: Mode; url: string; perSession: number }> &
-  Readonly<{ dialect: DoorDialect | null; pid: number | null }>;
+type EndpointRow = typeof endpoints.$inferSelect;
 type DueRow = Pick<ClaimedDelivery, 'id' | 'eventId' | 'eventType' | 'sessionId' | 'body'> &
   Readonly<{ attempts: number }>;
 type Found = DueRow & Readonly<{ endpoint: EndpointRow; isUnproven: boolean }>;
@@ -111,12 +112,13 @@ export function sendingCommands(db: VaultDb) {
 }
 
 /** Prepares choosing what can be sent now: a share for each endpoint; those that wait the longest come first. */
-function prepareChoosing({ client }: Db) {
-  const dueEndpoints = client.prepare(
-    `SELECT id, store_id AS "storeId", mode, url, per_session AS "perSession", dialect, pid FROM endpoints
-     WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`,
+function prepareChoosing(db: Db) {
+  const dueEndpoints = selectRows(
+    db,
+    endpoints,
+    `WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`,
   );
-  const dueOf = client.prepare(
+  const dueOf = db.client.prepare(
     `SELECT d.id, d.event_id AS "eventId", v.type AS "eventType", d.session_id AS "sessionId", v.body, d.attempts
      FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
      WHERE d.endpoint_id = :endpointId AND d.due_at_ms <= :nowMs AND d.lease_until_ms IS NULL
@@ -125,12 +127,12 @@ function prepareChoosing({ client }: Db) {
   return async ({ nowMs, limit, unprovenMax, places }: Omit<Claim, 'leaseMs' | 'holder'>): Promise<Found[]> => {
     const found: Found[] = [];
     for (const isUnproven of [true, false]) {
-      const endpoints = ((await dueEndpoints.all({ isUnproven: Number(isUnproven), nowMs })) as EndpointRow[])
+      const due = (await dueEndpoints.all({ isUnproven: Number(isUnproven), nowMs }))
         .map((endpoint) => ({ endpoint, free: places(endpoint.id, isUnproven) }))
         .filter(({ free }) => free > 0);
       const end = found.length + Math.min(limit - found.length, isUnproven ? unprovenMax : limit);
-      const share = Math.max(1, Math.floor((end - found.length) / Math.max(1, endpoints.length)));
-      for (const { endpoint, free } of endpoints) {
+      const share = Math.max(1, Math.floor((end - found.length) / Math.max(1, due.length)));
+      for (const { endpoint, free } of due) {
         const most = Math.min(free, share, end - found.length);
         if (most <= 0) break;
         const rows = (await dueOf.all({ endpointId: endpoint.id, nowMs, limit: most })) as DueRow[];
@@ -151,7 +153,7 @@ function prepareOpening(db: VaultDb) {
 
   /** Returns the URL that a session named, or the endpoint's own. */
   async function urlOf({ endpoint, sessionId }: Found): Promise<string> {
-    if (endpoint.perSession === 0) return endpoint.url;
+    if (!endpoint.perSession) return endpoint.url;
     return (await findSession(sessionId))?.terms.webhookUrl ?? endpoint.url;
   }
 
@@ -258,10 +260,10 @@ function claimCommands(db: VaultDb) {
   };
 }
 
-type HealthRow = EndpointHealth & Readonly<{ id: string; url: string; isReplayed: number }>;
+const healthNames = ['failingSinceMs', 'failures', 'gones', 'silences', 'pausedUntilMs', 'disabledAtMs'] as const;
 
 /** An endpoint's health before and after the attempts of one transaction. `successes`: those answered with 2xx. */
-type Followed = Readonly<{ before: HealthRow; now: EndpointHealth; successes: number; atMs: number }>;
+type Followed = Readonly<{ before: EndpointRow; now: EndpointHealth; successes: number; atMs: number }>;
 
 function recordCommands(db: Db) {
   const { client } = db;
@@ -277,38 +279,28 @@ function recordCommands(db: Db) {
        last_status = :status, last_error = :error
      WHERE id = :id AND lease_until_ms = :leaseUntilMs`,
   );
-  const findHealth = client.prepare(
-    `SELECT id, url, CASE WHEN per_session = 0 AND dialect IS NULL THEN 1 ELSE 0 END AS "isReplayed",
-       failing_since_ms AS "failingSinceMs", failures, gones, silences, paused_until_ms AS "pausedUntilMs",
-       disabled_at_ms AS "disabledAtMs"
-     FROM endpoints WHERE id = :id`,
-  );
-  const saveHealth = client.prepare(
-    `UPDATE endpoints SET failing_since_ms = :failingSinceMs, failures = :failures, gones = :gones, silences = :silences,
-       paused_until_ms = :pausedUntilMs, disabled_at_ms = :disabledAtMs, disabled_reason = :reason
-     WHERE id = :id`,
-  );
+  const find = findBy(db, endpoints, 'id');
+  const saveHealth = changeBy(db, endpoints, [...healthNames, 'disabledReason'], 'id');
   const replay = prepareReplay(db);
 
   /** Saves what attempts say about an endpoint, and brings back what it had refused once it accepts something. */
   async function follow({ before, now, successes, atMs }: Followed): Promise<void> {
-    const { id, url, isReplayed } = before;
+    const { id, url } = before;
     const isSwitchedOff = now.disabledAtMs !== before.disabledAtMs;
     const why = now.gones > 0 ? GONE : FAILING;
     if (isSwitchedOff) await raiseAlarm(switchedOff(id, url, why, atMs));
-    const names = Object.keys(now) as (keyof EndpointHealth)[];
-    if (names.some((name) => now[name] !== before[name])) {
-      await saveHealth.run({ ...now, id, reason: isSwitchedOff ? why : null });
+    if (healthNames.some((name) => now[name] !== before[name])) {
+      await saveHealth({ ...now, id, disabledReason: isSwitchedOff ? why : null });
     }
     // Of the URLs that sessions and orders name, each answers for itself.
-    if (successes > 0 && isReplayed === 1) await replay(id, atMs, successes);
+    const isReplayed = !before.perSession && before.dialect === null;
+    if (successes > 0 && isReplayed) await replay(id, atMs, successes);
   }
 
   async function firstSeen(id: string): Promise<Followed> {
-    const before = (await findHealth.get({ id })) as HealthRow | undefined;
+    const before = await find.get({ id });
     invariant(before, `endpoint ${id} of a delivery exists`);
-    const { id: _id, url: _url, isReplayed: _isReplayed, ...now } = before;
-    return { before, now, successes: 0, atMs: 0 };
+    return { before, now: before, successes: 0, atMs: 0 };
   }
 
   /** Saves an attempt with a free id of its start. The end of its delivery's id keeps those of one start apart. */

@@ -135,19 +135,11 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
       await save(row, kept, after, nowMs, null);
       return after.refusal;
     },
-    /** Applies an operator's decision about held money, or only tells what it would do. */
-    async accept(row: SessionRow, kind: HeldKind, nowMs: number, isDryRun: boolean) {
-      const kept = row.sums;
-      const counting = await countingSums(row, kept);
-      const after = accept(
-        termsOf(row),
-        lifeOf(row),
-        counting,
-        kind,
-        isStablecoin(row.currency),
-        await momentOf(row, nowMs),
-      );
-      if (!isDryRun) await save(row, kept, after, nowMs, null, 'event');
+    /** Applies an operator's decision about held money. */
+    async accept(row: SessionRow, kind: HeldKind, nowMs: number) {
+      const [counting, moment] = [await countingSums(row, row.sums), await momentOf(row, nowMs)];
+      const after = accept(termsOf(row), lifeOf(row), counting, kind, isStablecoin(row.currency), moment);
+      await save(row, row.sums, after, nowMs, null, 'event');
       return after;
     },
     /** Updates what counts, after a return of held money began or failed. No event reports that. */

@@ -223,22 +223,14 @@ export function sessionListQueries(db: Db) {
 
   /** Returns the ids of the sessions whose addresses a search is about. */
   async function idsOf(search: Extract<SessionSearch, { kind: 'address' | 'transaction' }>): Promise<string[]> {
-    const rows =
+    const own = orm.selectDistinct({ id: addresses.sessionId }).from(addresses);
+    const found =
       search.kind === 'address'
-        ? await orm
-            .select({ id: addresses.sessionId })
-            .from(addresses)
-            .where(and(eq(addresses.family, search.family), eq(addresses.key, search.key)))
-            .limit(FOUND_MAX)
-            .all()
-        : await orm
-            .selectDistinct({ id: addresses.sessionId })
-            .from(transfers)
-            .innerJoin(addresses, eq(addresses.id, transfers.addressId))
-            .where(inArray(transfers.tx, [...search.spellings]))
-            .limit(FOUND_MAX)
-            .all();
-    return rows.flatMap(({ id }) => id ?? []);
+        ? own.where(and(eq(addresses.family, search.family), eq(addresses.key, search.key)))
+        : own
+            .innerJoin(transfers, eq(transfers.addressId, addresses.id))
+            .where(inArray(transfers.tx, [...search.spellings]));
+    return (await found.limit(FOUND_MAX).all()).flatMap(({ id }) => id ?? []);
   }
 
   return {

@@ -250,11 +250,8 @@ export function sessionCommands(db: SealedDb) {
         const cut = { expiresAtS, topUpGraceS: 0, inclusionGraceS: {} };
         const terms: Terms = { ...termsOf(row), ...cut };
         const { deadlineS } = stateOf(terms, lifeOf(row), standingOf(row), row.sums);
-        await db.orm
-          .update(sessions)
-          .set({ terms: { ...row.terms, ...cut }, deadlineS })
-          .where(eq(sessions.id, row.id))
-          .run();
+        const changes = { terms: { ...row.terms, ...cut }, deadlineS };
+        await db.orm.update(sessions).set(changes).where(eq(sessions.id, row.id)).run();
         return true;
       });
     },

@@ -282,17 +282,12 @@ function passkeyCommands(db: Db) {
     return db.write(async () => {
       const own = eq(webSessions.personId, personId);
       const row = await rows.byId(personId);
-      const isOpen = await orm
-        .select()
-        .from(webSessions)
-        .where(and(own, eq(webSessions.formToken, formToken)))
-        .get();
+      const isThis = and(own, eq(webSessions.formToken, formToken));
+      const isOpen = await orm.select().from(webSessions).where(isThis).get();
       const recorded = row && isOpen ? await change(row) : null;
       if (!recorded) return false;
-      await orm
-        .delete(webSessions)
-        .where(and(own, ne(webSessions.formToken, formToken)))
-        .run();
+      const isOther = and(own, ne(webSessions.formToken, formToken));
+      await orm.delete(webSessions).where(isOther).run();
       await recordAct(act, { target: personId, ...recorded });
       return true;
     });
@@ -343,11 +338,8 @@ function webSessionCommands(db: Db) {
     ): Promise<Readonly<{ person: Person; session: WebSession }> | null> {
       const found = await db.read(async () => {
         const before = and(eq(webSessions.previousHash, hash), gt(webSessions.previousUntilMs, nowMs));
-        const row = await orm
-          .select()
-          .from(webSessions)
-          .where(or(eq(webSessions.hash, hash), before))
-          .get();
+        const isIt = or(eq(webSessions.hash, hash), before);
+        const row = await orm.select().from(webSessions).where(isIt).get();
         const session = row && toSession(row, row.hash === hash);
         const person = session && isAlive(session, nowMs, limits) ? await rows.byId(session.personId) : undefined;
         return session && person ? { session, person: toPerson(person) } : null;

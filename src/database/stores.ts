@@ -193,16 +193,13 @@ export function storeCommands(db: SealedDb) {
         if (changed.length === 0) return;
         const { name, zone } = after;
         const own = {
+          ...{ name, zone },
           settings: like(row.settings, after),
           refundPolicy: like(row.refundPolicy, after),
           page: like(row.page, after),
           ...(logo !== undefined && { logo: logo && Buffer.from(logo.bytes) }),
         };
-        await db.orm
-          .update(stores)
-          .set({ name, zone, ...own })
-          .where(eq(stores.id, id))
-          .run();
+        await db.orm.update(stores).set(own).where(eq(stores.id, id)).run();
         await recordAct(act, { target: id, before: audited(before, changed), after: audited(after, changed) });
       });
     },
@@ -276,22 +273,19 @@ function decisionCommands(db: SealedDb) {
         if (!from.includes(row.status) && !isAgain) return { store: toStore(row), hasChanged: false };
         const isAgainst = status === 'refused' || status === 'suspended';
         const decided = {
+          status,
           decidedAtMs: isAgainst ? act.atMs : null,
           decidedBecause: isAgainst ? (act.reason ?? '') : null,
         };
-        const after = { ...row, status, ...decided };
-        const mac = db.guard.seal(macedDecision(after));
-        await db.orm
-          .update(stores)
-          .set({ status, ...decided, mac })
-          .where(eq(stores.id, id))
-          .run();
+        const after = { ...row, ...decided };
+        const sealed = { ...decided, mac: db.guard.seal(macedDecision(after)) };
+        await db.orm.update(stores).set(sealed).where(eq(stores.id, id)).run();
         const shown = (one: StoreRow) => ({
           status: one.status,
           ...(one.decidedBecause !== null && { because: one.decidedBecause }),
         });
         await recordAct(act, { target: id, before: shown(row), after: shown(after) });
-        return { store: toStore({ ...after, mac }), hasChanged: true };
+        return { store: toStore({ ...after, ...sealed }), hasChanged: true };
       });
     },
   };

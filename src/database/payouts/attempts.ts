@@ -329,9 +329,7 @@ export const noncesOf = perDatabase((db: Db) => {
       await insertLane(row);
       return row;
     },
-    move: async (row: LaneRow): Promise<void> => {
-      await moveLane(row);
-    },
+    move: moveLane,
     /** @returns false when it is not the wallet's next one */
     async take(network: NetworkKey, payer: string, nonce: number): Promise<boolean> {
       const row = await find(network, payer);

@@ -2,7 +2,7 @@
  * The payout engine of a network: its fence, its heartbeat, and what the signer's journal has beyond this database.
  */
 
-import { and, asc, eq, isNull } from 'drizzle-orm';
+import { and, eq, isNull } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { Wallet } from '../../core/intent.ts';
 import { paidAfterEnd, type Reason } from '../../core/reasons.ts';
@@ -11,7 +11,7 @@ import type { SeenSignerFreeze } from '../column-values.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import { MADE_AT_MS } from '../engine/migrate.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, findBy, perDatabase, preparedInsert } from '../engine/prepared.ts';
+import { findBy, perDatabase, preparedInsert, selectRows } from '../engine/prepared.ts';
 import { ledgerOf } from '../ledger.ts';
 import { createMeta } from '../meta.ts';
 import { createNetworkLock } from '../networks.ts';
@@ -48,11 +48,11 @@ const engineRowsOf = perDatabase((db: Db) => {
 
 /** State that a network's engine saves about itself. */
 export function engineCommands(db: Db) {
-  const { orm, read, write } = db;
+  const { read, write } = db;
   const rows = engineRowsOf(db);
   const meta = createMeta(db);
   const lock = createNetworkLock(db);
-  const all = atFirstUse(orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)));
+  const all = selectRows(db, payoutEngines, 'ORDER BY network');
 
   async function save(network: NetworkKey, set: Partial<PayoutEngine>): Promise<void> {
     await write(async () => {
@@ -139,13 +139,11 @@ export function adoptionCommands(db: SealedDb) {
   const steps = payoutStepsOf(db);
   const nonces = noncesOf(db);
   const holderOf = findBy(db, payoutAttempts, 'tx');
+  const insertAttempt = preparedInsert(db, payoutAttempts);
   /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
   async function deleteUnsigned(network: NetworkKey): Promise<void> {
-    const rows = await orm
-      .delete(payoutAttempts)
-      .where(and(eq(payoutAttempts.network, network), isNull(payoutAttempts.tx)))
-      .returning()
-      .all();
+    const isUnsigned = and(eq(payoutAttempts.network, network), isNull(payoutAttempts.tx));
+    const rows = await orm.delete(payoutAttempts).where(isUnsigned).returning().all();
     for (const { payoutId, attempt, payer, nonce } of rows) {
       const payout = await steps.find(payoutId);
       invariant(payout, `payout ${payoutId} of an attempt exists`);
@@ -185,11 +183,7 @@ export function adoptionCommands(db: SealedDb) {
     };
     // A learned attempt keeps its cost, which is in the books.
     if (holder) await orm.update(payoutAttempts).set(signed).where(eq(payoutAttempts.tx, tx)).run();
-    else
-      await orm
-        .insert(payoutAttempts)
-        .values({ ...signed, sentAtMs: null, answerCode: null, answer: null, feeUnits: null })
-        .run();
+    else await insertAttempt({ ...signed, sentAtMs: null, answerCode: null, answer: null, feeUnits: null });
     if (nonce !== null) await nonces.raise(payout.network, payer, nonce + 1);
     return true;
   }

@@ -2,7 +2,7 @@
  * How payouts end, or begin their next generation: as the engine has seen it, or on an operator's command and as the
  * nodes show it.
  */
-import { and, eq, isNull } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { isPayback } from '../../core/intent.ts';
 import { feeEntry, payoutEntry } from '../../core/ledger.ts';
@@ -80,13 +80,9 @@ const settlementOf = perDatabase((db: SealedDb) => {
   }
 
   /** Deletes an attempt that was never signed: the fence and the settled payout keep it from being signed later. */
-  async function deleteUnsigned({ id, generation }: PayoutRow): Promise<void> {
-    const { payoutId, generation: of, tx } = payoutAttempts;
-    await orm
-      .delete(payoutAttempts)
-      .where(and(eq(payoutId, id), eq(of, generation), isNull(tx)))
-      .run();
-  }
+  const deleteUnsigned = db.client.prepare(
+    'DELETE FROM payout_attempts WHERE payout_id = :id AND generation = :generation AND tx IS NULL',
+  );
 
   /** Saves a learned attempt in the generation of the row. */
   async function insertLearned(
@@ -121,7 +117,7 @@ const settlementOf = perDatabase((db: SealedDb) => {
      */
     async succeedLearned(row: PayoutRow, learned: Learned, nowMs: number): Promise<void> {
       await takeBack(row, learned, nowMs);
-      await deleteUnsigned(row);
+      await deleteUnsigned.run({ id: row.id, generation: row.generation });
       await insertLearned(row, learned, nowMs);
       await succeed(row, learned, nowMs);
     },

@@ -242,9 +242,7 @@ export const refundRowsOf = perDatabase((db: SealedDb) => {
     ...findingRefunds(db),
     ...listingRefunds(db),
     ...viewingRefunds(db),
-    async insert(row: RefundRow): Promise<void> {
-      await insert(row);
-    },
+    insert,
     /** @returns the row with its changes */
     async change(row: RefundRow, values: Partial<RefundRow>): Promise<RefundRow> {
       await db.orm.update(refunds).set(values).where(eq(refunds.id, row.id)).run();
