@@ -10,7 +10,7 @@ import { sortableId } from '../lib/id.ts';
 import { type OperatorAct, recordActOf } from './audit-log.ts';
 import { prepareDoorOf } from './doors.ts';
 import { type EventEndpoint, IS_UNPROVEN, prepareEndpointsOf, refreshDueOf, refreshEach } from './endpoints.ts';
-import { mapInOrder } from './engine/bodies.ts';
+import { mapInOrder, pageOf } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { findBy, perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
@@ -158,7 +158,7 @@ export type DeliveryFilter = Readonly<{ id?: string; sessionId?: string; limit: 
 /** Which deliveries of a store a list shows; null: any. */
 export type DeliverySearch = Readonly<{ endpointId: string | null; state: DeliveryState | null }>;
 
-/** The last delivery of a page of a store's list, the last that was looked at, or the next event with an empty `id`. */
+/** The last of a page of a store's deliveries, or the last that was looked at: an event without any has an empty `id`. */
 export type DeliveryCursor = Pick<Delivery, 'id' | 'eventId'>;
 
 /** A choice of deliveries to resend: one, all of an event, or what failed since a time. `endpointId` null: of all. */
@@ -173,27 +173,23 @@ export const RESEND_PACE_MS = 100;
 /** Deliveries that one transaction looks at. Each that is sent again changes itself and its endpoint. */
 const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 8);
 
-const COLUMNS = `d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId", v.type AS "eventType",
+const COLUMNS = `d.id, d.endpoint_id AS "endpointId", v.id AS "eventId", v.type AS "eventType",
   v.session_id AS "sessionId", d.state, d.attempts, d.due_at_ms AS "dueAtMs", d.created_at_ms AS "createdAtMs",
   d.last_status AS "lastStatus", d.last_error AS "lastError"`;
+
+/** An event without deliveries in the list of those. */
+type NoDelivery = Readonly<{ id: null; eventId: string }>;
 
 /** After the newest event: what ids begin with comes before it. */
 const BEGINNING: DeliveryCursor = { eventId: '~', id: '' };
 
 export function deliveryQueries({ client, read }: Db) {
-  const firstOfRest = client
-    .prepare(
-      `SELECT id FROM events WHERE store_id = :storeId AND mode = :mode AND id <= :fromId
-       ORDER BY id DESC LIMIT 1 OFFSET :lookMax`,
-    )
-    .pluck();
   const looking = (isOne: string) =>
     client.prepare(
       `SELECT ${COLUMNS} FROM events AS v
-         JOIN deliveries AS d ON d.event_id = v.id ${isOne}
-       WHERE v.store_id = :storeId AND v.mode = :mode AND v.id <= :fromId AND v.id > :nextId
-         AND (v.id < :fromId OR d.id > :afterId)
-       ORDER BY v.id DESC, d.id LIMIT :lookMax`,
+         LEFT JOIN deliveries AS d ON d.event_id = v.id ${isOne}
+       WHERE v.store_id = :storeId AND v.mode = :mode AND v.id <= :fromId AND (v.id < :fromId OR d.id > :afterId)
+       ORDER BY v.id DESC, d.id LIMIT :limit`,
     );
   const [ofAll, ofEndpoint] = [looking(''), looking('AND d.endpoint_id = :endpointId')];
   const attemptsOf = client.prepare(
@@ -212,8 +208,7 @@ export function deliveryQueries({ client, read }: Db) {
     },
     /**
      * Lists the deliveries of a store's events in one mode, newest event first.
-     * @param page `lookMax`: so many events and deliveries are looked at; what is not found among them may be in the
-     * next
+     * @param page `lookMax`: how many are looked at, events without any included; others may be in the next
      * @returns `goOn`: where older ones may be; null after the last event
      */
     async ofStore(
@@ -222,22 +217,12 @@ export function deliveryQueries({ client, read }: Db) {
       { after, limit, lookMax }: Readonly<{ after: DeliveryCursor | null; limit: number; lookMax: number }>,
     ): Promise<Readonly<{ deliveries: readonly Delivery[]; goOn: DeliveryCursor | null }>> {
       return read(async () => {
-        const from = after ?? BEGINNING;
-        const next = (await firstOfRest.get({ ...at, fromId: from.eventId, lookMax })) as string | undefined;
-        const range = { ...at, fromId: from.eventId, afterId: from.id, nextId: next ?? '', lookMax };
-        const rows = endpointId === null ? ofAll.iterate(range) : ofEndpoint.iterate({ ...range, endpointId });
-        const found: Delivery[] = [];
-        let last: Delivery | null = null;
-        let looked = 0;
-        for await (const delivery of rows as AsyncIterable<Delivery>) {
-          looked++;
-          last = delivery;
-          if (state === null || delivery.state === state) found.push(delivery);
-          if (found.length > limit) break;
-        }
-        const shown = found.slice(0, limit);
-        const rest = looked === lookMax ? last : next === undefined ? null : { eventId: next, id: '' };
-        return { deliveries: shown, goOn: (found.length > limit ? shown.at(-1) : rest) ?? null };
+        const { eventId: fromId, id: afterId } = after ?? BEGINNING;
+        const range = { ...at, fromId, afterId, limit: lookMax + 1 };
+        const looked = await (endpointId === null ? ofAll.all(range) : ofEndpoint.all({ ...range, endpointId }));
+        const fits = (one: Delivery | NoDelivery) => one.id !== null && (state === null || one.state === state);
+        const { rows, goOn } = pageOf(looked as (Delivery | NoDelivery)[], fits, { limit, lookMax });
+        return { deliveries: rows as Delivery[], goOn: goOn && { eventId: goOn.eventId, id: goOn.id ?? '' } };
       });
     },
     async attempts(deliveryId: string): Promise<readonly Attempt[]> {

@@ -2,7 +2,7 @@
  * API keys.
  */
 
-import { and, asc, eq, getTableColumns, isNotNull, isNull, lt } from 'drizzle-orm';
+import { eq, getTableColumns } from 'drizzle-orm';
 import { type OperatorAct, recordActOf } from './audit-log.ts';
 import type { StoreSettings } from './column-values.ts';
 import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
@@ -31,8 +31,6 @@ export type ApiKeyWithSecret = ApiKey &
 
 /** The name under which a key's secret is sealed. */
 export const apiSecretName = (keyId: string): string => `key ${keyId}`;
-
-const { keyHash: _hash, secret: _secret, mac: _mac, ...keyColumns } = getTableColumns(keys);
 
 type Named = 'id' | 'storeId' | 'mode' | 'keyHash' | 'secret';
 type Protected = Named | 'scopes' | 'sources' | 'expiresAtMs' | 'revokedAtMs';
@@ -85,12 +83,6 @@ export function keyCommands(db: SealedDb) {
       const select = db.orm.select().from(keys);
       const all = ofStore === null ? select : select.where(eq(keys.storeId, ofStore));
       return (await db.read(() => all.orderBy(keys.createdAtMs, keys.id).all())).map(checked);
-    },
-    /** Returns keys that are not revoked and expire before a time, the earliest first. */
-    async expiring(beforeMs: number, limit: number): Promise<readonly ApiKey[]> {
-      const isExpiring = and(isNotNull(keys.expiresAtMs), isNull(keys.revokedAtMs), lt(keys.expiresAtMs, beforeMs));
-      const select = db.orm.select(keyColumns).from(keys).where(isExpiring).orderBy(asc(keys.expiresAtMs)).limit(limit);
-      return db.read((): Promise<ApiKey[]> => select.all());
     },
     /** Returns the key with this id, revoked or not; null when unknown. */
     async show(keyId: string): Promise<ApiKey | null> {

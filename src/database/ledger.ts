@@ -22,10 +22,10 @@ import {
   type Unexplained,
 } from '../core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, toPar } from '../core/money.ts';
-import type { Phase } from '../core/session.ts';
+import type { Phase, ReceiptSum } from '../core/session.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
-import { readIntent, readReceiptSums } from './engine/column-types.ts';
+import { readBigJson } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
 import { perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
 import { createCounters } from './meta.ts';
@@ -315,7 +315,7 @@ function isReceived({ subject, phase, network, number, timeS, ...session }: Paym
 
 /** Returns what a payout has moved so far. */
 function factsOf({ intent: text, sessionId, state, isUnderway }: PayoutFact): Fact[] {
-  const intent = readIntent(text);
+  const intent = readBigJson<Intent>(text);
   const { network } = intent;
   const isDone = state === 'succeeded';
   if (isPayback(intent)) {
@@ -367,7 +367,7 @@ export async function auditSums({ client }: Db): Promise<string[]> {
   const wrong: string[] = [];
   const kept = client.prepare('SELECT id, sums FROM sessions WHERE payment_count > 0 AND sums IS NOT NULL');
   for await (const { id, sums } of kept.iterate() as AsyncIterable<{ id: string; sums: string }>) {
-    const shown = readReceiptSums(sums).flatMap(({ network, currency, decimals, phase, ...amounts }) =>
+    const shown = readBigJson<ReceiptSum[]>(sums).flatMap(({ network, currency, decimals, phase, ...amounts }) =>
       (['seen', 'confirmed', 'final'] as const)
         .filter((state) => amounts[state] > 0n)
         .map((state) => `${network} ${currency} ${decimals} ${phase} ${state} ${amounts[state]}`),

@@ -1,4 +1,5 @@
 /** Single values of the file, by name: marks that retention leaves, reports, proofs, and what was found last. */
+import { readBigJson, writeBigJson } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
 
 /** The last session that was looked at for payer data: all up to it are done. */
@@ -7,11 +8,6 @@ export const ANONYMISED_THROUGH = 'anonymised_through';
 export const ATTEMPTS_THROUGH = 'attempts_aged_through';
 /** The time of retention's last run, in Unix milliseconds. */
 export const LAST_RUN = 'retention_run';
-
-/** An integer of any size is written as in code: `5n`. */
-const BIGINT = /^-?\d+n$/;
-const readPlain = <T>(text: string): T =>
-  JSON.parse(text, (_, one) => (typeof one === 'string' && BIGINT.test(one) ? BigInt(one.slice(0, -1)) : one)) as T;
 
 /** To be used within a transaction. */
 export function createMeta({ client }: Pick<Db, 'client'>) {
@@ -30,18 +26,15 @@ export function createMeta({ client }: Pick<Db, 'client'>) {
     /** Returns plain data and integers of any size; null before it is first written. */
     async readData<T>(name: string): Promise<T | null> {
       const text = await readText(name);
-      return text === null ? null : readPlain<T>(text);
+      return text === null ? null : readBigJson<T>(text);
     },
     writeData: async (name: string, value: unknown) => {
-      await write.run(
-        name,
-        JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? `${one}n` : one)),
-      );
+      await write.run(name, writeBigJson(value));
     },
     /** Returns the values that were written under names of one kind, such as `compared live:tron`, by name. */
     listData: async <T>(kind: string): Promise<T[]> =>
       // `!` follows the space in the order of characters.
-      ((await within.all(`${kind} `, `${kind}!`)) as string[]).map((text) => readPlain<T>(text)),
+      ((await within.all(`${kind} `, `${kind}!`)) as string[]).map((text) => readBigJson<T>(text)),
   };
 }
 

@@ -38,7 +38,7 @@ const { home, secretKey, database, databaseFile, run, close } = openPayingInstal
 /** With this installation’s key: a destination that nobody set cannot be approved. */
 const mac = createIntentMac(secretKey)(intent);
 const terms = {
-  ...{ duePar: '10', tolerancePar: '0', accepts: ['USDT'], expiresAtS: 800, inclusionGraceS: {}, topUpGraceS: 100 },
+  ...{ duePar: '10n', tolerancePar: '0n', accepts: ['USDT'], expiresAtS: 800, inclusionGraceS: {}, topUpGraceS: 100 },
   ...{ monitoringS: 1000, latePolicy: 'hold', options: [], conversion: null },
 };
 const raw = new Sqlite(databaseFile);

@@ -14,10 +14,13 @@ export const watchKeys = (keys: Keys): Watch => ({
   what: 'API keys',
   scopes: ['key'],
   async look(nowMs) {
-    const expiring = await keys.expiring(nowMs + WARNED_MS, REPORTED_MAX);
-    return expiring.map(({ id, hint, storeId, expiresAtMs }) => {
-      const isOver = expiresAtMs !== null && expiresAtMs <= nowMs;
-      const end = `${new Date(expiresAtMs ?? nowMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+    const expiring = (await keys.list(null)).flatMap(({ expiresAtMs: atMs, revokedAtMs, ...key }) =>
+      atMs !== null && revokedAtMs === null && atMs < nowMs + WARNED_MS ? [{ ...key, atMs }] : [],
+    );
+    const first = expiring.sort((a, b) => a.atMs - b.atMs).slice(0, REPORTED_MAX);
+    return first.map(({ id, hint, storeId, atMs }) => {
+      const isOver = atMs <= nowMs;
+      const end = `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
       const message = `API key ${id} (${hint}) of store ${storeId} ${isOver ? 'is refused since' : 'expires at'} ${end}`;
       return { rule: isOver ? 'api_key_expired' : 'api_key_expiring', subject: id, message };
     });

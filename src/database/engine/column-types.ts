@@ -27,6 +27,16 @@ export const units = asText<bigint>(
   (text) => BigInt(text),
 );
 
+/** Integers of any size in JSON: text as in code, such as `5n`. Names of people and things have another form. */
+const BIGINT = /^-?\d+n$/;
+const bigintAsText = (_: string, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value);
+const textAsBigint = (_: string, value: unknown) =>
+  typeof value === 'string' && BIGINT.test(value) ? BigInt(value.slice(0, -1)) : value;
+
+/** Writes plain data with integers of any size as JSON text. */
+export const writeBigJson = (value: unknown): string => JSON.stringify(value, bigintAsText);
+export const readBigJson = <T>(text: string): T => JSON.parse(text, textAsBigint) as T;
+
 /** Plain data as JSON text. */
 export const json = <T>() =>
   asText<T>(
@@ -47,9 +57,6 @@ export type SessionTerms = Omit<Terms, keyof Beginning> &
     doorOrder?: string;
   }>;
 
-/** Fields of terms, and of what they contain, that are decimal text in the file. */
-const unitsOfTerms = ['duePar', 'tolerancePar', 'taxMinor', 'shippingMinor', 'amountMinor'];
-
 /** The fields without which nobody can tell what is due, and their types in the file. */
 const typesOfTerms = {
   duePar: 'bigint',
@@ -69,16 +76,12 @@ const optionFields = [
 
 const isOption = (row: unknown): row is unknown[] => Array.isArray(row) && row.length === optionFields.length;
 
-const readOption = (row: readonly unknown[]): PaymentOption => {
-  const fields = optionFields.map((name, at) => [name, name === 'units' ? BigInt(String(row[at])) : row[at]] as const);
-  return Object.fromEntries(fields) as PaymentOption;
-};
+const readOption = (row: readonly unknown[]): PaymentOption =>
+  Object.fromEntries(optionFields.map((name, at) => [name, row[at]])) as PaymentOption;
 
 /** @throws Fault permanent `row_altered` */
 export function readSessionTerms(text: string): SessionTerms {
-  const { options, ...terms } = JSON.parse(text, (key, value: unknown) =>
-    typeof value === 'string' && unitsOfTerms.includes(key) ? BigInt(value) : value,
-  ) as Omit<SessionTerms, 'options'> & Readonly<{ options: unknown }>;
+  const { options, ...terms } = readBigJson<Omit<SessionTerms, 'options'> & Readonly<{ options: unknown }>>(text);
   const isWhole =
     Object.entries(typesOfTerms).every(([key, type]) => typeof terms[key as keyof typeof terms] === type) &&
     Array.isArray(terms.accepts);
@@ -87,30 +90,14 @@ export function readSessionTerms(text: string): SessionTerms {
   throw permanent('row_altered', 'The terms of a session were altered in the database: restore it from a backup.');
 }
 
-/** A session's terms as JSON text, with amounts as decimal strings and each option as a list of its values. */
+/** A session's terms as JSON text, with each option as a list of its values. */
 export const sessionTerms = asText<SessionTerms>(({ options, ...terms }) => {
   const rows = options.map((option) => optionFields.map((name) => option[name]));
-  return JSON.stringify({ ...terms, options: rows }, (_, value) => {
-    return typeof value === 'bigint' ? value.toString() : value;
-  });
+  return writeBigJson({ ...terms, options: rows });
 }, readSessionTerms);
 
-type SumText = Omit<ReceiptSum, 'seen' | 'confirmed' | 'final'> & Record<'seen' | 'confirmed' | 'final', string>;
-
-/** Reads a session's sums from their column's text. */
-export const readReceiptSums = (text: string): ReceiptSum[] =>
-  (JSON.parse(text) as SumText[]).map((sum) => ({
-    ...sum,
-    seen: BigInt(sum.seen),
-    confirmed: BigInt(sum.confirmed),
-    final: BigInt(sum.final),
-  }));
-
-/** A session's sums as JSON text, with units as decimal strings. */
-export const receiptSums = asText<readonly ReceiptSum[]>(
-  (sums) => JSON.stringify(sums, (_, value) => (typeof value === 'bigint' ? value.toString() : value)),
-  readReceiptSums,
-);
+/** A session's sums as JSON text. */
+export const receiptSums = asText<readonly ReceiptSum[]>(writeBigJson, readBigJson);
 
 /** Writes equal intents as the same text, whatever the order of their fields. */
 export const writeIntent = (intent: Intent): string => JSON.stringify(intent, plain);
@@ -119,14 +106,10 @@ export const writeIntent = (intent: Intent): string => JSON.stringify(intent, pl
 export const isSameIntent = (one: Intent, other: Intent): boolean =>
   writeIntent(withoutMac(one)) === writeIntent(withoutMac(other));
 
-export const readIntent = (text: string): Intent =>
-  JSON.parse(text, (key, value: unknown) => (key === 'units' ? BigInt(String(value)) : value)) as Intent;
-
-function plain(_key: string, value: unknown): unknown {
-  if (typeof value === 'bigint') return value.toString();
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+function plain(key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return bigintAsText(key, value);
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** An intent as JSON text, with units as decimal strings. */
-export const intent = asText<Intent>(writeIntent, readIntent);
+/** An intent as JSON text. */
+export const intent = asText<Intent>(writeIntent, readBigJson);

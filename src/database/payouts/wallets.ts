@@ -5,13 +5,13 @@
 import { eq } from 'drizzle-orm';
 import type { BlockRef } from '../../core/block.ts';
 import { invariant } from '../../core/fault.ts';
-import { type HotRole, isPaidBy, type OwnRole, ownRoles, type PaybackIntent } from '../../core/intent.ts';
+import { type HotRole, type Intent, isPaidBy, type OwnRole, ownRoles, type PaybackIntent } from '../../core/intent.ts';
 import type { Asset } from '../../core/ledger.ts';
 import { freezeTexts } from '../../core/reasons.ts';
 import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
 import { readBook } from '../../core/wallet-books.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
-import { readIntent } from '../engine/column-types.ts';
+import { readBigJson } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
 import { findBy, perDatabase, preparedInsert, selectRows } from '../engine/prepared.ts';
 import { createCounters, createMeta } from '../meta.ts';
@@ -299,7 +299,7 @@ function createBookReader({ client }: Db) {
   /** Returns what an open payout may take of the native coin; null if that is not known. */
   function takenBy({ intent: text, role, fee }: OpenRow, feeUnitsMax: bigint | undefined): bigint | null {
     if (role === 'collection') return 0n;
-    const intent = readIntent(text);
+    const intent = readBigJson<Intent>(text);
     const given = intent.kind === 'gas' && intent.form === 'transfer' ? intent.units : 0n;
     // An attempt adopted from the signer's journal has no limit here: the signer's policy has one.
     const feeMax = fee === '0' ? feeUnitsMax : BigInt(fee);

@@ -210,24 +210,6 @@ test('creating a key is recorded with what it may do, and its secret is not', as
   assert.equal([found?.expiresAtMs, found?.sources], [life.expiresAtMs, life.sources]);
 });
 
-test('keys that expire before a time are listed, the earliest first', async ({ database }) => {
-  for (const [id, expiresAtMs] of [
-    ['never', null],
-    ['late', 30],
-    ['soon', 20],
-    ['gone', 10],
-    ['past', 5],
-  ] as const) {
-    await database.keys.create({ ...key(id), expiresAtMs });
-  }
-  await database.keys.revoke('gone', act('key revoke'));
-  const ids = async (beforeMs: number, limit = 9) =>
-    (await database.keys.expiring(beforeMs, limit)).map(({ id }) => id);
-  assert.equal(await ids(30), ['past', 'soon']);
-  assert.equal(await ids(31, 2), ['past', 'soon']);
-  assert.equal(await ids(31), ['past', 'soon', 'late']);
-});
-
 test('the last use of a key is noted with its address, once a minute', async ({ database }) => {
   await database.keys.create(key('k1'));
   await database.keys.create(key('k2'));

@@ -405,8 +405,8 @@ test('a page of a store’s deliveries looks at so many events at most, and the 
   assert.equal(await pages(4), [[0, 1, 1], 2]);
   assert.equal(await pages(5), [[1, 1], 2]);
   assert.equal(await pages(5, { ...any, endpointId: 'e2' }), [[1], 1]);
-  // A page that looks at two deliveries ends after them, found or not.
-  assert.equal(await pages(2, { ...any, state: 'delivered' }), [[0, 0, 0, 0], 0]);
+  // A page that looks at two ends after them, found or not.
+  assert.equal(await pages(2, { ...any, state: 'delivered' }), [[0, 0, 0], 0]);
   for (const other of [{ storeId: 'm2' }, { mode: 'live' }] as const) {
     const none = await database.deliveries.ofStore({ ...at, ...other }, any, {
       after: null,
