@@ -98,7 +98,7 @@ export function alarmCommands(db: Db) {
   const recordAct = recordActOf(db);
   const end = endAlarmOf(db);
   const findOpen = selectRows(db, alarms, 'WHERE key = :key AND ended_at_ms IS NULL');
-  const allOpen = selectRows(db, alarms, 'WHERE key IS NOT NULL AND ended_at_ms IS NULL ORDER BY id');
+  const allOpen = selectRows(db, alarms, 'WHERE key IS NOT NULL AND ended_at_ms IS NULL ORDER BY at_ms, id');
   const newest = selectRows(db, alarms, 'WHERE id < :beforeId ORDER BY id DESC LIMIT :limit');
 
   /** Brings the open alarm up to date. @returns false when it must be raised */

@@ -79,13 +79,7 @@ export type SenderReport = Readonly<{
   attempts: Readonly<Record<Verdict['kind'], number>>;
 }>;
 
-/** It reports every five seconds; one that is silent for this long is dead or stuck. */
-const REPORT_AGE_MS_MAX = 30_000;
 const REPORT_NAME = 'webhook_sender';
-
-/** Returns whether nothing sends webhooks, as far as reports say. */
-export const isSenderSilent = (report: Pick<SenderReport, 'atMs'> | null, nowMs: number): boolean =>
-  report === null || report.atMs < nowMs - REPORT_AGE_MS_MAX;
 
 /** Endpoints that one claim looks at: more than can have no place left. */
 const ENDPOINTS_LOOKED_MAX = 1_024;

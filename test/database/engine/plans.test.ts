@@ -255,10 +255,7 @@ test('deliveries of a store follow the events in their order', async () => {
   assert.is(pages.length, 2, 'of all endpoints, and of one');
   for (const [text, steps] of pages) {
     const [ofEvents, ofDeliveries, sorted, ...more] = steps;
-    assert.match(
-      ofEvents ?? '',
-      /^SEARCH v USING INDEX events_by_mode \(store_id=\? AND mode=\? AND id>\? AND id<\?\)/,
-    );
+    assert.match(ofEvents ?? '', /^SEARCH v USING INDEX events_by_mode \(store_id=\? AND mode=\? AND id<\?\)/);
     const isOne = text.includes(':endpointId');
     assert.match(ofDeliveries ?? '', `(event_id=?${isOne ? ' AND endpoint_id=?' : ''})`);
     // The deliveries of one event, of which there are few; that of one endpoint is alone.
