@@ -329,7 +329,7 @@ const watched = ({ id, key, code, message, network, endedAtMs, acknowledgedAtMs 
 });
 
 function createAlarmWatch(db: Db) {
-  const newest = db.client.prepare('SELECT coalesce(max(id), 0) FROM alarms').pluck();
+  const newest = db.client.prepare('SELECT id FROM alarms WHERE id > ? ORDER BY id DESC LIMIT 1').pluck();
   const needing = selectRows(
     db,
     alarms,
@@ -342,7 +342,7 @@ function createAlarmWatch(db: Db) {
       limit: number,
     ): Promise<WatchedAlarms> {
       return db.read(async () => {
-        const lastId = Math.max(Number(await newest.get()), after);
+        const lastId = ((await newest.get(after)) as number | undefined) ?? after;
         const isTold = inArray(alarms.id, Object.keys(toldAtMs).map(Number));
         const before = await db.orm.select().from(alarms).where(isTold).orderBy(asc(alarms.id)).all();
         const fresh = await needing.all({ after, lastId, limit });

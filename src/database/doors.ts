@@ -47,6 +47,8 @@ export type DoorAdded = Readonly<{ kind: 'added'; pid: number; url: string }> | 
 
 export type NewOrder = Omit<OrderRow, 'sessionId' | 'paidSessionId'>;
 
+type OrderName = Readonly<{ orderNo: string }> | Readonly<{ tradeNo: string }> | Readonly<{ id: string }>;
+
 /** `changed`: the panel asked for the same order in other words before; `field` says which. */
 export type OrderKept =
   | Readonly<{ kind: 'kept'; order: OrderRow }>
@@ -121,13 +123,10 @@ export function doorCommands(db: VaultDb) {
     async add(door: NewDoor, act: OperatorAct): Promise<DoorAdded> {
       return db.write(() => add(door, act));
     },
-    /** Returns the door with this pid, unless it is off or removed. */
-    async byPid(pid: number): Promise<Door | null> {
-      return db.read(async () => (await open(eq(endpoints.pid, pid)))[0] ?? null);
-    },
-    /** Returns the door with this id, unless it is off or removed. */
-    async byId(id: string): Promise<Door | null> {
-      return db.read(async () => (await open(eq(endpoints.id, id)))[0] ?? null);
+    /** Returns the door with this pid or id, unless it is off or removed. */
+    async find(by: Readonly<{ pid: number }> | Readonly<{ id: string }>): Promise<Door | null> {
+      const isIt = 'pid' in by ? eq(endpoints.pid, by.pid) : eq(endpoints.id, by.id);
+      return db.read(async () => (await open(isIt))[0] ?? null);
     },
     /** Returns all doors of a dialect that are on. */
     async ofDialect(dialect: DoorDialect): Promise<readonly Door[]> {
@@ -158,7 +157,6 @@ function orderCommands(db: Db) {
       const newest = found.orderBy(desc(doorOrders.createdAtMs), desc(doorOrders.id)).limit(limit).offset(offset);
       return mapInOrder(await newest.all(), shownOf);
     });
-  const findOne = async (where: SQL | undefined): Promise<ShownOrder | null> => (await find(where, 1))[0] ?? null;
 
   async function keep(asked: NewOrder): Promise<OrderKept> {
     await insert.run({ ...asked, terms: JSON.stringify(asked.terms) });
@@ -185,21 +183,14 @@ function orderCommands(db: Db) {
     async rememberSession(id: string, sessionId: string): Promise<void> {
       await db.write(() => update(id, { sessionId }));
     },
-    /** Returns an order of a door by the panel's number or by ours. */
-    async findOrder(
-      endpointId: string,
-      by: Readonly<{ orderNo: string }> | Readonly<{ tradeNo: string }>,
-    ): Promise<ShownOrder | null> {
-      const isIt = 'orderNo' in by ? eq(doorOrders.orderNo, by.orderNo) : eq(doorOrders.tradeNo, by.tradeNo);
-      return findOne(and(eq(doorOrders.endpointId, endpointId), isIt));
-    },
-    /** Returns an order of any door by our number, which only its panel knows. */
-    async findByTradeNo(tradeNo: string): Promise<ShownOrder | null> {
-      return findOne(eq(doorOrders.tradeNo, tradeNo));
-    },
-    /** Returns an order by the id in its return address. */
-    async returnOf(endpointId: string, id: string): Promise<ShownOrder | null> {
-      return findOne(and(eq(doorOrders.endpointId, endpointId), eq(doorOrders.id, id)));
+    /**
+     * Returns an order by the panel's number, by ours, or by the id in its return address.
+     * @param endpointId its door; null: any, since only its panel knows our number
+     */
+    async findOrder(endpointId: string | null, by: OrderName): Promise<ShownOrder | null> {
+      const [name, value] = Object.entries(by)[0] as [keyof OrderRow, string];
+      const isOfDoor = endpointId === null ? undefined : eq(doorOrders.endpointId, endpointId);
+      return (await find(and(isOfDoor, eq(doorOrders[name], value)), 1))[0] ?? null;
     },
     /** Counts a door's orders of a span, up to `COUNTED_MAX`. */
     async countOrders(

@@ -158,7 +158,7 @@ export type DeliveryFilter = Readonly<{ id?: string; sessionId?: string; limit: 
 /** Which deliveries of a store a list shows; null: any. */
 export type DeliverySearch = Readonly<{ endpointId: string | null; state: DeliveryState | null }>;
 
-/** The last of a page of a store's deliveries, or the last that was looked at: an event without any has an empty `id`. */
+/** The last of a page of a store's deliveries, or the last that was looked at; its `id` is empty for an event alone. */
 export type DeliveryCursor = Pick<Delivery, 'id' | 'eventId'>;
 
 /** A choice of deliveries to resend: one, all of an event, or what failed since a time. `endpointId` null: of all. */

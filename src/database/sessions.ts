@@ -22,7 +22,6 @@ import {
   findSessionOf,
   lifeOf,
   PAYMENTS_MAX,
-  type Payment,
   requestColumns,
   type Session,
   type SessionPaging,
@@ -199,10 +198,6 @@ export function sessionCommands(db: SealedDb) {
         const row = await findRow(fullId(id));
         return row ? await view(row) : null;
       });
-    },
-    /** Returns the newest payments that a session shows, oldest first. */
-    async payments(id: string): Promise<readonly Payment[]> {
-      return db.read(() => transfers.ofSession(id, PAYMENTS_MAX));
     },
     /** Returns at most `limit` sessions by their ids; the cost does not grow with what is stored. */
     async page(paging: SessionPaging): Promise<readonly Session[]> {

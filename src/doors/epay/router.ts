@@ -173,8 +173,8 @@ const sendBack =
   ({ database, config }: DoorDeps): RequestHandler =>
   async (request, response, next) => {
     const { pid, id } = request.params;
-    const door = PID.test(String(pid)) ? await database.doors.byPid(Number(pid)) : null;
-    const order = door && (await database.doors.returnOf(door.id, String(id)));
+    const door = PID.test(String(pid)) ? await database.doors.find({ pid: Number(pid) }) : null;
+    const order = door && (await database.doors.findOrder(door.id, { id: String(id) }));
     if (!door || !order) return next();
     const { returnUrl } = order.terms;
     const paid = paidOrder(door.pid, order);
@@ -193,7 +193,7 @@ async function readAsked({ database }: DoorDeps, request: Request): Promise<Aske
   if (pid === '') return doorFault('pid', 'missing');
   const { prefix = '' } = request.params;
   const isOther = PID.test(String(prefix)) && prefix !== pid;
-  const door = PID.test(pid) && !isOther ? await database.doors.byPid(Number(pid)) : null;
+  const door = PID.test(pid) && !isOther ? await database.doors.find({ pid: Number(pid) }) : null;
   return door?.dialect === 'epay' ? { door, fields, method: request.method } : doorFault('pid', 'unknown_door');
 }
 

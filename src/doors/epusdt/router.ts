@@ -145,7 +145,7 @@ async function findDoor(
   dialects: readonly codec.EpusdtDialect[],
 ): Promise<OpenDoor | DoorFault> {
   const pid = request.params.pid ?? (dialects.includes('gmpay') ? (body.fields.get('pid') ?? '') : null);
-  const byPid = pid !== null && /^[0-9]{1,10}$/.test(String(pid)) ? await doors.byPid(Number(pid)) : null;
+  const byPid = pid !== null && /^[0-9]{1,10}$/.test(String(pid)) ? await doors.find({ pid: Number(pid) }) : null;
   const open: Door[] = byPid ? [byPid] : [];
   if (pid === null) for (const dialect of dialects) open.push(...(await doors.ofDialect(dialect)));
   const own = open.filter((door): door is OpenDoor => dialects.some((dialect) => dialect === door.dialect));
@@ -161,8 +161,8 @@ async function findDoor(
 type Found = Placed & Readonly<{ door: OpenDoor }>;
 
 async function findOrder({ database }: DoorDeps, tradeNo: string): Promise<Found | DoorFault> {
-  const order = await database.doors.findByTradeNo(tradeNo);
-  const door = order && (await database.doors.byId(order.endpointId));
+  const order = await database.doors.findOrder(null, { tradeNo });
+  const door = order && (await database.doors.find({ id: order.endpointId }));
   const sessionId = order?.paidSessionId ?? order?.sessionId;
   const session = sessionId ? await database.sessions.find(sessionId) : null;
   const { dialect } = door ?? {};

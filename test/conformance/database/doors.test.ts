@@ -59,18 +59,18 @@ test('doors have pids of their own that rise, and are found by pid and dialect w
   const first = await database.doors.add(door('d1'), act('door add'));
   assert.equal(first, { kind: 'added', pid: 1001, url: 'https://pay.example/1001' });
   await database.doors.add(door('d2', { dialect: 'gmpay' }), act('door add'));
-  const found = await database.doors.byPid(1001);
+  const found = await database.doors.find({ pid: 1001 });
   assert.equal([found?.id, found?.key, found?.settings.currency], ['d1', KEY, 'USD']);
-  assert.is(await database.doors.byPid(1000), null);
+  assert.is(await database.doors.find({ pid: 1000 }), null);
   assert.equal(
     (await database.doors.ofDialect('gmpay')).map(({ pid }) => pid),
     [1002],
   );
   await database.endpoints.enable('d1', false, 'tried', T0_MS);
-  assert.is(await database.doors.byPid(1001), null);
+  assert.is(await database.doors.find({ pid: 1001 }), null);
   await database.endpoints.enable('d1', true, null, T0_MS);
   assert.is(await database.endpoints.remove('d1'), true);
-  assert.is(await database.doors.byPid(1001), null);
+  assert.is(await database.doors.find({ pid: 1001 }), null);
   const [entry] = await database.audit.list(1);
   assert.not(JSON.stringify(entry).includes(KEY));
 });
@@ -113,8 +113,8 @@ test('a repeated order is the same one; what counts must not change, and the new
   assert.is(other.kind, 'kept');
   assert.is((await database.doors.findOrder('d1', { orderNo: 'N1' }))?.id, '1');
   assert.is((await database.doors.findOrder('d2', { tradeNo: '11' })) ?? null, null);
-  assert.is((await database.doors.returnOf('d1', '1'))?.id, '1');
-  assert.is(await database.doors.returnOf('d2', '1'), null);
+  assert.is((await database.doors.findOrder('d1', { id: '1' }))?.id, '1');
+  assert.is(await database.doors.findOrder('d2', { id: '1' }), null);
 });
 
 test('a paid session of an order is notified to its door once, and to the store’s webhooks as ever', async ({

@@ -157,7 +157,7 @@ test('lists and searches of payments seek in an index that has their order', asy
     ] as const)
       found += (await database.sessions.list({ ...none, ...filter, ...at, limit: 50 })).sessions.length;
     const [session] = (await database.sessions.list({ ...none, ...at, limit: 1 })).sessions;
-    assert.is((await database.sessions.payments(session?.id ?? '')).length, 1);
+    assert.is((await database.sessions.find(session?.id ?? ''))?.payments.length, 1);
     await database.refunds.ofSession([session?.id ?? '']);
     await database.refunds.room(session?.id ?? '', 1);
     await database.refunds.findNamed(at, 'rf_1', ['0x1', '1']);
