@@ -6,6 +6,8 @@ import { table } from './table.ts';
 
 /** Help is no wider than this where there is no terminal. */
 const COLUMNS = 100;
+/** Choices of more characters stand beside an option, and not within it. */
+const CHOICES_CHARS_MAX = 20;
 
 const helpWidth = (): number => (process.stdout.isTTY ? process.stdout.columns : COLUMNS);
 
@@ -98,8 +100,11 @@ const settingLines = (settings: Readonly<Record<string, Option>>): string =>
   ).join('\n');
 
 function parserOption(name: string, { value, choices, help = '', isRequired }: Option): ParserOption {
-  const placeholder = value ?? choices?.join('|');
-  const text = isRequired ? `${help} (required)` : help;
+  const all = choices?.join('|');
+  const isLong = value === undefined && all !== undefined && all.length > CHOICES_CHARS_MAX;
+  const placeholder = isLong ? dashed(name).toUpperCase() : (value ?? all);
+  const explained = isLong ? `${choices?.join(', ')}: ${help}` : help;
+  const text = isRequired ? `${explained} (required)` : explained;
   const made = new ParserOption(`--${name}${placeholder === undefined ? '' : ` <${placeholder}>`}`, text);
   if (choices) made.choices([...choices]);
   return made.makeOptionMandatory(isRequired === true);

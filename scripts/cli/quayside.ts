@@ -139,4 +139,4 @@ const sections: Tool['sections'] = [
   ['Now and then', [doctor, backup, restore, databaseMove, auditList, secretKeyRotate, pay, tronWs]],
 ];
 
-export const quaysideTool = toolOf('quayside', 'operates a Quayside installation', sections);
+export const quaysideTool = toolOf('quayside', 'Operate a Quayside installation', sections);

@@ -5,7 +5,7 @@ import { signerDrill, signerRestore } from './signer-backup.ts';
 import { signerApprove, signerThaw } from './signer-freeze.ts';
 import { signerPolicy } from './signer-policy.ts';
 
-export const signerTool = toolOf('quayside-signer', 'sets up and guards the keys that pay', [
+export const signerTool = toolOf('quayside-signer', 'Set up and guard the keys that pay', [
   ['Setting up', [signerInit, signerShow, signerPolicy, signerDrill]],
   ['Keeping it', [signerRestore]],
   ['When something is wrong', [signerThaw]],

@@ -6,8 +6,8 @@ const GAP = '  ';
 const COLUMN_CHARS_MIN = 12;
 
 /**
- * Returns rows as a table with headings, by the names of their members: all of the first, unless some are named.
- * Without rows there are no lines.
+ * Returns rows as a table with headings, by the names of their members: all of the first, unless some are named. Where
+ * the terminal is too narrow for all columns, each row is a list of its members. Without rows there are no lines.
  */
 export function listLines<T extends object>(rows: readonly T[], shown?: readonly (keyof T & string)[]): string[] {
   const [first] = rows;
@@ -17,7 +17,11 @@ export function listLines<T extends object>(rows: readonly T[], shown?: readonly
     const members = new Map(Object.entries(row));
     return names.map((name) => cellOf(members.get(name)));
   });
-  return table([names.map((name) => name.toUpperCase().replaceAll('_', ' ')), ...cells]);
+  const titles = names.map((name) => name.toUpperCase().replaceAll('_', ' '));
+  const widths = names.map((_, at) => Math.max(...[titles, ...cells].map((row) => row[at]?.length ?? 0)));
+  const leastWidth = widths.reduce((sum, width) => sum + Math.min(width, COLUMN_CHARS_MIN) + GAP.length, -GAP.length);
+  if (leastWidth <= terminalColumns()) return table([titles, ...cells]);
+  return cells.flatMap((row) => ['', ...table(row.map((cell, at) => [titles[at] ?? '', cell]))]).slice(1);
 }
 
 /** People see a reason by its code. */

@@ -93,7 +93,7 @@ export const createKey = defineAct({
       read: readName,
     },
     scopes: {
-      label: say('It may'),
+      label: say('Permissions'),
       isList: true,
       offers: scopeWords,
       help: `comma-separated: ${scopes.join(', ')}; a test key has all by default`,
@@ -172,8 +172,8 @@ function factsOf({ mode, name, granted, sources, expiresAtMs }: NewKeyPlan): rea
   return [
     ...(name === null ? [] : [[say('Name'), name] as const]),
     [say('Mode'), modeWords[mode]],
-    [say('It may'), granted.join(', ')],
-    [say('It may not'), missing.join(', ') || say('nothing is left out')],
+    [say('Permissions'), granted.join(', ')],
+    [say('Not permitted'), missing.join(', ') || say('nothing is left out')],
     [say('From'), sources.join(', ') || say('anywhere')],
     [say('It expires'), expiresAtMs === null ? say('never') : { atMs: expiresAtMs }],
   ];

@@ -65,7 +65,7 @@ export const createRefund = defineAct({
       label: say('Address'),
       ...{
         hint: say(
-          'Empty: the address that the payer left; if there is none, you get a link that asks the payer. Ask for an address at which the payer can receive: the one that a payment came from may belong to an exchange.',
+          'Leave it empty for the address that the payer left; if there is none, you get a link that asks the payer. Ask for an address at which the payer can receive: the one that a payment came from may belong to an exchange.',
         ),
         charsMax: ADDRESS_CHARS_MAX,
         read: readOwnAddress,
@@ -73,7 +73,7 @@ export const createRefund = defineAct({
     },
     reason: {
       label: say('Reason'),
-      offers: { '': say('not said'), ...reasonWords },
+      offers: { '': say('none given'), ...reasonWords },
       read: readReason,
     },
     description: { label: say('Note'), charsMax: NOTE_CHARS_MAX, isProse: true, read: readNote },

@@ -190,8 +190,10 @@ export const redirectRefund = defineAct({
   fields: {
     refund: refundField,
     address: {
-      label: say('To the address'),
-      hint: say('Until its payment is in progress. The cancel window begins again, and an approval is needed again.'),
+      label: say('New address'),
+      hint: say(
+        'Possible until its payment is in progress. The time to cancel begins again, and a new approval is needed.',
+      ),
       charsMax: ADDRESS_CHARS_MAX,
       help: 'the address to pay',
       isArgument: true,

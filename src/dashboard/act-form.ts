@@ -263,7 +263,7 @@ function doneReply(
   const hint = how.hint && html`<p class="hint">${words.html(how.hint)}</p>`;
   const content = html`<section class="card"><p class="message attention">${sentence(words, said)}</p>
 ${actFacts(visit, shown)}${hint ?? null}
-<p><a class="button" href="${to}">${words.say('Go on')}</a></p></section>`;
+<p><a class="button" href="${to}">${words.say('Continue')}</a></p></section>`;
   return { title: sentenceText(words, made), content };
 }
 

@@ -150,7 +150,7 @@ function askToSignIn({ sessions, languages }: SignInDeps, request: Request, resp
     return;
   }
   const words = wordsFor(languages, response);
-  const body = html`<meta http-equiv="refresh" content="0"><main id="main" class="narrow"><p><a href="">${words.say('Go on')}</a></p></main>`;
+  const body = html`<meta http-equiv="refresh" content="0"><main id="main" class="narrow"><p><a href="">${words.say('Continue')}</a></p></main>`;
   response.type('html').send(documentOf(words, words.say('One moment'), body));
 }
 
@@ -174,7 +174,8 @@ async function send(
     await sendFile(deps, reply, response);
   } else {
     const { person, session, formToken } = visitor;
-    const leftMs = session.startedAtMs + sessionLimits.lifeMs - deps.clock.nowMs();
+    const nowMs = deps.clock.nowMs();
+    const leftMs = session.startedAtMs + sessionLimits.lifeMs - nowMs;
     const endsIn = { idleMs: sessionLimits.idleMs, leftMs };
     const { name, memberships } = person;
     const stores: MenuStore[] = [];
@@ -183,7 +184,8 @@ async function send(
       if (store) stores.push({ id: store.id, name: store.name });
     }
     const notice = deps.notices.take(queryOf(request), formToken);
-    const shown = { words, name, memberships, stores, path: request.path, at, zone, formToken, endsIn, notice };
+    const place = { path: request.path, at, zone, nowMs };
+    const shown = { words, name, memberships, stores, ...place, formToken, endsIn, notice };
     response
       .status(reply.status ?? 200)
       .type('html')

@@ -116,7 +116,7 @@ ${actFacts(visit, shown)}${notes.map((note) => html`<p>${sentence(words, note)}<
 ${
   typed === undefined
     ? null
-    : html`<label>${words.html('Type {text} to go on', { text: html`<code>${typed}</code>` })} <input name="typed" autocomplete="off" autocapitalize="none" spellcheck="false" required></label>`
+    : html`<label>${words.html('Type {text} to continue', { text: html`<code>${typed}</code>` })} <input name="typed" autocomplete="off" autocapitalize="none" spellcheck="false" required></label>`
 }
 ${asksProof ? await proofFields(deps, visit, carried) : null}
 <p class="actions"><a class="button plain" href="${back}">${words.say('Cancel')}</a> <button${isDangerous ? html` class="danger"` : null}>${sentenceText(words, button)}</button></p>

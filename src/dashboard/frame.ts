@@ -8,6 +8,7 @@ import { type Html, html } from '../lib/html.ts';
 import { timeIn } from '../lib/zone.ts';
 import { documentOf as pageOf } from '../web/document.ts';
 import { type Icon, icon } from '../web/icon.ts';
+import { ago } from '../web/show.ts';
 import { SCRIPT_PATH, STYLE_PATH } from './assets.ts';
 import { SEARCHED_CHARS_MAX } from './search.ts';
 import { type Languages, type TextKey, type Words, wordsFor } from './texts.ts';
@@ -39,6 +40,7 @@ type FrameOf = Readonly<{
   at: Readonly<{ storeId: string; mode: Mode }> | null;
   /** In which times are shown. */
   zone: string;
+  nowMs: number;
   formToken: string;
   /** How long the session lasts without use, and at most, from now on. */
   endsIn: Readonly<{ idleMs: number; leftMs: number }>;
@@ -124,13 +126,22 @@ ${isOperator ? html`<h2>${words.say('Operator')}</h2><ul lang="en" dir="ltr">${o
     title,
     html`${mode}${bar}${sessionEnd(words, endsIn)}<div class="frame">${menu}<main id="main" tabindex="-1">${search}<h1>${title}</h1>${said}${content}${copyWords(words)}</main></div>`,
   );
-  return inZone(page, zone);
+  return inZone(frame, page);
 }
 
-/** Rewrites every time of a document, which `time` wrote in UTC, as the zone's clocks show it. */
-const inZone = (page: string, zone: string): string =>
-  page.replace(/<time datetime="([^"]+)">[^<]*/g, (_, iso: string) => {
-    return `<time datetime="${iso}">${timeIn(zone, Date.parse(iso))}`;
+const DAY_MS = 86_400_000;
+
+/**
+ * Rewrites every time of a document, which `time` wrote in UTC, as the zone's clocks show it. A cell of a list that
+ * begins with a time of the last day says how long ago that was, and has the exact time as its title.
+ */
+const inZone = ({ words, zone, nowMs }: FrameOf, page: string): string =>
+  page.replace(/(<td[^>]*>)?<time datetime="([^"]+)">[^<]*/g, (_, cell: string | undefined, iso: string) => {
+    const atMs = Date.parse(iso);
+    const exact = timeIn(zone, atMs);
+    const isRecent = cell !== undefined && atMs <= nowMs && nowMs - atMs < DAY_MS;
+    const shown = isRecent ? ` title="${exact}">${ago(words, atMs, nowMs).html}` : `>${exact}`;
+    return `${cell ?? ''}<time datetime="${iso}"${shown}`;
   });
 
 /** The script's warning before the session ends. */

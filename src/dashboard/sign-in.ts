@@ -261,7 +261,7 @@ function sendSignIn(deps: SignInDeps, response: Response, refused: Refused | nul
 <label>${words.say('Password')} <input name="password" type="password" autocomplete="current-password" required></label>
 <label>${words.say('Code from your app')} <input name="code" autocomplete="one-time-code" inputmode="text" spellcheck="false" dir="ltr"></label>
 <p class="hint">${words.say('Without your phone, enter one of your recovery codes instead. You then set a new password and app.')} ${words.say('Leave it empty if you have set up no app yet.')}</p>
-<button>${words.say(change ? 'Go on' : 'Sign in')}</button>
+<button>${words.say(change ? 'Continue' : 'Sign in')}</button>
 ${asked && passkeyButton(words, { field: 'passkey', text: words.say('Sign in with a passkey'), asked })}`,
     below: html`<p class="hint">${words.html('Forgotten? The operator makes you a new link with `quayside user link NAME`.')}</p>\n`,
   });

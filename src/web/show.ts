@@ -10,7 +10,8 @@ export function time(ms: number): Html {
 /** Shows how long ago something was, in its largest unit. */
 export function ago({ code }: Readonly<{ code: string }>, ms: number, nowMs: number): Html {
   const s = Math.max(0, Math.floor((nowMs - ms) / 1000));
-  const format = new Intl.RelativeTimeFormat(`${code}-u-nu-latn`, { style: 'short' });
+  const numeric = s === 0 ? 'auto' : 'always';
+  const format = new Intl.RelativeTimeFormat(`${code}-u-nu-latn`, { style: 'short', numeric });
   const [count, unit] =
     s < 120
       ? ([s, 'second'] as const)

@@ -69,8 +69,8 @@ test('people and stores are named', () =>
       [newest, ...others].slice(0, 4).map((row) => row?.On),
       ['&lt;b&gt;', 'test:ethereum', 'Mary', 'rf_1'],
     );
-    assert.is(newest?.After, 'suspendedAtMs: 2026-01-10 20:30:00', 'in the zone of the page');
-    assert.is(newest?.Before, 'suspendedAtMs: –, limit: 1700000000000, role: owner of A shop');
+    assert.is(newest?.After, 'suspended at: 2026-01-10 20:30:00', 'in the zone of the page');
+    assert.is(newest?.Before, 'suspended at: –, limit: 1700000000000, role: owner of A shop');
   }));
 
 test('a page looks at a bounded number of entries, and goes on from there', () =>

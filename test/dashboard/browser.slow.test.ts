@@ -138,7 +138,7 @@ test('without scripts one click selects a whole hash, and there is no button tha
   await page.goto(`${dashboard.url}/sign-in?change=yes`);
   for (const [name, isVisible] of [
     ['Sign in with a passkey', false],
-    ['Go on', true],
+    ['Continue', true],
   ] as const)
     assert.is(await page.getByRole('button', { name, exact: true }).isVisible(), isVisible, name);
   await page.goto(`${dashboard.url}/s/${api.merchantId}/test/payments/${sale.id}`);

@@ -125,7 +125,7 @@ test('an endpoint of the shop is added, and a test event arrives there', async (
   await openMenu(page, 'Webhooks');
   await page.getByText('Add an endpoint').click();
   await page.getByLabel('URL').fill(`${shop.origin}/hook`);
-  await press(page, 'Go on');
+  await press(page, 'Continue');
   await press(page, 'Add the endpoint');
   await shows(page.locator('main'), 'whsec_');
   await openMenu(page, 'Webhooks');
@@ -168,7 +168,7 @@ test('a refund is made to an address, and is on the chain', async ({ page, insta
   await leadsTo(page, 'Refund order');
   await page.getByLabel('Amount').fill('4.50');
   await page.getByLabel('Address').fill(PAYEE);
-  await press(page, 'Go on');
+  await press(page, 'Continue');
   await leadsTo(page, 'Refund 4.50 USDT?');
   await picture(page, 'refund-review');
   await press(page, 'Refund 4.50 USDT');

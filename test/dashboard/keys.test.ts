@@ -39,7 +39,7 @@ test('a key is confirmed, shown once, signs calls, and is recorded with its make
     const { api } = dashboard;
     const ada = await owner(dashboard);
     const { review, form, post } = await reviewed(dashboard, ada, 'test', { expires: '30d' });
-    assert.is(factsOf(review.text)['It may not'], 'refunds:read, refunds:write, webhooks:write');
+    assert.is(factsOf(review.text)['Not permitted'], 'refunds:read, refunds:write, webhooks:write');
     assert.is(asksFactor(review.text), false, 'it was proved at sign-in');
     assert.equal(await listed(dashboard), [], 'nothing is made before it is confirmed');
 

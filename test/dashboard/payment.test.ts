@@ -62,7 +62,7 @@ const withHeld = (work: (d: Dashboard, ada: Visitor, path: string, sessionId: st
 test('held money is shown with why and since when; accepting it is confirmed, done once and recorded', () =>
   withHeld(async ({ api, person }, ada, path, sessionId, page) => {
     const shown = textOf((await ada.get(page)).text);
-    assert.match(shown, /10\.50 USDT waits for you came after the deadline, or after a cancel ?\. Held since \d{4}-/);
+    assert.match(shown, /10\.50 USDT waits for you Came after the deadline, or after a cancel ?\. Held since \d{4}-/);
     const eve = await person('Eve', { role: 'accountant', storeId: api.merchantId });
     assert.is(hasForm((await eve.get(page)).text, `${path}/accept`), false);
     const review = await ada.submit(page, `${path}/accept`);

@@ -321,7 +321,7 @@ async function noticeSection({ database }: DashboardDeps, visit: Visit<null>): P
   return section(
     'targets',
     'Who is informed about alarms',
-    html`${targets}<div class="card">${adding.show(visit, { button: 'Go on', opens: 'Inform somebody', texts: { severity: 'act' } })}</div>`,
+    html`${targets}<div class="card">${adding.show(visit, { button: 'Continue', opens: 'Inform somebody', texts: { severity: 'act' } })}</div>`,
     'plain',
   );
 }

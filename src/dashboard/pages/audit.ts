@@ -54,9 +54,16 @@ const auditList = (deps: DashboardDeps): Listing<null, AuditEntry> => ({
 });
 
 const STORE = /(\bmer_\w+)/;
-const TIME_NAME = /ms$/i;
+const TIME_NAME = /_?ms$/i;
 /** The range of numbers that are times: from 1973 to 2286. */
 const timeMs = { least: 1e11, most: 1e13 } as const;
+
+/** Writes the name of a member as words: "link expires at" for `linkExpiresAtMs`. */
+const wordsOf = (name: string): string =>
+  name
+    .replace(TIME_NAME, '')
+    .replaceAll('_', ' ')
+    .replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 /** Reads the names of people and stores. */
 async function readNames({ database }: DashboardDeps) {
@@ -73,7 +80,7 @@ async function readNames({ database }: DashboardDeps) {
     target: (text: string) => named.get(text) ?? html`<code class="long">${text}</code>`,
     state: (state: AuditedState) =>
       html`<bdi class="long">${Object.entries(state ?? {}).map(
-        ([name, one], at) => html`${at === 0 ? null : ', '}${name}: ${value(name, one)}`,
+        ([name, one], at) => html`${at === 0 ? null : ', '}${wordsOf(name)}: ${value(name, one)}`,
       )}</bdi>`,
   };
 }

@@ -63,7 +63,7 @@ function keyTable(visit: Visit<StoreAt>, keys: readonly ApiKey[], nowMs: number)
     columns: [
       [words.say('Name'), ({ name }) => data(name ?? '–')],
       [words.say('Key'), ({ id, hint }) => html`<code title="${id}">${hint}</code>`],
-      [words.say('May'), (key) => data(key.scopes.join(', '))],
+      [words.say('Permissions'), (key) => data(key.scopes.join(', '))],
       [
         words.say('Used from'),
         ({ sources }) =>

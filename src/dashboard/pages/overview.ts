@@ -99,7 +99,7 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>, { held, refunds
     ),
     ...alarms.map(
       ({ atMs, message, sessionId }) =>
-        html`${time(atMs)} ${english(message.replace(PAYOUT_ID, ''))} <a href="${pathIn(at, `payments/${sessionId}`)}">${words.say('The payment')}</a>`,
+        html`${time(atMs)}: ${english(message.replace(PAYOUT_ID, '').replace(/\.?$/, '.'))} <a href="${pathIn(at, `payments/${sessionId}`)}">${words.say('The payment')}</a>`,
     ),
   ];
   const content =

@@ -54,7 +54,7 @@ async function showPayment(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<
   if (!session) return null;
   const webhooks = may(visit, 'webhooks:read') ? pathIn(at, 'webhooks') : null;
   const isRefundable = may(visit, 'refunds:request') && session.life.status === 'paid';
-  const refunding = html` <a href="${pathOf(at, session)}/refund">${words.say('Refund')}</a>`;
+  const refunding = html` <a class="button plain" href="${pathOf(at, session)}/refund">${words.say('Refund')}</a>`;
   const shown = { config, words, webhooks };
   const heading = html`${data(confirmedText(session) ?? '–')} ${sessionState(words, session)}<small>${askedText(words, session)}</small>`;
   return {
@@ -272,7 +272,7 @@ async function decisions(deps: DashboardDeps, visit: Visit<StoreAt>, { id: held 
     const what = { currency: amountText(part), network: titleOf(deps.config.networks, part.network) };
     const title = html`${words.say('Return it')}: ${words.say('{currency} on {network}', what)}`;
     return returning.show(visit, {
-      ...{ button: words.say('Go on'), opens: title, reason: say('Why') },
+      ...{ button: words.say('Continue'), opens: title, reason: say('Why') },
       given: { held, network: part.network, currency: part.currency },
     });
   });

@@ -314,7 +314,7 @@ async function newRefundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promis
     return [currency, say('{currency} on {network}', on)] as const;
   });
   const refunding = creation.show(visit, {
-    ...{ button: words.say('Go on'), look: 'main' },
+    ...{ button: words.say('Continue'), look: 'main' },
     texts: { amount: left },
     offers: { currency: Object.fromEntries(coins) },
   });

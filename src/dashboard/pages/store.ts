@@ -85,7 +85,7 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Re
   if (!store) return null;
   const values = await deps.database.stores.values(at.storeId);
   const settings = saving.show(visit, {
-    ...{ button: words.say('Go on'), look: 'main' },
+    ...{ button: words.say('Continue'), look: 'main' },
     texts: Object.fromEntries(storeSettings.map(({ name, write }) => [name, write(values)])),
     headings: {
       settlement: words.say('Payments'),
@@ -104,7 +104,7 @@ ${await teamSection(deps, visit)}`,
 const newStorePage = (visit: Visit<null>): Reply => ({
   title: visit.words.say('New store'),
   content: html`<div class="card">${requesting.show(visit, {
-    button: visit.words.say('Go on'),
+    button: visit.words.say('Continue'),
     below: html`<p class="hint">${visit.words.say('The operator approves it; then you can make keys. You become its owner.')}</p>`,
     look: 'main',
   })}</div>`,
@@ -144,7 +144,7 @@ async function teamSection(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<
     empty: '',
   });
   const invite = inviting.show(visit, {
-    button: words.say('Go on'),
+    button: words.say('Continue'),
     texts: { role: 'staff' },
     below: html`<p class="hint">${words.say('You get a link to hand over. It works once, for a day, and sets their password and second factor.')}</p>`,
     opens: words.say('Add somebody'),

@@ -139,7 +139,7 @@ const alwaysSent = (words: Words): Html =>
 function addForm(visit: Visit<StoreAt>): Html | null {
   const { words } = visit;
   const form = adding.show(visit, {
-    ...{ button: words.say('Go on'), opens: words.say('Add an endpoint'), look: 'main' },
+    ...{ button: words.say('Continue'), opens: words.say('Add an endpoint'), look: 'main' },
     below: alwaysSent(words),
   });
   return form && html`<div class="card">${form}</div>`;
@@ -224,7 +224,7 @@ function manageForms(visit: Visit<StoreAt>, endpoint: Endpoint, isRotating: bool
 ${step('cancel', words.say('Cancel: keep the old secret'))}</div>`
     : html`<p>${words.say('A new secret is shown once; both are valid until you finish.')}</p>${step('start', words.say('Make a new secret'))}`;
   const recover = resending.show(visit, {
-    ...{ button: words.say('Go on'), given: { what: endpoint.id }, texts: { since: '24h' } },
+    ...{ button: words.say('Continue'), given: { what: endpoint.id }, texts: { since: '24h' } },
   });
   const change = changing.show(visit, {
     button: words.say('Save'),
