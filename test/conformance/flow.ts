@@ -10,54 +10,64 @@ import type { Instance, Json } from '../support/instance.ts';
 import { expectBooks } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 
-/** One of the bench's networks, and what a test can make its chain do. The next block mined has the payments. */
-export type FlowNetwork = Readonly<{
+/** One of the bench's networks, and how its chain takes payments. The next block mined has the payments. */
+export type PaymentNetwork = Readonly<{
   /** As sessions name it. */
   name: string;
   tokens: readonly Pick<Token, 'symbol' | 'decimals'>[];
   /** `confirmations_required`. */
   required: number;
   pay(session: Json, currency: Currency, units: bigint): Promise<string>;
-  /** Makes several payments in one transaction, in the first token; absent if no contract can. */
-  payTogether?(outputs: readonly (readonly [session: Json, units: bigint])[]): Promise<string>;
-  /** Mines everything that resembles a payment of this many units of a token, but is none. */
-  payWorthless(session: Json, currency: Currency, units: bigint): Promise<void>;
   mine(blocks?: number): Promise<void>;
   /** Mines until payments in the tip lack one more step to be confirmed. */
   mineAlmost(): Promise<Readonly<{ confirmations: number; blocks: number }>>;
   /** Mines until everything paid so far is confirmed. */
   confirm(): Promise<void>;
   head(): Promise<number>;
-  /** Replaces the newest blocks by others that lack their payments. */
-  reorg(blocks: number): Promise<void>;
-  /** Replaces the newest blocks by others that have a payment elsewhere. */
-  remine(blocks: number, tx: string, untilOrphaned: () => Promise<void>): Promise<void>;
-  stop(): Promise<void>;
-  start(): Promise<void>;
 }>;
 
-export type FlowBench = Readonly<{
+/** A network of the long suite, and what else a test can make its chain do. */
+export type FlowNetwork = PaymentNetwork &
+  Readonly<{
+    /** Makes several payments in one transaction, in the first token. */
+    payTogether(outputs: readonly (readonly [session: Json, units: bigint])[]): Promise<string>;
+    /** Mines everything that resembles a payment of this many units of a token, but is none. */
+    payWorthless(session: Json, currency: Currency, units: bigint): Promise<void>;
+    /** Replaces the newest blocks by others that lack their payments. */
+    reorg(blocks: number): Promise<void>;
+    /** Replaces the newest blocks by others that have a payment elsewhere. */
+    remine(blocks: number, tx: string, untilOrphaned: () => Promise<void>): Promise<void>;
+    stop(): Promise<void>;
+    start(): Promise<void>;
+  }>;
+
+export type FlowBench<Network = FlowNetwork> = Readonly<{
   quayside: Instance;
   shop: FlowShop;
-  networks: readonly FlowNetwork[];
+  networks: readonly Network[];
   /** Asserts what is particular to the family in the payment options. */
   checkOptions?(session: Json): void;
   close(): Promise<void>;
 }>;
 
 /** Returns an amount in cents as base units of a token. */
-export function centsOf({ tokens }: Pick<FlowNetwork, 'tokens'>, currency: Currency, cents: number): bigint {
+function centsOf({ tokens }: Pick<PaymentNetwork, 'tokens'>, currency: Currency, cents: number): bigint {
   const decimals = tokens.find(({ symbol }) => symbol === currency)?.decimals ?? 0;
   return BigInt(cents) * 10n ** BigInt(decimals - 2);
 }
 
-const nameInStatus = ({ name }: FlowNetwork): string => `test:${name}`;
-const currenciesOf = ({ tokens }: FlowNetwork): Currency[] => tokens.map(({ symbol }) => symbol);
+const nameInStatus = ({ name }: PaymentNetwork): string => `test:${name}`;
+const currenciesOf = ({ tokens }: PaymentNetwork): Currency[] => tokens.map(({ symbol }) => symbol);
 
 /** Registers and runs the short suite: one payment in each token of each network. */
-export function paymentConforms(bench: FlowBench): void {
-  const { quayside, shop, networks } = bench;
-  openFlow(shop, networks);
+export function paymentConforms(bench: FlowBench<PaymentNetwork>): void {
+  openFlow(bench);
+  testPayments(bench);
+  closeFlow(bench);
+}
+
+function testPayments(bench: FlowBench<PaymentNetwork>): void {
+  const { shop, networks } = bench;
   for (const network of networks) {
     for (const currency of currenciesOf(network)) {
       test(`${currency} on ${network.name}: from the signed call to the signed webhook`, async () => {
@@ -101,24 +111,24 @@ export function paymentConforms(bench: FlowBench): void {
       });
     }
   }
-  closeFlow(quayside, shop, networks);
 }
 
-/** Registers and runs the long suite: part payments and overpayments, reorgs, nodes and indexers that stop. */
+/** Registers and runs the long suite, with the short one: part payments and overpayments, reorgs, nodes and indexers that stop. */
 export function flowConforms(bench: FlowBench): void {
-  const { quayside, shop, networks } = bench;
-  openFlow(shop, networks);
+  const { networks } = bench;
+  openFlow(bench);
+  testPayments(bench);
   for (const [at, network] of networks.entries()) {
     const next = networks[(at + 1) % networks.length] ?? network;
     testAmounts(bench, network, next);
     testReorgs(bench, network);
     testOutages(bench, network);
   }
-  closeFlow(quayside, shop, networks);
+  closeFlow(bench);
 }
 
 /** Sessions offer only networks that are followed, and the instance is ready when one of a mode is. */
-function openFlow(shop: FlowShop, networks: readonly FlowNetwork[]): void {
+function openFlow({ shop, networks }: FlowBench<PaymentNetwork>): void {
   test('every network is followed', async () => {
     for (const network of networks) {
       await until(
@@ -166,10 +176,9 @@ function testAmounts({ quayside, shop }: FlowBench, network: FlowNetwork, next: 
     assert.is((await shop.completed(session)).amount, 731, 'rounded down to the minor unit');
   });
 
-  const { payTogether } = network;
-  const testTogether = async (pay: NonNullable<typeof payTogether>): Promise<void> => {
+  test(`${network.name}: one transaction pays three sessions, one of them twice`, async () => {
     const [one, two, twice] = [await shop.newSession(300), await shop.newSession(400), await shop.newSession(500)];
-    const tx = await pay([
+    const tx = await network.payTogether([
       [one, centsOf(network, first, 300)],
       [twice, centsOf(network, first, 200)],
       [two, centsOf(network, first, 400)],
@@ -185,9 +194,7 @@ function testAmounts({ quayside, shop }: FlowBench, network: FlowNetwork, next: 
       ],
     );
     assert.is((await shop.completed(twice)).amount, 500);
-  };
-  if (payTogether)
-    test(`${network.name}: one transaction pays three sessions, one of them twice`, () => testTogether(payTogether));
+  });
 
   test(`${network.name}: what only resembles a payment is not credited`, async () => {
     const session = await shop.newSession(600);
@@ -319,7 +326,7 @@ function testOutages({ shop, networks }: FlowBench, network: FlowNetwork): void 
   });
 }
 
-function closeFlow(quayside: Instance, shop: FlowShop, networks: readonly FlowNetwork[]): void {
+function closeFlow({ quayside, shop, networks }: FlowBench<PaymentNetwork>): void {
   test('in the end every network is followed to its head, the books balance, and stopping is clean', async () => {
     for (const network of networks) {
       const head = await network.head();

@@ -4,24 +4,14 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Intent } from '../../src/core/intent.ts';
 import type { Faults } from '../simulated/faults.ts';
 import type { Json } from '../support/instance.ts';
 import type { PayoutShop } from '../support/payout-shop.ts';
 import { expectBooks } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 
-/** What is particular of a family. */
-export type RefundTraits = Readonly<{
-  /**
-   * How an address that is swept gets its gas: base units for each, and coins for the gas wallet.
-   * Null where the gas wallet pays.
-   */
-  gas: Readonly<{ units: bigint; coins: number }> | null;
-}>;
-
 /** Registers the suite; `closeBooks` runs it. */
-export function refundConforms(bench: PayoutShop, { gas }: RefundTraits): void {
+export function refundConforms(bench: PayoutShop): void {
   const { chain, quayside, shop, refundWallet, paidSession, refund, show, completed, untilWaiting, paidTo } = bench;
   const units = (cents: number) => bench.unitsOf(cents, 'USDT');
 
@@ -146,21 +136,6 @@ export function refundConforms(bench: PayoutShop, { gas }: RefundTraits): void {
     await completed(rest);
     assert.equal(await paidTo(other), [units(600)]);
     assert.equal(shop.events(session, 'payment.reversed'), []);
-  });
-
-  test('a deposit address is swept to the treasury, with gas where it needs some', async () => {
-    const session = await paidSession(1_200);
-    const index = bench.indexOf(session);
-    const { network } = bench;
-    const from = [{ index, units: units(1_200) }];
-    const sweep: Intent = { kind: 'sweep', id: 'sweep-1', network, currency: 'USDT', from };
-    await chain.fund(bench.gasWallet, gas?.coins ?? 1);
-    const before = await chain.held(chain.treasury, 'USDT');
-    const given = gas && ({ kind: 'gas', id: 'gas-1', network, form: 'transfer', index, units: gas.units } as const);
-    await bench.plan([{ intent: sweep }, ...(given ? [{ intent: given, servesId: sweep.id }] : [])]);
-    await until('it is swept', async () => (await quayside.cli('show', sweep.id)).state === 'succeeded');
-    assert.is((await chain.held(chain.treasury, 'USDT')) - before, units(1_200));
-    assert.is(await chain.held(bench.keyOf(session), 'USDT'), 0n);
   });
 }
 

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
+import type { Json } from '../support/instance.ts';
 import {
   endAll,
   expectBooks,
@@ -17,16 +18,21 @@ import {
   sandboxInstallation,
   spawnSupervisor,
 } from '../support/quayside-process.ts';
+import { until } from '../support/until.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-boot-'));
 const dataDir = join(folder, 'data');
 const sandbox = sandboxInstallation(dataDir);
 let quayside: Supervisor;
+/** The newest final blocks at the start, by network. */
+let begun: readonly Json[] = [];
+const floors = async (): Promise<readonly Json[]> => (await sandbox.tool('status')).networks;
 
 test.before(async () => {
   // As in a clone, where the folder is there before the first start.
   mkdirSync(dataDir, { mode: 0o755 });
   quayside = await sandbox.start();
+  begun = await floors();
 });
 
 test.after(async () => {
@@ -156,6 +162,22 @@ test('what was refunded around the rotation has arrived', async () => {
 
 test('the books balance after payments and refunds', async () => {
   await expectBooks(sandbox.tool);
+});
+
+test('the final blocks of every network are compared at night', async () => {
+  await until('there are more', async () =>
+    (await floors()).every(({ floor }, at) => floor !== null && floor > (begun[at]?.floor ?? 0)),
+  );
+  const night = await runProgram(['indexers/nightly.ts'], sandbox.variables);
+  assert.is(night.code, 0, night.stderr);
+  const { comparison } = await sandbox.tool('status');
+  for (const { network } of begun) {
+    const { differences, blocks } = comparison.find((one: Json) => one.network === network);
+    assert.ok(differences === 0 && blocks > 0, network);
+  }
+  const { code, out } = await runQuayside(['status'], sandbox.variables);
+  assert.is(code, 0);
+  assert.match(out, /compared test:bsc: through block \d+ at [\d-]+ [\d:]+, no difference/);
 });
 
 test('status shows networks, pools and rates, also when called from another folder', async () => {

@@ -1,13 +1,17 @@
 /**
- * Ways in which a network can stop that need an operator, in a whole installation: what `quayside show` says leads to a
- * command, and the command to a paid session. Nothing is restarted.
+ * A network that stops, in a whole installation: the operator sees why in `status`, alarms, metrics, at `/readyz` and in
+ * a message; what `quayside show` says leads to a command, and the command to a paid session. Nothing is restarted.
  */
+import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openDatabase } from '../../src/app/open-database.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { type FlowInstallation, openFlowInstallation } from '../support/flow-shop.ts';
 import type { Json } from '../support/instance.ts';
+import { startMerchantServer } from '../support/merchant-server.ts';
 import { expectBooks } from '../support/quayside-process.ts';
-import { SANDBOX_CHAIN_ID, sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
+import { accountKey, SANDBOX_CHAIN_ID, sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
 import { XPUB } from './evm.ts';
 import { keyOf } from './simulated-network.ts';
@@ -18,6 +22,8 @@ const REORG_DEPTH_MAX = 30;
 
 const node = await startSimulatedNode({ family: 'evm', seed: 'recovery', finalityDistance: FINALITY });
 const shared = { mode: 'test', reorg_depth_max: REORG_DEPTH_MAX, block_time_ms: 1000, poll_ms: 100 };
+const chat = await startMerchantServer((response) => response.end('ok'));
+const messages = () => chat.on('/services/hidden').map(({ body }): string => JSON.parse(body).text);
 let bench: FlowInstallation;
 
 const mine = (blocks: number): void => {
@@ -68,6 +74,7 @@ test.before(async () => {
       },
     },
     limits: { pool_target: 60 },
+    alarms: { patience_s: 2 },
   });
   await until('it is followed', async () => (await show()).state === 'following');
 });
@@ -75,6 +82,60 @@ test.before(async () => {
 test.after(async () => {
   await bench?.close();
   await node.close();
+  await chat.close();
+});
+
+/** Adds a chat to the running installation that is told of alarms, as its dashboard does. */
+async function tellChat(): Promise<void> {
+  const { dataDir } = bench.quayside;
+  const env = { ...process.env, QUAYSIDE_CONFIG: join(dataDir, 'config.json') };
+  const database = openDatabase(loadConfig({ env, cwd: dataDir }), env);
+  const address = JSON.stringify({ url: `${chat.origin}/services/hidden` });
+  const target = { id: 'nt_0', kind: 'slack', name: 'target', severity: 'act', code: '123456' } as const;
+  const act = { atMs: Date.now(), operator: 'ann', command: 'notify add', reason: null };
+  await database.alarms.addTarget({ ...target, address, createdAtMs: Date.now() }, act);
+  assert.is(await database.alarms.proveTarget(target.id, target.code, act), 'proved');
+  database.close();
+}
+
+test('blocks that cannot be read: the lag is that of the node’s head, and an alarm says why until they are read', async () => {
+  const { quayside } = bench;
+  const status = () => quayside.cli('status');
+  const own = async (): Promise<Json> => (await status()).networks[0];
+  const openCodes = async (): Promise<string[]> =>
+    (await quayside.cli('alarm', 'list', '--state', 'open')).map(({ code }: Json) => code);
+  const metrics = async () => (await fetch(`${(await status()).server.metrics_url}/metrics`)).text();
+  await tellChat();
+  const { cursor } = await own();
+  // A payment whose block comes without its logs, whichever way it is asked for.
+  node.faults.set({ rates: { empty_content: 1 } });
+  node.pay(accountKey('somebody'), 5n);
+  mine(30);
+  await until('the alarm is raised', async () => (await openCodes()).includes('network_fault'));
+  const stuck = await own();
+  assert.equal([stuck.state, stuck.cursor, stuck.lag], ['fault', cursor, 30]);
+  assert.match(await metrics(), /^quayside_network_lag_blocks\{network="test:ethereum"\} 30$/m);
+  assert.match(await metrics(), /^quayside_alarm_open\{code="network_fault",key="network:test:ethereum"\} 1$/m);
+  const { open_alarms: open } = await status();
+  const alarm = open.find(({ code }: Json) => code === 'network_fault');
+  assert.equal([alarm.state, alarm.ended_at, alarm.network], ['open', null, 'test:ethereum']);
+  assert.match(alarm.message, /^test:ethereum is at fault, 30 blocks below the node’s head \d+: .*\. Payments/);
+  const isSent = (text: string) => text.includes(`network fault on test:ethereum (${alarm.id})`);
+  await until('the server has sent a message', async () => messages().some(isSent));
+  for (const text of messages()) assert.not.match(text, /ws:|hidden/);
+  await quayside.cli('alarm', 'acknowledge', alarm.id, '--reason', 'looking');
+  assert.match(await metrics(), /^quayside_alarm_open\{.*\} 1$/m);
+  assert.equal(await (await fetch(`${quayside.baseUrl}/readyz`)).json(), {
+    status: 'unavailable',
+    reasons: ['no_network_followed:test'],
+    networks_not_followed: [{ network: 'test:ethereum', reason: stuck.reason.code }],
+  });
+
+  node.faults.heal();
+  await until('the alarm has ended', async () => !(await openCodes()).includes('network_fault'));
+  const ended = (await quayside.cli('alarm', 'list')).find(({ code }: Json) => code === 'network_fault');
+  assert.is(ended.state, 'ended');
+  assert.not.match(await metrics(), /network_fault/);
 });
 
 test('a reorg of final blocks: network reread --above', async () => {

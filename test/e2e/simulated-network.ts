@@ -1,12 +1,11 @@
 /**
- * A network of the flow suite with a simulated node.
+ * A network of the payment suite with a simulated node.
  */
 import { chains } from '../../src/chains/index.ts';
 import type { Currency, Token } from '../../src/core/transfer.ts';
-import type { PaymentKind } from '../../src/sandbox/transaction.ts';
-import type { FlowNetwork } from '../conformance/flow.ts';
+import type { PaymentNetwork } from '../conformance/flow.ts';
 import type { Json } from '../support/instance.ts';
-import { accountKeyOf, type SimulatedNode } from '../support/simulated-node.ts';
+import type { SimulatedNode } from '../support/simulated-node.ts';
 
 type Options = Readonly<{
   name: string;
@@ -17,7 +16,7 @@ type Options = Readonly<{
   /** Enough blocks to confirm what is in the tip. */
   confirmingBlocks: number;
 }> &
-  Pick<FlowNetwork, 'mineAlmost' | 'payWorthless'>;
+  Pick<PaymentNetwork, 'mineAlmost'>;
 
 /** The address key of a session on a network of this family. */
 export function keyOf({ family }: Pick<SimulatedNode, 'family'>, network: string, session: Json): string {
@@ -25,8 +24,8 @@ export function keyOf({ family }: Pick<SimulatedNode, 'family'>, network: string
   return chains[family].address.parse(option.address) ?? '';
 }
 
-export function simulatedNetwork(options: Options): FlowNetwork {
-  const { name, node, tokens, tokenKeys, required, confirmingBlocks, mineAlmost, payWorthless } = options;
+export function simulatedNetwork(options: Options): PaymentNetwork {
+  const { name, node, tokens, tokenKeys, required, confirmingBlocks, mineAlmost } = options;
   const { world } = node;
   const tokenKeyOf = (currency: Currency) => tokenKeys[tokens.findIndex(({ symbol }) => symbol === currency)] ?? '';
   async function mine(blocks = 1): Promise<void> {
@@ -38,32 +37,9 @@ export function simulatedNetwork(options: Options): FlowNetwork {
     required,
     mine,
     mineAlmost,
-    payWorthless,
     pay: async (session, currency, units) =>
       node.pay(keyOf(node, name, session), units, 'direct', tokenKeyOf(currency)),
     confirm: () => mine(confirmingBlocks),
     head: async () => world.tip().number,
-    async reorg(blocks) {
-      world.reorg({ depth: blocks, keep: 'none', blocks: blocks + 1 });
-    },
-    async remine(blocks) {
-      world.reorg({ depth: blocks, keep: 'all', blocks: blocks + 1 });
-    },
-    stop: node.stop,
-    start: node.start,
   };
-}
-
-/** One transaction that pays sessions in the first token. @returns its id as the world knows it */
-export function payMany(
-  { node, name, tokenKeys: [token = ''] }: Pick<Options, 'node' | 'name' | 'tokenKeys'>,
-  kind: PaymentKind,
-  outputs: readonly (readonly [session: Json, units: bigint])[],
-): string {
-  const from = accountKeyOf(node.family, 'payer');
-  return node.world.pay({
-    kind,
-    from,
-    outputs: outputs.map(([session, units]) => ({ token, to: keyOf(node, name, session), units })),
-  });
 }

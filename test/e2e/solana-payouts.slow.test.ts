@@ -1,14 +1,10 @@
 /** The sweep, restore and refund suites on Solana, and what only its locks and expiry do. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { lockAddress, lockSeed } from '../../src/chains/solana/lock.ts';
-import { solanaSpending } from '../../src/chains/solana/spend.ts';
-import { refundIdOf } from '../../src/database/refunds/refund.ts';
 import { closeBooks, refundConforms } from '../conformance/refund.ts';
 import { restoreConforms } from '../conformance/restore.ts';
 import { sweepConforms } from '../conformance/sweep.ts';
 import type { Json } from '../support/instance.ts';
-import { seed } from '../support/payout-shop.ts';
 import { until } from '../support/until.ts';
 import { openSolanaPayouts } from './solana.ts';
 
@@ -39,25 +35,7 @@ const expire = () => {
 };
 
 restoreConforms(shop, { coins: 1, expiry: { pass: expire } });
-refundConforms(shop, { gas: null });
-
-test('who funds the address of a lock that was seen in a transaction stops no refund', async () => {
-  const { chain, quayside, paidSession, refund, completed, paidTo } = shop;
-  const { key, secret } = solanaSpending.derive(seed, { role: 'refund' });
-  const [{ id: storeId }] = (await quayside.cli('status')).stores;
-  const session = await paidSession(700);
-  // Whoever knows the merchant, and how it names its refunds, can compute the id.
-  const foreseen = refundIdOf({ storeId, mode: 'test', refundId: `refund-${shop.refundsAsked() + 1}` });
-  node.faults.set({ rates: { send_dropped: 1 } });
-  const { id, payee } = await refund(session, '7.00');
-  const sent = () => quayside.cli('payout', 'list', '--state', 'sent');
-  await until('its transaction is public', async () => (await sent()).some((one: Json) => one.id === foreseen));
-  await chain.fund(lockAddress(key, lockSeed(secret, foreseen)), 1);
-  node.faults.heal();
-  await completed(id);
-  assert.equal(await paidTo(payee), [shop.unitsOf(700, 'USDT')]);
-  assert.ok(node.world.accounts().native(lockAddress(key, lockSeed(secret, foreseen))) >= 1_000_000_000n);
-});
+refundConforms(shop);
 
 test('while the network drops what it takes, nothing is paid twice and nothing is stuck: a refund is rejected, ended, or goes on', async () => {
   const { quayside, paidSession, refund, show, completed, paidTo } = shop;

@@ -8,13 +8,13 @@ import * as assert from 'uvu/assert';
 import { makeAddressList } from '../../src/addresses/address-list.ts';
 import { solanaOfflineKeys } from '../../src/chains/solana/offline-keys.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
-import type { FlowBench } from '../conformance/flow.ts';
+import type { FlowBench, PaymentNetwork } from '../conformance/flow.ts';
 import { openFlowInstallation } from '../support/flow-shop.ts';
 import type { Instance, Json } from '../support/instance.ts';
 import { openPayoutShop, PHRASE as PAYOUT_PHRASE } from '../support/payout-shop.ts';
 
 import { SOLANA_CHAIN_ID, solanaTokenKeys, solanaTokens, startSimulatedNode } from '../support/simulated-node.ts';
-import { keyOf, simulatedNetwork } from './simulated-network.ts';
+import { simulatedNetwork } from './simulated-network.ts';
 
 /** A block is final when the tip is this many slots above it. */
 const FINALITY = 12;
@@ -58,10 +58,6 @@ export async function openSolanaFlow(addresses: number) {
       for (; world.tip().number + SLOTS_PER_BLOCK_MAX < slot + FINALITY; blocks++) world.mine(2);
       return { confirmations: world.tip().number - slot + 1, blocks };
     },
-    async payWorthless(session, currency, units) {
-      const token = solanaTokenKeys[solanaTokens.findIndex(({ symbol }) => symbol === currency)];
-      for (const kind of ['failed', 'lookalike'] as const) node.pay(keyOf(node, 'solana', session), units, kind, token);
-    },
   });
   await network.mine(3);
   const solana = {
@@ -78,7 +74,7 @@ export async function openSolanaFlow(addresses: number) {
   // One block at a time; a step must still get over several empty slots.
   const installation = await openFlowInstallation({ networks: { solana }, limits: { blocks_per_ingest_max: 1 } });
   if (addresses > 0) await importAddresses(installation.quayside, addresses);
-  const bench: FlowBench = {
+  const bench: FlowBench<PaymentNetwork> = {
     ...installation,
     networks: [network],
     checkOptions({ payment_options: options }) {

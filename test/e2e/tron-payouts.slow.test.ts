@@ -61,7 +61,7 @@ test('with a stake, an address is lent energy for its sweep, which is reclaimed'
 });
 
 restoreConforms(shop, { coins: 500, isPoor: true, expiry: { pass } });
-refundConforms(shop, { gas: { units: 20_000_000n, coins: 100 } });
+refundConforms(shop);
 
 test('a refund that the node fails to quote says so itself, until it is paid', async () => {
   const { quayside } = shop;

@@ -3,9 +3,8 @@
  */
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../src/lib/clock.ts';
-import type { FlowBench, FlowNetwork } from '../conformance/flow.ts';
+import type { FlowBench, PaymentNetwork } from '../conformance/flow.ts';
 import { openFlowInstallation } from '../support/flow-shop.ts';
-import type { Json } from '../support/instance.ts';
 import { openPayoutShop } from '../support/payout-shop.ts';
 import {
   type SimulatedNode,
@@ -15,7 +14,7 @@ import {
   tronTokens,
 } from '../support/simulated-node.ts';
 import { startTronBridge } from '../support/tron-bridge.ts';
-import { payMany, simulatedNetwork } from './simulated-network.ts';
+import { simulatedNetwork } from './simulated-network.ts';
 
 const DEPTH = 4;
 /** m/44'/195'/0'/0 of a seed of 32 bytes 0x07. */
@@ -23,35 +22,23 @@ const XPUB =
   'xpub6FNxDEG5ck4z9cPspQ6Kgwo3gnQee2JmunzB5FhWM3wrk5qZSgdHWMQT8FC91cMNdhbQAaYwsxMsPH7smR4uoP9KebCyQLpMVCYvHNwTcQL';
 const tokens = [tronTokens[0]];
 
-function flowNetwork(name: string, node: SimulatedNode): FlowNetwork {
+function paymentNetwork(name: string, node: SimulatedNode): PaymentNetwork {
   const { world } = node;
-  const options = { name, node, tokens, tokenKeys: tronTokenKeys, required: DEPTH, confirmingBlocks: DEPTH };
   for (let left = 3; left > 0; left--) world.mine(5);
-  const network = simulatedNetwork({
-    ...options,
+  return simulatedNetwork({
+    ...{ name, node, tokens, tokenKeys: tronTokenKeys, required: DEPTH, confirmingBlocks: DEPTH },
     async mineAlmost() {
       for (let left = DEPTH - 2; left > 0; left--) world.mine(1);
       return { confirmations: DEPTH - 1, blocks: DEPTH - 1 };
     },
-    async payWorthless(session, _, units) {
-      for (let more = 0n; more < 8n; more++) payMany(options, 'failed', [[session, units + more]]);
-      node.faults.set({ rates: { failed_logs: 1 } });
-      payMany(options, 'lookalike', [[session, units]]);
-      payMany(options, 'direct', [[session, 0n]]);
-      payMany(options, 'contract', [[session, 0n]]);
-      const { number } = world.mine();
-      const infos = JSON.parse(await node.post('/wallet/gettransactioninfobyblocknum', { num: number }));
-      assert.is(infos.filter((info: Json) => info.result === 'FAILED' && info.log).length, 8, 'with their logs');
-    },
   });
-  return { ...network, payTogether: async (outputs) => payMany(options, 'contract', outputs) };
 }
 
 /** One java-tron is read directly by HTTP, another through the bridge beside it. */
 export async function openTronFlow() {
   const direct = await startSimulatedNode({ family: 'tron', seed: 'flow', chainId: '842000991' });
   const bridged = await startSimulatedNode({ family: 'tron', seed: 'flow bridged', chainId: '842000992' });
-  const networks = [flowNetwork('tron', direct), flowNetwork('tron-bridged', bridged)] as const;
+  const networks = [paymentNetwork('tron', direct), paymentNetwork('tron-bridged', bridged)] as const;
   const bridge = await startTronBridge(bridged.url);
   const settings = (url: string, chainId: string) => ({
     family: 'tron',
@@ -69,7 +56,7 @@ export async function openTronFlow() {
     networks: { tron: settings(direct.url, '842000991'), 'tron-bridged': settings(bridge.url, '842000992') },
     limits: { pool_target: 100 },
   });
-  const bench: FlowBench = {
+  const bench: FlowBench<PaymentNetwork> = {
     ...installation,
     networks,
     checkOptions(session) {

@@ -3,8 +3,6 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { accountKey, type SimulatedNode, startSimulatedNode, usdcKey, usdtKey } from '../support/simulated-node.ts';
-import { until } from '../support/until.ts';
-import { openRpcClient } from './rpc-client.ts';
 
 const payee = accountKey('payee');
 const hex = (digits: string) => `0x${digits}`;
@@ -66,26 +64,6 @@ test('pruned data is an error, never an empty answer', async () => {
   assert.is((await result('eth_getBlockByNumber', ['0x14', false])).number, '0x14');
 });
 
-async function post(
-  body: string,
-  headers: Record<string, string> = { 'content-type': 'application/json' },
-  method = 'POST',
-) {
-  const response = await fetch(node.httpUrl, { method, headers, ...(method === 'POST' && { body }) });
-  return { status: response.status, text: await response.text() };
-}
-
-test('it answers pings', async () => {
-  const client = await openRpcClient(node.wsUrl);
-  let ponged = false;
-  client.socket.on('pong', () => {
-    ponged = true;
-  });
-  client.socket.ping();
-  await until('the pong comes', () => ponged);
-  await client.close();
-});
-
 test('a taken port is replaced by a free one', async () => {
   const squatter = createServer();
   await new Promise<void>((resolve) => squatter.listen(0, '127.0.0.1', resolve));
@@ -145,21 +123,6 @@ test('invalid control calls are refused with the reason', async () => {
   }
   assert.is(node.world.pending().length, 0);
   assert.is(node.world.tip().number, 0);
-});
-
-test('with a token, control requires it; reading does not', async () => {
-  await node.close();
-  node = await startSimulatedNode({ family: 'evm', seed: 'guarded', controlToken: 'open sesame' });
-  const denied = /needs the token in sandbox\.json/;
-  assert.match((await refusal('sandbox_mine'))[1] ?? '', denied);
-  assert.is(node.world.tip().number, 0);
-  const mine = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'sandbox_mine' });
-  await post(mine, { 'content-type': 'application/json', authorization: 'Bearer open sesame' });
-  assert.is(node.world.tip().number, 1);
-  const client = await openRpcClient(node.wsUrl, { authorization: 'Bearer open sesame' });
-  assert.is((await client.ask('sandbox_mine')).result.number, 2);
-  await client.close();
-  assert.is(await result('eth_blockNumber'), '0x2');
 });
 
 test.run();

@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readMessage } from '../../src/chains/tron/protobuf.ts';
 import { worldShape } from '../../src/sandbox/families.ts';
 import { openDurableWorld } from '../../src/sandbox/journal.ts';
 import { openTronPool } from '../../src/sandbox/tron-pool.ts';
@@ -20,49 +19,13 @@ type Json = any;
 
 const TRX = 1_000_000n;
 const bench = await makeTronPayouts('wallets');
-const { sandbox, world, node, openWallets, openFundedWallets, signOn, prepare, send, mine } = bench;
+const { sandbox, world, openWallets, openFundedWallets, signOn, prepare, send, mine } = bench;
 test.after.each(() => sandbox.faults.heal());
 test.after(() => bench.close());
 
 const ask = async (path: string, body: object = {}): Promise<Json> => JSON.parse(await sandbox.post(path, body));
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const wire = (key: string): string => `41${key}`;
-
-/** A signed transaction as tronweb's users send it. */
-function asJson(bytes: Uint8Array): object {
-  const parts = readMessage(bytes, { 1: 'bytes', 2: 'bytes' });
-  assert.ok(parts);
-  return { raw_data_hex: hex(parts.bytes(1)), signature: [hex(parts.bytes(2))] };
-}
-
-test('a block shows what was signed, byte by byte, and what it cost', async () => {
-  const wallets = await openFundedWallets();
-  const attempt = await prepare(wallets, wallets.refund('USDT', 1n));
-  await send(attempt);
-  mine();
-  const { number } = world.tip();
-  const [shown] = (await ask('/wallet/getblock', { id_or_num: String(number), detail: true })).transactions;
-  assert.equal(await ask('/wallet/gettransactionbyid', { value: attempt.tx }), shown);
-  const parts = asJson(attempt.bytes) as Json;
-  assert.is(shown.raw_data_hex, parts.raw_data_hex);
-  assert.equal(shown.signature, parts.signature);
-  assert.is(shown.txID, attempt.tx);
-  assert.is(shown.raw_data.expiration, Number(attempt.terms.expiration_ms));
-  assert.is(shown.raw_data.fee_limit, Number(attempt.terms.fee_limit));
-  assert.is(shown.raw_data.contract[0].parameter.value.data.slice(0, 8), 'a9059cbb');
-  const info = await ask('/wallet/gettransactioninfobyid', { value: attempt.tx });
-  assert.equal(info.receipt, {
-    energy_fee: 13_028_500,
-    energy_usage_total: 130_285,
-    result: 'SUCCESS',
-    net_usage: 345,
-    energy_penalty_total: 97_713,
-  });
-  assert.is(info.fee, 13_028_500);
-  assert.equal(await ask('/walletsolidity/gettransactioninfobyid', { value: attempt.tx }), {}, 'not solidified yet');
-  const resource = await ask('/wallet/getaccountresource', { address: wire(wallets.keyOf({ role: 'refund' })) });
-  assert.is(resource.freeNetUsed, 345);
-});
 
 test('lent energy is listed and used before TRX is burned; allowances regenerate within a day', async () => {
   const wallets = await openFundedWallets();
@@ -83,24 +46,6 @@ test('lent energy is listed and used before TRX is burned; allowances regenerate
   assert.ok(half > 65_000 && half < 65_200, String(half));
   mine(1, 12 * 3600 * 1000);
   assert.is(await used(), undefined);
-});
-
-test('a block includes what had not expired when the one before was made, and nothing else', async () => {
-  const wallets = await openFundedWallets();
-  const [one, other] = [
-    await prepare(wallets, wallets.refund('USDT', 1n)),
-    await prepare(wallets, wallets.refund('USDT', 2n)),
-  ];
-  const waiting = openTronPool(world, tronTokenKeys).check(hex(other.bytes));
-  await send(one);
-  mine(1, 40 * 60_000);
-  assert.is(world.find(one.tx)?.block.number, world.tip().number);
-  world.submit(waiting);
-  mine();
-  assert.is(world.find(other.tx), undefined);
-  assert.is(world.pending().length, 0);
-  const late = await node.broadcast(other.bytes);
-  assert.is(late.kind === 'rejected' && late.code, 'expired');
 });
 
 test('signatures, loans and used allowances survive a restart', () => {

@@ -41,38 +41,6 @@ async function run(words: readonly string[], lines: readonly string[] = []) {
   return { code, ...said };
 }
 
-test('backup and restore over real processes: nothing is signed twice, and nothing before the journal is adopted', async () => {
-  const first = startSigner(place.args);
-  assert.ok(await first.ready, first.output());
-  const client = openSigner({ socket: place.socket, timeoutMs: 20_000 });
-  const signed = await client.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
-  const [file, dir] = [join(home, 'signer.backup'), join(home, 'restored')];
-  await pipeline(client.backup(), createWriteStream(file));
-  await client.close();
-  first.kill('SIGTERM');
-  await first.ended;
-  const words = ['restore', file, '--dir', dir];
-  const wrong = await run(words, [`${'abandon '.repeat(11)}about`, passphrase]);
-  assert.is(wrong.code, 1);
-  assert.match(wrong.err, 'it is a backup of another signer');
-  const restored = await run(words, [mnemonic, passphrase]);
-  assert.is(restored.code, 0, restored.err);
-  assert.match(restored.out, 'quayside payout reconcile <network>');
-  const again = await run(words, [mnemonic, passphrase]);
-  assert.match(again.err, 'already contains');
-
-  const second = startSigner(place.args.map((word) => (word === place.dir ? dir : word)));
-  assert.ok(await second.ready, second.output());
-  const other = openSigner({ socket: signerFiles(dir).socket, timeoutMs: 20_000 });
-  const refusal = await other.sign(firstOf(refundOf('rf_2', usdt(5)), 2)).catch(({ message }) => message);
-  assert.match(refusal, 'quayside payout reconcile');
-  const [entry] = await other.journal('test:one', 0, 10);
-  assert.equal({ tx: entry?.tx, intent: entry?.intent }, { tx: signed.tx, intent: refundOf('rf_1', usdt(5)) });
-  const fence = (await other.fence('test:one')) + 1;
-  assert.equal(await other.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence })), signed);
-  await other.close();
-});
-
 /** Enough for a backup that was refused when it was one text of at most 64 MiB. */
 const ROWS = 150_000;
 const MIB = 2 ** 20;

@@ -11,11 +11,10 @@ import { runTool } from '../../scripts/cli/tool.ts';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Spending } from '../../src/chains/spend.ts';
-import type { Intent, Wallet } from '../../src/core/intent.ts';
+import type { Wallet } from '../../src/core/intent.ts';
 import type { Currency, Token } from '../../src/core/transfer.ts';
-import { openSqliteDatabase } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
+import { databaseFile } from '../../src/lib/secret-key.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
 import type { PolicySettings } from '../../src/signer/policy.ts';
@@ -30,7 +29,6 @@ export const PHRASE = 'legal winner thank year wave sausage worth useful legal w
 export const seed = seedOf(PHRASE);
 /** Of those who are paid. */
 const payeesSeed = seedOf(`${'abandon '.repeat(11)}about`);
-const INDEXES_MAX = 100;
 
 /** Nobody puts a machine back within two minutes, and no test waits for them. */
 function ageHeartbeats(dataDir: string): void {
@@ -139,7 +137,6 @@ export async function openPayoutShop(chain: PayoutChain) {
       return spending.derive(payeesSeed, { role: 'collection', index: refunds }).key;
     },
     unitsOf,
-    refundsAsked: () => refunds,
     /**
      * Copies what the installation and its signer have stored at one moment.
      * @returns puts both back, or one of them alone, while the installation is stopped
@@ -183,29 +180,6 @@ export async function openPayoutShop(chain: PayoutChain) {
         await restoreSigner(signer.dir, seed, readFileSync(signer.unlock.file), part);
         return JSON.parse(out);
       };
-    },
-    /** The number of a session's deposit address below the seed. */
-    indexOf(session: Json): number {
-      for (let index = 0; index < INDEXES_MAX; index++)
-        if (walletKey({ role: 'collection', index }) === keyOf(session)) return index;
-      throw new Error(`${session.id} has none of the first ${INDEXES_MAX} addresses`);
-    },
-    /** Plans payouts in the instance's own database, as a sweep does. */
-    async plan(payouts: readonly Readonly<{ intent: Intent; servesId?: string }>[]): Promise<void> {
-      const secretKey = readSecretKey(quayside.dataDir, {});
-      const file = databaseFile(quayside.dataDir);
-      const database = openSqliteDatabase({
-        file,
-        secretKey,
-        busyTimeoutMs: 10_000,
-        bytesMax: null,
-        outageWaitS: 600,
-      });
-      const nowMs = systemClock.nowMs();
-      const dues = { sessionId: null, notBeforeMs: nowMs, nowMs };
-      const planned = payouts.map(({ intent, servesId }) => ({ intent, servesId: servesId ?? null, ...dues }));
-      await database.payouts.plan(planned);
-      await database.close();
     },
     async paidSession(cents: number, currency: Currency = 'USDT'): Promise<Json> {
       const session = await shop.newSession(cents);

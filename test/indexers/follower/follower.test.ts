@@ -7,7 +7,6 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
 import { inNodeShop, type NodeShop } from '../../support/indexed-shop.ts';
 import { startIndexer, statusOf } from '../../support/running-indexer.ts';
-import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
 
 const pool = { family: 'evm', mode: 'test', source: 'test' } as const;
@@ -93,6 +92,8 @@ for (const limit of ['batch_limited', 'answers_limited'] as const) {
       };
       s.start({
         blocksPerIngestMax: 64,
+        // No machine is so slow: a fault would be that of a batch.
+        requestTimeoutMs: 60_000,
         through: (node) => ({
           ...node,
           identity: () => noted(node.identity()),
@@ -326,36 +327,6 @@ test('read through covers what was read and no more: not the time of a stalled c
     },
     FIRST_AGO_MS,
   ));
-
-test('a reorg of final blocks halts the network until an operator rewinds it, and no other network', () =>
-  scene({ reorgDepthMax: 8 }, async (s) => {
-    const other = testNetwork({ name: 'bsc', url: s.node.wsUrl, reorgDepthMax: 25 });
-    const first = s.start();
-    const second = startIndexer(s.database, other);
-    await s.level();
-    await until('the other is at the head', async () => (await statusOf(s.database, other))?.cursor?.number === 30);
-    s.node.world.reorg({ depth: 12, keep: 'none', blocks: 20, breakFinality: true });
-    await s.isIn('halted', 'reorg_below_floor');
-    await until('the other follows the reorg', async () => (await statusOf(s.database, other))?.cursor?.number === 38);
-    // It keeps reporting, and stops following.
-    const { updatedAtMs = 0 } = (await s.status()) ?? {};
-    await until('it reports again', async () => ((await s.status())?.updatedAtMs ?? 0) > updatedAtMs);
-    assert.is((await s.status())?.cursor?.number, 30);
-    await second.stop();
-    // A restart checks again, and finds the same.
-    await first.stop();
-    s.start();
-    await s.isIn('halted', 'reorg_below_floor');
-    assert.match(
-      (await s.status())?.reason?.message ?? '',
-      /No block that we hold is on the node's chain\..*network reread test:ethereum --above 21 /,
-    );
-    const act = { atMs: systemClock.nowMs(), operator: 'alice', command: 'network reread', reason: 'a test' };
-    await s.database.networks.rewind({ network: s.network.key, to: 21, isDryRun: false, act });
-    await s.level();
-    await s.isIn('following');
-    assert.is((await s.database.blocks.tail(s.network.key, 100))[0]?.number, 22, 'no block is passed over');
-  }));
 
 for (const [about, fault, code, expected] of [
   ['another chain', 'wrong_chain', 'chain_id_mismatch', /expected a node of chain 900001, found chain 900002/],

@@ -17,7 +17,7 @@ import { openTempDatabase } from '../../support/temp-database.ts';
 import { thawAll } from '../../support/thaw.ts';
 import { until } from '../../support/until.ts';
 import { CALM_MS, watched } from '../../support/watched.ts';
-import { network, onBench, openPayer, rules, untilSettled } from './engine-bench.ts';
+import { type Bench, network, onBench, openPayer, rules, startOf, untilSettled } from './engine-bench.ts';
 
 const watchedConfig = { signer: {}, networks: [{ key: network }] } as const;
 
@@ -42,16 +42,6 @@ benchTest(
   },
   { settles: true, node: () => ({}) as PayoutNode, signer: () => ({}) as PayingSigner },
 );
-
-benchTest('payouts of one wallet run concurrently, with numbers in order', async (bench) => {
-  const ids = Array.from({ length: 10 }, (_, n) => `r${n}`);
-  await bench.plan(...ids);
-  await bench.pass();
-  const attempts = (await Promise.all(ids.map((id) => bench.database.payouts.attempts(id)))).flat();
-  assert.equal(attempts.map(({ nonce }) => nonce).sort(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-  assert.ok(attempts.every(({ sentAtMs }) => sentAtMs !== null));
-  for (const id of ids) await untilSettled(bench, id);
-});
 
 let isCapped = true;
 benchTest(
@@ -410,6 +400,82 @@ benchTest(
     }),
     signer: (signer) => ({ ...signer, sign: (request) => freezesWhen('signed', signer.sign(request)) }),
   },
+);
+
+let isAltered = true;
+let sentOut = 0;
+benchTest(
+  'bytes that the chain’s SDK reads otherwise are not broadcast: an alarm, a freeze, and a way out',
+  async (bench) => {
+    const { plan, pass, database, alarms } = bench;
+    await plan('r1');
+    for (let n = 0; n < 3; n++) await pass();
+    const payout = await database.payouts.find('r1');
+    assert.equal({ state: payout?.state, code: payout?.wait?.code }, { state: 'stuck', code: 'payout_bytes_differ' });
+    assert.match(payout?.wait?.message ?? '', 'transfers: 7 units instead of 5 units');
+    assert.is(sentOut, 0);
+    assert.ok((await alarms()).includes('payout_bytes_differ'));
+
+    await plan('r2');
+    assert.is((await pass())?.code, 'payouts_frozen');
+    assert.equal([(await database.payouts.attempts('r2')).length, sentOut], [0, 0]);
+
+    isAltered = false;
+    const nowMs = bench.clock.nowMs();
+    const act = { atMs: nowMs, operator: 'anna', command: 'payout resolve', reason: 'it is mended' };
+    await thawAll(database, network, { ...act, command: 'payout reconcile' });
+    const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
+    assert.ok(await database.payouts.conclude({ id: 'r1', seen, conclusion: { kind: 'look' }, act, nowMs }));
+    await untilSettled(bench, 'r1');
+    assert.is((await database.payouts.find('r1'))?.state, 'succeeded');
+    assert.ok(sentOut > 0);
+  },
+  {
+    secondOpinion: async () => (isAltered ? ['transfers: 7 units instead of 5 units'] : []),
+    node: (node) => ({
+      ...node,
+      broadcast: (bytes) => {
+        sentOut += 1;
+        return node.broadcast(bytes);
+      },
+    }),
+  },
+);
+
+/** Adds an empty block as a follower that knows the wallets. */
+async function follow({ database, clock }: Bench, number: number, floor: number) {
+  await database.wallets.recordOwn(network, { refund: keyOf({ role: 'refund' }) });
+  const [tip] = await database.blocks.tail(network, 1);
+  await database.blocks.ingest({
+    network,
+    family: 'evm',
+    expectTip: tip?.hash ?? null,
+    watchedThrough: 0,
+    ownWallet: 1_000,
+    decimals: { USDT: 6 },
+    dustFloorPar: 1n,
+    drop: [],
+    connect: [{ block: { hash: `b${number}`, parent: tip?.hash ?? '', number, timeS: 0 }, transfers: [] }],
+    confirm: [],
+    floor,
+    readThroughS: 0,
+    nowMs: clock.nowMs(),
+  });
+}
+benchTest(
+  'after a start nothing is signed until what was on the chain then has been read and is final',
+  async (bench) => {
+    await bench.plan('r1');
+    assert.is((await bench.pass())?.code, 'payouts_settling');
+    await follow(bench, 7, 6);
+    assert.is((await bench.pass())?.code, 'payouts_settling');
+    assert.equal(await bench.database.payouts.attempts('r1'), []);
+    assert.equal(await bench.alarms(), []);
+    await follow(bench, 8, 7);
+    assert.is(await bench.pass(), null);
+    await untilSettled(bench, 'r1');
+  },
+  { chainNode: startOf(7) },
 );
 
 test('an engine stops when asked to, whatever it waits for', async () => {
