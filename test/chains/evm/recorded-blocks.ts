@@ -7,7 +7,6 @@ import { isNotification } from '../../../src/chains/evm/node/rpc-socket.ts';
 import { evmWire, type Header, readHeader, readReceipt } from '../../../src/chains/evm/wire.ts';
 import { peekId } from '../../../src/chains/json-rpc.ts';
 import type { BlockRef } from '../../../src/core/block.ts';
-import { finalityLagMax } from '../../../src/core/credit-policy.ts';
 import type { Json, Recording } from '../../support/recordings.ts';
 import { until } from '../../support/until.ts';
 import {
@@ -129,13 +128,6 @@ const readsOldBlock =
     assert.equal(decode({ block, kind, bytes: bytesOf(recording), context }), receipt.logs.map(transferOf));
   };
 
-/** BSC's own methods say in one answer what others say in several. */
-const sameAs =
-  (file: string, pickHere: (result: Json) => unknown, pickThere: (result: Json) => unknown) =>
-  (recording: Recording, { the }: Recorded): void =>
-    assert.equal(pickHere(resultOf(recording)), pickThere(resultOf(the(file))));
-const all = (result: Json) => result;
-
 /** Announcements end the wait and carry no data; an announced header is not taken for a block. */
 async function hearsAnnouncements(recording: Recording, recorded: Recorded): Promise<void> {
   for (const message of recording.messages ?? []) {
@@ -166,9 +158,6 @@ export const blockClaims: readonly Claim[] = [
   [/^eth_getBlockByHash\.(known|side)$/, asksHeader],
   [/^(postmerge\.)?eth_getBlockByNumber\.(earliest|latest|number.*|one|safe)$/, readsHeader],
   [/^eth_getBlockByNumber\.(finalized|latest|number.*|one)$/, asksHeader],
-  [/^eth_getFinalizedBlock\./, readsHeader],
-  // A header without its list of transactions cannot vouch for the number of receipts.
-  [/^eth_getFinalizedHeader$/, (file) => expectFault(() => headerIn(file), 'node_nonsense', file.name)],
   [/^eth_getBlockByNumber\.pending$/, (file) => expectFault(() => headerIn(file), 'node_nonsense', file.name)],
   [
     /^eth_getBlockByHash\.unknown$/,
@@ -216,24 +205,8 @@ export const blockClaims: readonly Claim[] = [
   ],
   [/^pruned\.eth_getBlockReceipts\.old$/, readsOldBlock('receipts')],
   [/^pruned\.eth_getLogs\..*$/, readsOldBlock('logs')],
-  [/^eth_getTransactionReceiptsByBlockNumber$/, sameAs('eth_getBlockReceipts.transfers', all, all)],
-  [
-    /^eth_getTransactionsByBlockNumber$/,
-    sameAs('eth_getBlockByNumber.number.transactions', all, ({ transactions }) => transactions),
-  ],
   [/^eth_getTransactionReceipt\.(ok|inner-revert|system)$/, attests('holds')],
   [/^eth_getTransactionReceipt\.(failed|null|pending|after-reorg|creation)$/, attests('gone')],
   [/^restarted\.eth_getTransactionReceipt\.recent$/, attests('gone')],
-  [/^eth_getTransactionDataAndReceipt$/, sameAs('eth_getTransactionReceipt.ok', ({ receipt }) => receipt, all)],
   [/^eth_subscribe\./, hearsAnnouncements],
-  [
-    /^finality-lag$/,
-    ({ response }) => {
-      const lagMax = finalityLagMax([{ finality: 'finalized', usual: 3 }], 'finalized', 450) ?? 0;
-      for (const [latest, safe, finalized] of response) {
-        assert.ok(latest - safe === 1 && latest - finalized <= 2);
-        assert.ok(latest - finalized < lagMax, 'no stall');
-      }
-    },
-  ],
 ];
