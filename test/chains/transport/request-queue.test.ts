@@ -60,29 +60,6 @@ test('a failure reaches its caller and frees the place', async () => {
   assert.is(await queue.add(never(), async () => 'next'), 'next');
 });
 
-test('a request whose time is up while it waits fails at once and is never sent', async () => {
-  const queue = open(1);
-  const first = held('first');
-  const running = queue.add(never(), first.work);
-  const patience = new AbortController();
-  const late = held('late');
-  const waiting = faultOf(queue.add(patience.signal, late.work));
-  const after = queue.add(never(), async () => 'after');
-  await settle();
-  patience.abort();
-  assert.is(await waiting, 'node_timeout');
-  first.release();
-  assert.is(await running, 'first');
-  assert.is(await after, 'after');
-  assert.is(late.hasStarted(), false);
-});
-
-test('a request that comes too late is never sent', async () => {
-  const late = held('late');
-  assert.is(await faultOf(open(1).add(AbortSignal.abort(), late.work)), 'node_timeout');
-  assert.is(late.hasStarted(), false);
-});
-
 test('a request that runs keeps its place until it ends, whatever its signal says', async () => {
   const queue = open(1);
   const patience = new AbortController();
