@@ -113,7 +113,7 @@ function testPayments(bench: FlowBench<PaymentNetwork>): void {
   }
 }
 
-/** Registers and runs the long suite, with the short one: part payments and overpayments, reorgs, nodes and indexers that stop. */
+/** Registers and runs the long suite, with the short one: part payments, overpayments, reorgs, what stops. */
 export function flowConforms(bench: FlowBench): void {
   const { networks } = bench;
   openFlow(bench);

@@ -1,6 +1,6 @@
 /**
- * Starts that cannot succeed: each says why, and what to do. A signer that cannot start stops no payments, and what makes
- * it easier to take money from a live one is said.
+ * Starts that cannot succeed: each says why, and what to do. A signer that cannot start stops no payments, and what
+ * makes it easier to take money from a live one is said.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';

@@ -1,6 +1,6 @@
 /**
- * A network that stops, in a whole installation: the operator sees why in `status`, alarms, metrics, at `/readyz` and in
- * a message; what `quayside show` says leads to a command, and the command to a paid session. Nothing is restarted.
+ * A network that stops, in a whole installation: the operator sees why in `status`, alarms, metrics, at `/readyz` and
+ * in a message; what `quayside show` says leads to a command, and the command to a paid session. Nothing is restarted.
  */
 import { join } from 'node:path';
 import { test } from 'uvu';
@@ -85,7 +85,7 @@ test.after(async () => {
   await chat.close();
 });
 
-/** Adds a chat to the running installation that is told of alarms, as its dashboard does. */
+/** Adds a chat to the running installation that gets alarms, as its dashboard does. */
 async function tellChat(): Promise<void> {
   const { dataDir } = bench.quayside;
   const env = { ...process.env, QUAYSIDE_CONFIG: join(dataDir, 'config.json') };

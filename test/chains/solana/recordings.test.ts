@@ -1,6 +1,6 @@
 /**
- * The production code reads every answer that was recorded from a real node to a call that it makes. A recording of such
- * a call that no test here reads fails the last test.
+ * The production code reads every answer that was recorded from a real node to a call that it makes. A recording of
+ * such a call that no test here reads fails the last test.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

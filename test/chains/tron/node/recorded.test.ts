@@ -1,6 +1,6 @@
 /**
- * Every answer that was recorded from a real java-tron to a call that Quayside makes, read by the code that reads them in
- * production, over HTTP. A recording that nothing here reads fails the last test.
+ * Every answer that was recorded from a real java-tron to a call that Quayside makes, read by the code that reads them
+ * in production, over HTTP. A recording that nothing here reads fails the last test.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
