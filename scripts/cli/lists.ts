@@ -85,7 +85,7 @@ export const payoutsList = readingOf({
 
 export const webhooksList = readingOf({
   name: 'webhook list',
-  summary: 'List webhook endpoints; `show <endpoint>` has its newest deliveries.',
+  summary: 'List webhook endpoints; `show <endpoint>` has its newest answer.',
   by: ['store'],
   shown: ['id', 'store', 'mode', 'disabled_reason', 'url'],
   load: async ({ storeId = null }, { database }) => (await database.endpoints.list(storeId)).map(endpointJson),
