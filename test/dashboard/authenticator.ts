@@ -2,6 +2,7 @@
  * An authenticator in software, as a browser answers for it: one passkey (ES256), whose answers tests may bend.
  */
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { isoCBOR } from '@simplewebauthn/server/helpers';
 
 type Asked = Readonly<{ challenge: string; rp?: { id: string }; user?: { id: string }; rpId?: string }>;
 
@@ -23,21 +24,6 @@ export type Authenticator = Readonly<{
 
 const base64url = (bytes: Uint8Array | string): string => Buffer.from(bytes).toString('base64url');
 const sha256 = (bytes: Uint8Array | string): Buffer => createHash('sha256').update(bytes).digest();
-
-/** CBOR (RFC 8949) of what attestations are made of: short maps, texts, bytes and small numbers. */
-function cbor(value: Map<unknown, unknown> | string | Buffer | number): Buffer {
-  const head = (major: number, length: number): Buffer => {
-    if (length < 24) return Buffer.of((major << 5) | length);
-    return length < 256
-      ? Buffer.of((major << 5) | 24, length)
-      : Buffer.of((major << 5) | 25, length >> 8, length & 255);
-  };
-  if (typeof value === 'number') return value < 0 ? head(1, -1 - value) : head(0, value);
-  if (typeof value === 'string') return Buffer.concat([head(3, value.length), Buffer.from(value)]);
-  if (Buffer.isBuffer(value)) return Buffer.concat([head(2, value.length), value]);
-  const parts = [...value].flat().map((part) => cbor(part as string));
-  return Buffer.concat([head(5, value.size), ...parts]);
-}
 
 /** @param counter of signatures so far; 0 never counts */
 export function createAuthenticator(origin: string, counter = 1): Authenticator {
@@ -69,7 +55,7 @@ export function createAuthenticator(origin: string, counter = 1): Authenticator 
     },
     create({ challenge, rp, user }, bent = {}) {
       handle = user?.id ?? '';
-      const key = new Map<unknown, unknown>([
+      const key = new Map<number, number | Uint8Array>([
         [1, 2],
         [3, -7],
         [-1, 1],
@@ -78,14 +64,14 @@ export function createAuthenticator(origin: string, counter = 1): Authenticator 
       ]);
       const length = Buffer.of(0, id.length);
       const start = data(bent.rpId ?? rp?.id ?? '', bent.isVerified ?? true, 0x40);
-      const authData = Buffer.concat([start, Buffer.alloc(16), length, id, cbor(key)]);
-      const attestation = new Map<unknown, unknown>([
+      const authData = Buffer.concat([start, Buffer.alloc(16), length, id, isoCBOR.encode(key)]);
+      const attestation = new Map<string, string | Uint8Array | Map<string, string>>([
         ['fmt', 'none'],
-        ['attStmt', new Map()],
+        ['attStmt', new Map<string, string>()],
         ['authData', authData],
       ]);
       const clientDataJSON = base64url(clientData('webauthn.create', bent.challenge ?? challenge, bent.origin));
-      return answer({ clientDataJSON, attestationObject: base64url(cbor(attestation)) });
+      return answer({ clientDataJSON, attestationObject: base64url(isoCBOR.encode(attestation)) });
     },
     use({ challenge, rpId }, bent = {}) {
       const authenticatorData = data(bent.rpId ?? rpId ?? '', bent.isVerified ?? true, 0);

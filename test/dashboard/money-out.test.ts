@@ -52,27 +52,6 @@ test('every network is frozen with a reason, and thawed with the second factor',
     assert.equal(recorded, ['payout thaw: it was a test', 'payout freeze: looks <odd>']);
   }));
 
-test('an operator may freeze what is frozen already, and a form ends only what an operator froze', () =>
-  withOperator(async ({ dashboard, mary }) => {
-    const database = dashboard.api.database();
-    const sinceMs = dashboard.api.clock.nowMs();
-    const freeze = { network, reason: 'money left', frozenBy: 'quayside', sinceMs };
-    await database.holds.freeze({ ...freeze, code: 'wallet_outflow_foreign' }, null);
-    const review = await mary.submit(PAGE, `${PAGE}/freeze`, { network, because: 'a look' });
-    assert.is((await confirm(mary, `${PAGE}/freeze`, review)).status, 303);
-    const { text } = await mary.get(PAGE);
-    const thaws = (page: string) => [...page.matchAll(/action="[^"]*\/thaw"/g)].length;
-    assert.is(thaws(text), 1);
-    const own = await mary.submit(PAGE, `${PAGE}/thaw`, { network, because: 'done' });
-    assert.not.match(own.text, 'money left');
-    assert.is((await confirm(mary, `${PAGE}/thaw`, own)).status, 303);
-    assert.equal(
-      (await database.holds.list()).map(({ code }) => code),
-      ['wallet_outflow_foreign'],
-    );
-    assert.is(thaws((await mary.get(PAGE)).text), 0);
-  }));
-
 test('a frozen network is explained on one screen: what left its wallets, which refund it may be, and the command', () =>
   withOperator(async ({ dashboard, mary }) => {
     const database = dashboard.api.database();

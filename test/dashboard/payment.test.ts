@@ -95,35 +95,15 @@ async function orderReturn(ada: Visitor, path: string, page: string) {
   return review.status === 200 ? confirm(ada, `${path}/return/test:ethereum/USDT`, review, { typed: '10.50' }) : review;
 }
 
-test('the owner of a suspended store sends no held money out, neither ordered before nor after', () =>
+test('the owner of a suspended store orders no return of held money', () =>
   withHeld(async ({ api }, ada, path, sessionId, page) => {
     const database = api.database();
-    const suspend = (what: 'suspend' | 'resume') =>
-      database.stores.decide(api.merchantId, what, {
-        atMs: api.clock.nowMs(),
-        operator: 'root',
-        command: 'store suspend',
-        reason: 'fraud',
-      });
-    await suspend('suspend');
+    const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'store suspend', reason: 'fraud' };
+    await database.stores.decide(api.merchantId, 'suspend', act);
     const refused = await orderReturn(ada, path, page);
     assert.is(refused.status, 400);
     assert.match(alertOf(refused.text), 'The store is suspended');
     assert.equal(await database.refunds.list({ sessionId, limit: 9 }), []);
-
-    await suspend('resume');
-    assert.is((await orderReturn(ada, path, page)).status, 303);
-    const [made] = await database.refunds.list({ sessionId, limit: 9 });
-    assert.is(made?.destination?.from, 'merchant', 'it was the store, not the operator');
-    await suspend('suspend');
-    await database.refunds.advance(api.clock.nowMs(), 9);
-    api.clock.advance(61_000);
-    const payout = await database.payouts.find(made?.id ?? '');
-    assert.ok(payout);
-    const attempt = { id: payout.id, generation: 0, attempt: 0, intent: payout.intent, payer: 'ab'.repeat(20) };
-    const terms = { payerRole: 'refund', nonce: null, terms: {}, feeUnitsMax: 1n } as const;
-    assert.is((await database.payouts.allot({ ...attempt, ...terms, nowMs: api.clock.nowMs() })).kind, 'moved');
-    assert.is((await database.payouts.find(payout.id))?.wait?.code, 'refund_store_suspended');
   }));
 
 test('what a store’s owner returns counts in the store’s daily limit, and in the amount that needs an approval', () =>
@@ -135,6 +115,8 @@ test('what a store’s owner returns counts in the store’s daily limit, and in
     assert.match(alertOf(refused.text), 'what the store may still refund today: 10.49');
     await database.stores.update(api.merchantId, { refundDailyMinor: 2000, refundAutoMinor: 1500 });
     assert.is((await orderReturn(ada, path, page)).status, 303);
+    const [made] = await database.refunds.list({ sessionId, limit: 9 });
+    assert.is(made?.destination?.from, 'merchant', 'it was the store, not the operator');
     assert.is((await database.refunds.room(sessionId, api.clock.nowMs()))?.dayLeftMinor, 950n);
 
     const other = await openSale(api);

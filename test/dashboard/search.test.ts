@@ -112,29 +112,18 @@ test('an explorer’s page has the text in its place, whatever the text is, and 
   assert.is(shown('tx', '0xab', 'test:bsc'), undefined);
 });
 
-test('a payment and its refund link to the explorer', () =>
+test('a payment links to the explorer', () =>
   withDashboard(
-    async (dashboard) => {
-      const { api } = dashboard;
+    async ({ api, person }) => {
       const sale = await paidSale(api);
-      const metadata = { refund_address: PAYEE };
-      const asked = { order_id: sale.id, refund_id: 'r-1', amount: '1.00', currency: 'USDT', metadata };
-      assert.is((await api.send('POST', '/api/v1/refunds/create', asked)).status, 201);
-      const [refund] = await api.database().refunds.list({ sessionId: sale.id, limit: 1 });
       const [payment] = (await api.database().sessions.find(sale.id))?.payments ?? [];
-      const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
-      const linksOf = async (path: string) => {
-        const { text } = await owner.get(`/s/${api.merchantId}/test/${path}`);
-        return [...text.matchAll(/<a class="explorer" href="([^"]+)" target="_blank" rel="noopener noreferrer"/g)].map(
-          ([, href]) => href,
-        );
-      };
+      const owner = await person('Ada', { role: 'owner', storeId: api.merchantId });
+      const { text } = await owner.get(`/s/${api.merchantId}/test/payments/${sale.id}`);
       assert.ok(
-        (await linksOf(`payments/${sale.id}`)).includes(`https://scan.example/tx/${payment?.tx}?cluster=devnet`),
+        text.includes(
+          `href="https://scan.example/tx/${payment?.tx}?cluster=devnet" target="_blank" rel="noopener noreferrer"`,
+        ),
       );
-      for (const path of ['refunds', `refunds/${refund?.id}`]) {
-        assert.equal(await linksOf(path), [`https://scan.example/address/${PAYEE}`], path);
-      }
     },
     { pages: true, networks: known },
   ));

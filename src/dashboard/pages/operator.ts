@@ -38,7 +38,7 @@ async function needs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
       : []),
     ...(await unseenNetworks(deps, visit.nowMs)).map(({ key, title, sinceMs }) => {
       const read = sinceMs === 0 ? 'was never read' : html`is read up to ${time(sinceMs)}`;
-      return html`${badge('not read', 'danger')} <a href="${NETWORKS_PATH}">${title}</a> ${read}. <code>quayside network check ${key}</code> says what is wrong.`;
+      return html`${badge('not read', 'danger')} <a href="#networks">${title}</a> ${read}. <code>quayside network check ${key}</code> says what is wrong.`;
     }),
     ...(await missingGuards(deps)),
   ];
@@ -55,9 +55,6 @@ async function missingGuards({ database, readBackups }: DashboardDeps): Promise<
   const notice = html`${badge('nobody is informed about alarms', 'attention')} <a href="/operator/alarms#targets">Add somebody</a>, and type the code that arrives.`;
   return [...(readBackups().proved === null ? [backup] : []), ...(isTold ? [] : [notice])];
 }
-
-/** The list of networks, on the page of the installation. */
-export const NETWORKS_PATH = '/operator#networks';
 
 const tones: Readonly<Record<NetworkStatus['state'], Tone>> = {
   following: 'good',

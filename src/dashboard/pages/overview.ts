@@ -3,7 +3,6 @@
  * and in live mode before the first real one.
  */
 import { shownMinor } from '../../acts/refund-words.ts';
-import { isAllowed, type StorePermission } from '../../core/access.ts';
 import { parToMinorFloor } from '../../core/money.ts';
 import { type Currency, currencies } from '../../core/transfer.ts';
 import { isInformed } from '../../database/alarms.ts';
@@ -19,7 +18,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { may, pathIn, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { coinNames } from '../show.ts';
 import type { TextKey, Words } from '../texts.ts';
-import { NETWORKS_PATH, unseenNetworks } from './operator.ts';
+import { unseenNetworks } from './operator.ts';
 
 const DAYS_SHOWN = 30;
 /** The end of counts of waiting things, so that a count costs the same in every shop. */
@@ -126,13 +125,12 @@ async function failingHooks({ database }: DashboardDeps, visit: Visit<StoreAt>) 
   );
 }
 
-/** Says which networks of the mode show no payments now, and since when; operators get a link to what to do. */
+/** Says which networks of the mode show no payments now, and since when. */
 async function stoppedNetworks(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<readonly Html[]> {
-  const { at, nowMs, visitor, words } = visit;
-  const isOperator = isAllowed(visitor.person.memberships, { permission: 'installation:read' });
+  const { at, nowMs, words } = visit;
   const unseen = (await unseenNetworks(deps, nowMs)).filter(({ mode }) => mode === at.mode);
   return unseen.map(({ title, sinceMs }) => {
-    const network = isOperator ? html`<a href="${NETWORKS_PATH}">${title}</a>` : data(title);
+    const network = data(title);
     return sinceMs === 0
       ? words.html(
           '{network} has not been read yet, so no payment on it is seen. The operator has to look at its node.',
@@ -201,7 +199,7 @@ const DELIVERIES_LOOKED_AT_MAX = 100;
 type Step = Readonly<{ isDone: boolean; what: TextKey; next: Html }>;
 
 /** Returns the steps; those of the installation are the operator's, and say so. */
-async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit<StoreAt>): Promise<readonly Step[]> {
+async function stepsOf(deps: DashboardDeps, { at, nowMs, words }: Visit<StoreAt>): Promise<readonly Step[]> {
   const { database, config } = deps;
   const { storeId, mode } = at;
   const store = await database.stores.find(storeId);
@@ -211,12 +209,7 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit
   );
   const statuses = (await database.networks.list()).filter(({ network }) => network.startsWith(`${mode}:`));
   const keys = (await database.keys.list(storeId)).filter((key) => key.mode === mode && key.revokedAtMs === null);
-  const page = (name: string, key: TextKey, permission: StorePermission): Html => {
-    const step = words.say(key);
-    return isAllowed(visitor.person.memberships, { permission, ...at })
-      ? html`<a href="/s/${storeId}/${mode}/${name}">${step}</a>`
-      : words.html('{step}: the store’s owner does that', { step: html`${step}` });
-  };
+  const page = (name: string, key: TextKey): Html => html`<a href="${pathIn(at, name)}">${words.say(key)}</a>`;
   const command = html`<code>quayside store decide ${storeId} approve</code>`;
   const reason = store?.refusal?.because;
   const forLive = mode === 'test' ? [] : await liveSteps(deps, words);
@@ -248,12 +241,12 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit
     {
       isDone: keys.length > 0,
       what: `setup.key_${mode}`,
-      next: page('developers', 'setup.key_next', 'keys:manage'),
+      next: page('developers', 'setup.key_next'),
     },
     {
       isDone: await isWebhookProved(deps, at),
       what: 'A webhook arrived at your shop',
-      next: page('webhooks', 'Add an endpoint and send it a test event', 'webhooks:read'),
+      next: page('webhooks', 'Add an endpoint and send it a test event'),
     },
     {
       isDone: await database.reports.hasCredits({ storeId, mode: 'test' }),
@@ -292,8 +285,9 @@ async function isWebhookProved({ database }: DashboardDeps, { storeId, mode }: S
   return (await database.deliveries.ofStore({ storeId, mode }, search, page)).deliveries.length > 0;
 }
 
-/** Shows what the mode still misses; null once the store took its first live payment, or nothing is missing. */
+/** Shows an owner what the mode still misses; null once the store took its first live payment, or all is there. */
 async function setupList(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html | null> {
+  if (!may(visit, 'store:manage')) return null;
   if (await deps.database.reports.hasCredits({ storeId: visit.at.storeId, mode: 'live' })) return null;
   const steps = await stepsOf(deps, visit);
   const left = steps.filter(({ isDone }) => !isDone).length;
