@@ -251,7 +251,7 @@ async function stepsOf(deps: DashboardDeps, { at, nowMs, words }: Visit<StoreAt>
     {
       isDone: await database.reports.hasCredits({ storeId, mode: 'test' }),
       what: 'A test payment came through',
-      next: words.html('Pay a session of a test key: `quayside pay SESSION --network NAME` does it in the sandbox'),
+      next: html`<a href="/s/${storeId}/test/payments">${words.say('New payment')}</a>`,
     },
     ...forLive,
   ];
@@ -268,7 +268,7 @@ async function liveSteps({ database, config, readBackups }: DashboardDeps, words
     {
       isDone: (await database.alarms.listTargets()).some(isInformed),
       what: 'A person hears when something breaks',
-      next: words.html('The operator adds somebody at Notices and types the code that arrives.'),
+      next: words.html('The operator adds somebody under Alarms and types the code that arrives.'),
     },
     {
       isDone: readBackups().proved !== null,

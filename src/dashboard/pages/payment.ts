@@ -56,7 +56,7 @@ async function showPayment(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<
   const isRefundable = may(visit, 'refunds:request') && session.life.status === 'paid';
   const refunding = html` <a class="button plain" href="${pathOf(at, session)}/refund">${words.say('Refund')}</a>`;
   const shown = { config, words, webhooks };
-  const heading = html`${data(confirmedText(session) ?? '–')} ${sessionState(words, session)}<small>${askedText(words, session)}</small>`;
+  const heading = html`${data(confirmedText(session) ?? price(session))} ${sessionState(words, session)}<small>${askedText(words, session)}</small>`;
   return {
     title: words.say('Order {order}', { order: session.request.orderId }),
     content: html`<p class="actions"><a href="${pathIn(at, 'payments')}">${words.say('All payments')}</a>${isRefundable ? refunding : null}</p>
