@@ -17,6 +17,8 @@ const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
 const IDLE_MS_MAX = 4_000;
 /** A connection is used for this long at most: later its host may have another address. */
 const USED_MS_MAX = 60_000;
+/** With more connections than these, a further exchange does not keep its own: a session may name any host. */
+export const KEPT_MAX = 256;
 
 type SendLimits = Readonly<{
   /** Covers everything: name lookup, connection, TLS, request and response. */
@@ -61,7 +63,14 @@ export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock):
     bodyTimeout: 0,
   });
   const underWay = new Set<AbortController>();
-  let isStopped = false;
+  let [isStopped, made, open] = [false, 0, 0];
+  agent.on('connect', () => {
+    made++;
+    open++;
+  });
+  agent.on('disconnect', () => {
+    open--;
+  });
 
   async function send(post: Post): Promise<Sent | null> {
     const target = parseTarget(post.url, post.mode);
@@ -72,10 +81,18 @@ export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock):
     underWay.add(ending);
     const tooLate = transient('timeout', `no answer within ${timeoutMs} ms`);
     const forgetDeadline = after(timeoutMs, () => ending.abort(tooLate));
-    try {
-      const { status, retryAfter, excerpt } = await exchange(agent, target, post, {
+    const exchangeOnce = () =>
+      exchange(agent, target, post, {
         bytesMax: limits.responseBytesMax,
         signal: ending.signal,
+        isKept: open < KEPT_MAX,
+      });
+    const madeBefore = made;
+    try {
+      const { status, retryAfter, excerpt } = await exchangeOnce().catch((error: unknown) => {
+        // A host may just have closed a connection that was kept: nobody has answered, so it is sent on another one.
+        if (made > madeBefore || !isClosed(error)) throw error;
+        return exchangeOnce();
       });
       const waitMs = typeof retryAfter === 'string' ? retryAfterMs(retryAfter, clock.nowMs()) : null;
       return { outcome: { kind: 'answered', status, retryAfterMs: waitMs }, excerpt, detail: null };
@@ -109,7 +126,7 @@ function exchange(
   agent: Agent,
   { origin, pathname, search }: URL,
   post: Post,
-  { bytesMax, signal }: Readonly<{ bytesMax: number; signal: AbortSignal }>,
+  { bytesMax, signal, isKept }: Readonly<{ bytesMax: number; signal: AbortSignal; isKept: boolean }>,
 ): Promise<Answer> {
   const kept: Buffer[] = [];
   let bytes = 0;
@@ -132,6 +149,7 @@ function exchange(
         path: pathname + search,
         headers: post.headers(),
         body: post.body,
+        reset: !isKept,
       },
       {
         onRequestStart(started) {
@@ -178,16 +196,20 @@ export function retryAfterMs(header: string, nowMs: number): number | null {
 const TLS_CODE =
   /^ERR_(TLS|SSL)|^EPROTO$|^UNABLE_TO_|CERT|_CRL|^CRL_|^INVALID_(CA|PURPOSE)$|^PATH_LENGTH_EXCEEDED$|^HOSTNAME_MISMATCH$/;
 
+const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '');
+
+/** Says whether a connection was closed without a response. */
+const isClosed = (error: unknown): boolean => ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(codeOf(error));
+
 function errorClass(error: unknown): SendError {
   if (error instanceof Fault) {
     return error.code === 'dns' || error.code === 'blocked_address' ? error.code : 'timeout';
   }
   if (error instanceof errors.ConnectTimeoutError) return 'timeout';
   if (error instanceof errors.HeadersOverflowError) return 'too_large';
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = codeOf(error);
   if (code === 'ETIMEDOUT') return 'timeout';
   if (TLS_CODE.test(code)) return 'tls';
-  // System errors, and connections closed without a response.
-  if (/^E[A-Z]+$/.test(code) || code === 'UND_ERR_SOCKET') return 'connect';
+  if (/^E[A-Z]+$/.test(code) || isClosed(error)) return 'connect';
   return 'http';
 }

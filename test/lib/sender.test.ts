@@ -1,15 +1,16 @@
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { suite, test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
-import { createSender, type Post, retryAfterMs, type Sender, type Sent } from '../../src/lib/sender.ts';
+import { createSender, KEPT_MAX, type Post, retryAfterMs, type Sender, type Sent } from '../../src/lib/sender.ts';
 import { type KeyPair, makeCertificates } from '../support/certificates.ts';
 import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';
@@ -239,11 +240,16 @@ test('abort ends what is under way or starts later, with nothing to record', asy
   await server.close();
 });
 
-test('POSTs one after the other use the same connections, which are closed when idle for seconds, and by abort', async () => {
-  const open = new Set<Socket>();
+/** Starts a server that keeps connections. @param answer is given the number of the request */
+async function startKeeping(answer: (number: number, response: ServerResponse, socket: Socket) => void) {
+  const [open, nonces] = [new Set<Socket>(), [] as string[]];
   let made = 0;
-  const server = createHttpServer((request, response) => request.resume().on('end', () => response.end('{}')));
+  const server = createHttpServer((request, response) => {
+    const number = nonces.push(String(request.headers['x-nonce']));
+    request.resume().on('end', () => answer(number, response, request.socket));
+  });
   server.keepAliveTimeout = 60_000;
+  server.unref();
   server.on('connection', (socket) => {
     made++;
     open.add(socket);
@@ -251,18 +257,57 @@ test('POSTs one after the other use the same connections, which are closed when 
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const sender = senderWith(PATIENT_MS);
-  const send = () => sender.send(post(`http://127.0.0.1:${port}/`));
+  const guard = createUrlGuard(['127.0.0.0/8'], async () => ['127.0.0.1']);
+  const sender = createSender(guard, { timeoutMs: PATIENT_MS, responseBytesMax: 1_000 }, systemClock);
+  let nonce = 0;
+  const send = async (name = 'shop.example') => {
+    const headers = () => ({ 'x-nonce': String(++nonce) });
+    const sent = await sender.send({ ...post(`http://${name}:${port}/`), headers });
+    // The connection is free for the next one a moment after the answer.
+    await setImmediate();
+    return sent;
+  };
+  const close = () => {
+    sender.abort();
+    server.closeAllConnections();
+    server.close();
+  };
+  return { open, nonces, made: () => made, sender, send, close };
+}
+
+const ok = (_: number, response: ServerResponse): void => void response.end('{}');
+
+test('POSTs one after the other use the same connections, which are closed when idle for seconds, and by abort', async () => {
+  const { open, made, send, sender, close } = await startKeeping(ok);
   for (let n = 0; n < 5; n++) assert.is(statusOf(await send()), 200);
-  assert.ok(made < 5, 'some use the one of an earlier');
-  await Promise.all(Array.from({ length: 4 }, send));
-  assert.ok(made >= 4, 'those at the same time use one each');
+  assert.is(made(), 1);
+  await Promise.all(Array.from({ length: 4 }, () => send()));
+  assert.is(made(), 4, 'those at the same time use one each');
   await until('they are closed', () => open.size === 0);
   await send();
   assert.is(open.size, 1);
   sender.abort();
   await until('it is closed', () => open.size === 0);
-  server.close();
+  close();
+});
+
+test('a kept connection that its host closes without an answer: it is sent again, signed again; not on a new one', async () => {
+  const { nonces, send, close } = await startKeeping((number, response, socket) =>
+    number === 2 || number > 3 ? socket.destroy() : ok(number, response),
+  );
+  assert.is(statusOf(await send()), 200);
+  assert.is(statusOf(await send()), 200);
+  assert.equal(nonces, ['1', '2', '3']);
+  assert.is(errorOf(await send('other.example')), 'connect');
+  assert.is(nonces.length, 4);
+  close();
+});
+
+test('at most so many connections are kept', async () => {
+  const { open, send, close } = await startKeeping(ok);
+  for (let n = 0; n < KEPT_MAX + 10; n++) await send(`h${n}.example`);
+  assert.ok(open.size <= KEPT_MAX + 1, `${open.size} are kept`);
+  close();
 });
 
 test('Retry-After is read as seconds or as a date', () => {
