@@ -167,20 +167,6 @@ test('a transaction that runs out of energy is failed once that is final, costs 
   assert.is(held(payee), 5n);
 });
 
-test('a transfer whose tokens were spent meanwhile is reverted, and failed', async () => {
-  const wallets = await openFundedWallets();
-  const [one, other] = [wallets.refund('USDT', 600_000_000n), wallets.refund('USDT', 600_000_000n)];
-  const attempts = [await prepare(wallets, one), await prepare(wallets, other)];
-  for (const attempt of attempts) await send(attempt);
-  mine(1 + finalBlocks);
-  const outcomes = [
-    await outcomeOf(wallets, one, attempts.slice(0, 1)),
-    await outcomeOf(wallets, other, attempts.slice(1)),
-  ];
-  assert.equal(outcomes.map(({ kind }) => kind).sort(), ['failed', 'succeeded']);
-  assert.is(held(wallets.keyOf({ role: 'refund' })), 400_000_000n);
-});
-
 test('money in the pool is quoted on; if it never comes, neither does the payout, and it waits for the money', async () => {
   const wallets = openWallets();
   const wallet = wallets.keyOf({ role: 'refund' });
