@@ -116,7 +116,7 @@ export type Endpoint = Readonly<{
   /** OpenAPI template: `/api/v1/…/{session_id}`. */
   path: string;
   scope: Scope;
-  /** It changes nothing although it is a POST, so it has no use for an Idempotency-Key. */
+  /** It changes nothing although it is a POST, or only a simulated chain, so it has no use for an Idempotency-Key. */
   isReadOnly?: boolean;
   /** It uses up the nonce in the transaction of what it changes. */
   usesNonce?: true;

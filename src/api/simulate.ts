@@ -5,14 +5,10 @@ import * as z from 'zod';
 import { Fault } from '../core/fault.ts';
 import { currencies } from '../core/transfer.ts';
 import { type Simulate, simulatedOption, simulations } from '../payments/simulation.ts';
-import type { Answer, ApiDeps, Endpoint } from './endpoint.ts';
+import type { ApiDeps, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
-import { meaningHash } from './json.ts';
 import { badParam, check } from './parameter.ts';
 import { findSession } from './session-service.ts';
-
-/** How many idempotency keys are kept. */
-const KEYS_MAX = 1000;
 
 const bodySchema = z
   .object({
@@ -36,17 +32,17 @@ const answerSchema = z
   .meta({ id: 'Simulated' });
 
 export function simulationEndpoint(deps: ApiDeps, simulate: Simulate): Endpoint {
-  const once = createPlayed();
   return {
     method: 'post',
     path: '/api/v1/test/sessions/{session_id}/simulate',
     scope: 'sessions:write',
+    isReadOnly: true,
     doc: {
       operationId: 'simulate',
       tag: 'Sandbox',
       summary: 'Simulate a payment',
       description:
-        'Simulates a payment or another event on the session’s simulated network. The effects are real: the session changes and webhooks are sent.',
+        'Simulates a payment or another event on the session’s simulated network. The effects are real: the session changes and webhooks are sent. A repeated call simulates again.',
       body: { schema: bodySchema, examples: { underpaid: { action: 'pay_under' } } },
       answer: {
         schema: answerSchema,
@@ -59,55 +55,23 @@ export function simulationEndpoint(deps: ApiDeps, simulate: Simulate): Endpoint 
           },
         },
       },
-      errors: [
-        'missing_parameter',
-        'invalid_parameter',
-        'session_not_found',
-        'simulation_refused',
-        'idempotency_key_conflict',
-      ],
+      errors: ['missing_parameter', 'invalid_parameter', 'session_not_found', 'simulation_refused'],
     },
-    async run({ caller, params, body, idempotencyKey }) {
+    async run({ caller, params, body }) {
       const session = await findSession(deps, caller, params.session_id ?? '');
       const { action, network, currency } = check(bodySchema, body);
-      const wish = { network: network ?? undefined, currency: currency ?? undefined };
-      const option = simulatedOption(session, wish);
+      const option = simulatedOption(session, { network: network ?? undefined, currency: currency ?? undefined });
       if (!option) {
         const isNetwork = network != null && !session.options.some((one) => one.network === network);
         throw badParam(isNetwork ? 'network' : 'currency', 'is not among the session’s payment options');
       }
-      const play = async () => {
-        const transaction_hashes = await simulate(session, option, action);
-        return { action, network: option.network, currency: option.currency, transaction_hashes };
-      };
       try {
-        if (idempotencyKey === null) return { body: await play() };
-        return await once(JSON.stringify([session.id, idempotencyKey]), meaningHash([action, wish]), play);
+        const transaction_hashes = await simulate(session, option, action);
+        return { body: { action, network: option.network, currency: option.currency, transaction_hashes } };
       } catch (error) {
         if (error instanceof Fault) throw refuse('simulation_refused', { message: error.message });
         throw error;
       }
     },
-  };
-}
-
-/**
- * Keeps the answers of the newest simulations by idempotency key. In memory, unlike those of other calls: no real money
- * is involved, and a sandbox that was restarted may simulate a payment again.
- * @returns what simulates, or returns the answer to the first call with this key. It throws a Refusal if that had
- * another body.
- */
-function createPlayed() {
-  const past = new Map<string, Readonly<{ bodyHash: string; body: Promise<object> }>>();
-  return async (key: string, bodyHash: string, play: () => Promise<object>): Promise<Answer> => {
-    const known = past.get(key);
-    if (known && known.bodyHash !== bodyHash) throw refuse('idempotency_key_conflict');
-    if (known) return { body: await known.body, replayed: true };
-    const body = play();
-    past.set(key, { bodyHash, body });
-    if (past.size > KEYS_MAX) past.delete(past.keys().next().value ?? '');
-    // Only successes are kept.
-    body.catch(() => past.delete(key));
-    return { body: await body };
   };
 }

@@ -116,24 +116,6 @@ for (const [name, currency, steps] of stories) {
   });
 }
 
-test('an Idempotency-Key simulates once, and belongs to one session and body', async (world) => {
-  const { id } = await create(world);
-  const play = (body: object, session = id) =>
-    world.client.send('POST', `/api/v1/test/sessions/${session}/simulate`, body, {
-      headers: { 'Idempotency-Key': 'k' },
-    });
-  assert.is((await play({ action: 'reorg' })).status, 400, 'a refusal is not kept');
-  const [first, second] = await Promise.all([play({ action: 'pay_under' }), play({ action: 'pay_under' })]);
-  assert.is(first.status, 200, first.text);
-  assert.equal(second.json, first.json);
-  const replayed = [first, second].map(({ headers }) => headers['idempotent-replayed']);
-  assert.equal(replayed.filter((one) => one === 'true').length, 1);
-  const other = await play({ action: 'pay_over' });
-  assert.is((other.json as { error: { code: string } }).error.code, 'idempotency_key_conflict');
-  const elsewhere = await play({ action: 'pay_over' }, (await create(world)).id);
-  assert.is(elsewhere.headers['idempotent-replayed'], undefined);
-});
-
 test('a simulation that is impossible is refused with a reason', async (world) => {
   const { id, url } = await create(world);
   const refusals: readonly (readonly [object, string, string?])[] = [

@@ -22,7 +22,6 @@ const bridgePaths: readonly string[] = [
   '/wallet/getblock',
   '/wallet/gettransactioninfobyblocknum',
   '/wallet/gettransactioninfobyid',
-  '/wallet/gettransactionbyid',
   '/wallet/triggerconstantcontract',
   '/wallet/getaccount',
   '/wallet/getaccountresource',
