@@ -6,7 +6,7 @@ import type { Node } from '../../src/chains/chain.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Networks } from '../../src/database/database.ts';
-import type { NetworkReport, NetworkState } from '../../src/database/networks.ts';
+import type { NetworkReport } from '../../src/database/networks.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
@@ -29,7 +29,6 @@ type ReporterOptions = Readonly<{
 
 export interface Reporter {
   update(change: Partial<Situation>): void;
-  state(): NetworkState;
   /** Reports until `stop`; the last situation is reported too. An unavailable database is tried again. */
   run(): Promise<void>;
   stop(): void;
@@ -68,7 +67,6 @@ export function createReporter({ network, networks, node, clock, log, pid, befor
       log[level]({ code: reason?.code, reason: reason?.message, headNumber: situation.headNumber }, state);
       wakeup.notify();
     },
-    state: () => situation.state,
     async run() {
       const what = 'reporting the network';
       await every(REPORT_MS, report, { clock, log, signal: stopping.signal, what, wait: wakeup.wait });
