@@ -31,9 +31,8 @@ import {
 } from '../conformance/database/place.ts';
 import { createDatabaseFile } from '../support/database-file.ts';
 import { counted } from '../support/nonces.ts';
-import { addressOf, cutOne, onPool, serverPrograms, startPostgres } from '../support/postgres.ts';
+import { addressOf, copyRows, cutOne, onPool, serverPrograms, startPostgres } from '../support/postgres.ts';
 import { type Break, openPostgresProxy } from '../support/postgres-proxy.ts';
-import { copyRows } from '../support/postgres-rows.ts';
 import { recordAttempt } from '../support/record-attempt.ts';
 import { secretKey } from '../support/temp-database.ts';
 import { until } from '../support/until.ts';

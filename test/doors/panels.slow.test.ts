@@ -12,13 +12,12 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { DoorDialect } from '../../src/core/door.ts';
 import { invariant } from '../../src/core/fault.ts';
-import { openSqliteDatabase } from '../../src/database/database.ts';
-import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { type Driver, startDriver } from '../sdk/client-driver.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { addDoor } from '../support/doors.ts';
 import { type Received, startMerchantServer } from '../support/merchant-server.ts';
 import { endAll, find, sandboxInstallation } from '../support/quayside-process.ts';
+import { connectIn } from '../support/temp-database.ts';
 
 const MONEY = '10.00';
 const BUILD_MS_MAX = 480_000;
@@ -65,8 +64,7 @@ const takers = new Map<string, (received: Received) => Promise<string>>();
 
 await sandbox.start();
 const baseUrl = (await sandbox.status()).server?.base_url ?? '';
-const options = { file: databaseFile(dataDir), secretKey: readSecretKey(dataDir, {}), busyTimeoutMs: 5000 };
-const database = openSqliteDatabase({ ...options, bytesMax: null, outageWaitS: 600 });
+const database = connectIn(dataDir);
 const panel = await startMerchantServer(async (response, received) => {
   const take = takers.get(received.path.split('?')[0] ?? '');
   response.end(take ? await take(received) : 'unknown');

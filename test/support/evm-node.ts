@@ -65,24 +65,26 @@ export type EvmNode = Readonly<{
   close(): Promise<void>;
 }>;
 
-/**
- * One JSON-RPC call over HTTP.
- * @throws Error with the method, and the code and message of the node's error
- */
-export async function callNode(
+/** Makes one JSON-RPC call over HTTP. @returns the whole answer */
+export async function askRpc(
   url: string,
   method: string,
-  params: readonly unknown[],
+  params: unknown = [],
   headers: Readonly<Record<string, string>> = {},
-): Promise<unknown> {
+): Promise<{ result?: unknown; error?: { code: number; message: string } }> {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   });
-  const answer = (await response.json()) as { result?: unknown; error?: { code: number; message: string } };
-  if (answer.error) throw new Error(`${method}: ${answer.error.code} ${answer.error.message}`);
-  return answer.result;
+  return (await response.json()) as { result?: unknown };
+}
+
+/** Returns the result of one call. @throws Error with the method, and the code and message of the node's error */
+export async function callNode(...call: Parameters<typeof askRpc>): Promise<unknown> {
+  const { result, error } = await askRpc(...call);
+  if (error) throw new Error(`${call[1]}: ${error.code} ${error.message}`);
+  return result;
 }
 
 /** Returns the signed transactions of a node's blocks above a height, oldest first. */

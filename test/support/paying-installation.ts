@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
-import { openSqliteDatabase } from '../../src/database/database.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { createDatabaseFile } from './database-file.ts';
 import { runQuayside } from './quayside-process.ts';
+import { connectIn } from './temp-database.ts';
 import { policySettings, seed } from './temp-signer.ts';
 
 type Options = Readonly<{ url?: string; tokens?: readonly object[]; signerDir?: string }>;
@@ -27,8 +27,7 @@ export function openPayingInstallation({ url = 'ws://127.0.0.1:1', tokens, signe
   mkdirSync(dataDir);
   const secretKey = readSecretKey(dataDir, {});
   createDatabaseFile(databaseFile(dataDir));
-  const own = { file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 };
-  const database = openSqliteDatabase(own);
+  const database = connectIn(dataDir);
   const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file }, home);
   async function answer(...words: string[]) {
     const { code, out, err } = await run(...words, '--json');
@@ -39,5 +38,5 @@ export function openPayingInstallation({ url = 'ws://127.0.0.1:1', tokens, signe
     database.close();
     rmSync(home, { recursive: true, force: true });
   };
-  return { home, secretKey, database, databaseFile: own.file, run, answer, close };
+  return { home, secretKey, database, databaseFile: databaseFile(dataDir), run, answer, close };
 }

@@ -22,6 +22,7 @@ import type { PaymentKind } from '../../src/sandbox/transaction.ts';
 import { failingNode } from '../simulated/failing-node.ts';
 import { createFaults } from '../simulated/faults.ts';
 import { createWorld } from '../simulated/world.ts';
+import { askRpc } from './evm-node.ts';
 import { freePort } from './free-port.ts';
 
 /** Each family's tokens, with different decimals, so that mixing them up shows. */
@@ -167,21 +168,4 @@ export async function startSimulatedNode(options: SimulatedNodeOptions) {
       await server.close();
     },
   };
-}
-
-/**
- * Makes one JSON-RPC call over HTTP.
- * @returns the whole answer
- */
-export async function askRpc(
-  url: string,
-  method: string,
-  params: unknown = [],
-): Promise<{ result?: unknown; error?: { code: number; message: string } }> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-  });
-  return (await response.json()) as { result?: unknown };
 }

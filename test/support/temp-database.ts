@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
 import type { WriteHooks } from '../../src/database/engine/open.ts';
+import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { createDatabaseFile } from './database-file.ts';
-import { lendDatabase } from './postgres.ts';
-import { copyRows } from './postgres-rows.ts';
+import { copyRows, lendDatabase } from './postgres.ts';
 
 export type TempDatabase = ReturnType<typeof openTempDatabase>;
 
@@ -18,8 +18,16 @@ export type TempDatabase = ReturnType<typeof openTempDatabase>;
 export const secretKey = new Uint8Array(32).fill(7);
 
 /** Connects to such a database's file, for a separate program. */
-export const connectTo = (file: string, busyTimeoutMs = 5000, outageWaitS = 600): Database =>
-  openSqliteDatabase({ file, secretKey, busyTimeoutMs, bytesMax: null, outageWaitS });
+export const connectTo = (
+  file: string,
+  busyTimeoutMs = 5000,
+  outageWaitS = 600,
+  key: Uint8Array = secretKey,
+): Database => openSqliteDatabase({ file, secretKey: key, busyTimeoutMs, bytesMax: null, outageWaitS });
+
+/** Connects to the database of an installation, which another process may have made. */
+export const connectIn = (dataDir: string): Database =>
+  connectTo(databaseFile(dataDir), 10_000, 600, readSecretKey(dataDir, {}));
 
 /** @param server the folder of a server's socket; null for SQLite */
 export function openTempDatabase(outageWaitS = 600, server = process.env.TEST_POSTGRES ?? null) {
