@@ -110,7 +110,7 @@ test('the first person owns the demo shop too, and sees what is left to do', asy
 test('a payment is asked for by a form, which gives the link to send', async (world) => {
   const { page } = world;
   await openMenu(page, 'Payments');
-  await page.getByText('New payment').click();
+  await page.getByText('New payment', { exact: true }).click();
   await page.getByLabel('Amount').fill('10.50');
   await page.getByLabel('Order', { exact: true }).fill('first-call');
   await page.locator('main details button').first().click();
