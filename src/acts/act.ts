@@ -2,8 +2,10 @@
  * An act: what a person changes, once for the terminal and for the browser. `scripts/cli/act-command.ts` makes a
  * command of it, `src/dashboard/act-form.ts` a form, the page that confirms it and its result.
  */
+
 import type { NetworkConfig } from '../config/network.ts';
 import type { InstallationPermission, StorePermission } from '../core/access.ts';
+import type { TestAnswer } from '../core/delivery.ts';
 import type { ExtendedEventType } from '../core/event.ts';
 import { permanent } from '../core/fault.ts';
 import type { Currency, Mode } from '../core/transfer.ts';
@@ -73,17 +75,6 @@ export type Context = Readonly<{
   checkoutUrl: string;
   /** The id, without its prefix, of what is made. A form that is sent again has the same one. */
   newId: string;
-}>;
-
-/** An endpoint's answer to a test event. `error` is a class such as `timeout`. */
-export type TestAnswer = Readonly<{
-  eventId: string;
-  status: number | null;
-  error: string | null;
-  detail: string | null;
-  answer: string | null;
-  durationMs: number;
-  isDelivered: boolean;
 }>;
 
 /** Makes what is given to merchants; saves nothing. */

@@ -1,7 +1,7 @@
 /** A signed test event, sent to an endpoint at once and not kept. */
-import { type SendError, sendErrors } from '../core/delivery.ts';
+import type { SendError, TestAnswer } from '../core/delivery.ts';
 import type { Endpoint } from '../database/endpoints.ts';
-import { defineAct, isRefusal, type Refusal, refuse, type Sentence, say, type TestAnswer } from './act.ts';
+import { defineAct, isRefusal, type Refusal, refuse, type Sentence, say } from './act.ts';
 import { endpointField, endpointOf, unknownEndpoint } from './webhooks.ts';
 
 type TestPlan = Readonly<{ endpoint: Endpoint; sent: TestAnswer | null }>;
@@ -63,7 +63,7 @@ const advice: Readonly<Record<SendError, Sentence>> = {
     'The host has a private address: the operator of this installation can allow it in `webhooks.allow_cidrs`.',
   ),
   too_large: say('The headers of the answer are too large: answer 200 with few headers.'),
-  http: say('What answers there does not speak HTTP: check the scheme and the port of the URL.'),
+  http: say('The server there does not speak HTTP: check the scheme and the port of the URL.'),
 };
 
 /** Says what an answer means, and what to do next. */
@@ -75,6 +75,5 @@ function adviceOn({ isDelivered, status, error }: TestAnswer): Sentence {
       { status: String(status) },
     );
   }
-  const known = sendErrors.find((one) => one === error);
-  return known === undefined ? say('not delivered') : advice[known];
+  return error === null || error === 'stopped' ? say('not delivered') : advice[error];
 }

@@ -164,3 +164,14 @@ export function verdict(
   // A receiver may slow us down to twice the delay. It may not speed us up.
   return { kind: 'retry', atMs: nowMs + Math.round(Math.max(jitteredMs, Math.min(askedMs, 2 * delayMs))) };
 }
+
+/** Answer of an endpoint to a test event. `detail` is the text of the error. */
+export type TestAnswer = Readonly<{
+  eventId: string;
+  status: number | null;
+  error: SendError | 'stopped' | null;
+  detail: string | null;
+  answer: string | null;
+  durationMs: number;
+  isDelivered: boolean;
+}>;

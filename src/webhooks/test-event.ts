@@ -2,7 +2,7 @@
  * A signed test event, sent once and not kept.
  */
 import { randomUUID } from 'node:crypto';
-import { webhookHeaders } from '../core/delivery.ts';
+import { type TestAnswer, webhookHeaders } from '../core/delivery.ts';
 import { testEventBody } from '../core/event.ts';
 import type { Database } from '../database/database.ts';
 import type { Endpoint } from '../database/endpoints.ts';
@@ -13,22 +13,11 @@ const TEST_EVENT_TYPE = 'webhook.test';
 /** How much of an answer is shown. */
 const ANSWER_CHARACTERS_MAX = 500;
 
-/** Answer of an endpoint. `error` is a class such as `timeout`, `detail` its text. */
-type TestResult = Readonly<{
-  eventId: string;
-  status: number | null;
-  error: string | null;
-  detail: string | null;
-  answer: string | null;
-  durationMs: number;
-  isDelivered: boolean;
-}>;
-
 /** Sends a test event to an endpoint now, also to one that is disabled. @returns null if it has no secret any more */
 export async function sendTestEvent(
   { database, sender, clock }: Readonly<{ database: Database; sender: Sender; clock: Clock }>,
   { id, url, mode }: Pick<Endpoint, 'id' | 'url' | 'mode'>,
-): Promise<TestResult | null> {
+): Promise<TestAnswer | null> {
   const secrets = await database.endpoints.findSecret(id, mode);
   if (!secrets) return null;
   const startedAtMs = clock.nowMs();

@@ -120,7 +120,7 @@ const showLink = browserAct({
     facts: [],
     notes: [
       say(
-        'Whoever has this link can name the address that this refund goes to. Give it to the payer and nobody else. The audit log says who has seen it.',
+        'This link lets its holder name the address that this refund goes to. Give it to the payer and nobody else. The audit log says who has seen it.',
       ),
     ],
     button: say('Show the link'),

@@ -284,7 +284,7 @@ test('Token-2022 and another classic mint are not our tokens, whatever their nam
   }
 });
 
-test('what leaves our own wallet is found whoever is paid, a whole account that is handed over too', () => {
+test('what leaves our own wallet is found, a whole account that is handed over too', () => {
   const left = (shown: ShownTransaction) => {
     const read = (kind: string) =>
       solanaWire.decode(contentOf([shown], kind), tokens, () => false, new Set([payerKey]));
