@@ -175,7 +175,7 @@ async function orderAtBoth(bench: Bench, machines: readonly Machine[]): Promise<
   await until('all that were paid are', async () => {
     const paid = `SELECT count(*) AS paid ${ofLoad} AND status = 'paid'`;
     const counted = await onPool(bench.url, (pool) => pool.query(paid));
-    return counted.rows[0].paid === Math.ceil(answered.length / PAID_EACH);
+    return Number(counted.rows[0].paid) === Math.ceil(answered.length / PAID_EACH);
   });
   assert.ok(kills > 0 && cuts > 0, 'processes and connections were ended');
 }

@@ -77,7 +77,15 @@ test('work under a lease ends when it is lost, and begins again when it is free'
   await until('the first has lost it', async () => (await other.stores.list()).length > 1 && turns.length === 1);
   await other.leases.letGo({ name: NAME, fence });
   await until('the first works again', async () => turns.length === 2);
-  const standby = underLease({ ...parts, database: other, holder: theirs.holder }, stopping.signal, work('standby'));
+  let looks = 0;
+  const take: typeof other.leases.take = async (wish) => {
+    const fence = await other.leases.take(wish);
+    looks++;
+    return fence;
+  };
+  const looking = { ...other, leases: { ...other.leases, take } };
+  const standby = underLease({ ...parts, database: looking, holder: theirs.holder }, stopping.signal, work('standby'));
+  await until('the standby has looked', () => looks > 0);
   stopping.abort();
   assert.equal(await Promise.all([first, standby]), ['first', null]);
   assert.is((await database.leases.list())[0]?.isHeld, false, 'it was let go');
