@@ -106,7 +106,7 @@ for (const { code, direction } of allWords) {
     assert.equal(await barriers(page), []);
     await page.screenshot({ path: `${PICTURES}/waiting-${code}.png`, fullPage: true });
     await sale.send('1.00');
-    await until('the page is told', async () => (await page.locator('.transfers').count()) === 1);
+    await until('the page shows it', async () => (await page.locator('.transfers').count()) === 1);
     assert.equal(await misfits(page), []);
     await page.screenshot({ path: `${PICTURES}/underpaid-${code}.png`, fullPage: true });
     assert.equal(complaints, []);

@@ -191,7 +191,7 @@ onServer('two servers are one shop; a standby follows a network when its indexer
   bench.pay(shared);
   await bench.paid(b, shared);
   assert.is((await bench.show(a, shared)).payment_status, 'paid');
-  await until('the merchant is told', () => bench.told(shared) > 0);
+  await until('the merchant knows', () => bench.told(shared) > 0);
   assert.is(bench.told(shared), 1, 'by one of two senders');
 
   const lostAtMs = performance.now();
@@ -222,7 +222,7 @@ onServer('two servers are one shop; a standby follows a network when its indexer
   await bench.paid(b, more);
   await wait(LEASE_MS / 2);
   for (const session of [shared, late, paused, more]) {
-    await until('the merchant is told', () => bench.told(session) > 0);
+    await until('the merchant knows', () => bench.told(session) > 0);
     assert.is(bench.told(session), 1);
     assert.is((await bench.show(a, session)).payments.length, 1, 'nothing is credited twice');
   }

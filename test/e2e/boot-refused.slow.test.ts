@@ -102,7 +102,7 @@ test('a signer that cannot be unlocked stays halted, and everything else runs', 
   const signer = { dir: signerFolder.dir, unlock: { file: wrong } };
   writeFileSync(config, JSON.stringify({ port: 0, data_dir: dataDir, signer, networks: { 'sandbox-ethereum': {} } }));
   const supervisor = spawnSupervisor({ QUAYSIDE_CONFIG: config });
-  await find('the operator is told', async () => supervisor.stdout().includes('The signer is halted'));
+  await find('the operator reads of it', async () => supervisor.stdout().includes('The signer is halted'));
   assert.match(supervisor.stderr(), '"passphrase_wrong"');
   await find('payments are taken', async () => {
     const running = readServerFile(dataDir);

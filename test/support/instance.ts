@@ -106,7 +106,7 @@ export async function startInstance(settings: Readonly<Record<string, unknown>>,
     },
     /** Runs the operator's tool with `--json` and parses its answer. */
     cli,
-    /** The same with the signer's tool. */
+    /** Runs the signer's tool likewise. */
     signer: (...words: string[]) => run(signerTool, words),
     /** All output of the processes on standard error and output. */
     output: () => started.map(({ stdout, stderr }) => stdout() + stderr()).join(''),

@@ -93,7 +93,7 @@ export async function openPostgresProxy(firstServer: string) {
     turnTo(other: string) {
       serverFolder = other;
     },
-    /** What happens to the next commits, one after the other; none if it is empty. */
+    /** How the next commits break, one after the other; none does if it is empty. */
     next,
     /** How many commits were broken. */
     broken: () => broken,

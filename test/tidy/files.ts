@@ -8,8 +8,8 @@ import type { Rule } from './rule.ts';
 
 const LINES_MAX = 500;
 const TEST_LINES_MAX = 600;
-/** Every table is read in one place. Its length only falls: 700 is the goal. */
-const SCHEMA_LINES_MAX = 711;
+/** Every table is read in one place. Its length only falls. */
+const SCHEMA_LINES_MAX = 695;
 
 function sizeFindings(sources: Sources): string[] {
   return [...sources].flatMap(([path, text]) => {

@@ -356,7 +356,7 @@ test('numbers and hashes in upper-case hex are the same numbers and hashes', () 
   );
 });
 
-/** The same with other topics. */
+/** Returns both contents of a block whose log has other topics. */
 function withTopics(change: (topics: string[]) => string[]) {
   const { light, thorough } = paying();
   const log = JSON.parse(Buffer.from(light.bytes).toString()).result[0];

@@ -380,7 +380,7 @@ readyTest('a payout fails only while none of its attempts can be on the chain', 
   assert.equal(await database.payouts.open(network, T0_MS, 10), []);
   assert.is((await database.holds.find(network))?.code, why.code, 'the other payouts are in danger');
   const look = (id: string, state: 'failed' | 'stuck', attemptCount: number) => {
-    const act = { atMs: T0_MS, operator: 'anna', command: 'payout resolve', reason: 'it is mended' };
+    const act = { atMs: T0_MS, operator: 'anna', command: 'payout resolve', reason: 'the node works again' };
     const about = {
       seen: { state, generation: 0, attemptCount },
       conclusion: { kind: 'look' },

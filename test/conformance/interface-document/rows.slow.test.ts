@@ -30,7 +30,7 @@ const sections: readonly Section[] = [
   ...errorSections,
 ];
 
-/** What a row threw, or null. */
+/** The error of a row; null if it passed. */
 type Outcome = Readonly<{ error: unknown }> | null;
 
 const outcomes = new Map<Row, Promise<Outcome>>();

@@ -149,7 +149,7 @@ const contradictions: Readonly<Record<string, readonly object[]>> = {
   sweep_parts: [{ derivation_index: -1 }, { units: '0' }, { units: '' }],
 };
 
-/** What a row needs beside the columns that may not be empty. */
+/** Values that a row needs beside the columns that may not be empty. */
 const needed: Readonly<Record<string, object>> = { deliveries: { due_at_ms: 1 }, payouts: { generation: 0 } };
 
 type Column = Readonly<{ name: string; type: string; notnull: number; dflt_value: string | null; pk: number }>;

@@ -422,7 +422,7 @@ benchTest(
 
     isAltered = false;
     const nowMs = bench.clock.nowMs();
-    const act = { atMs: nowMs, operator: 'anna', command: 'payout resolve', reason: 'it is mended' };
+    const act = { atMs: nowMs, operator: 'anna', command: 'payout resolve', reason: 'the node works again' };
     await thawAll(database, network, { ...act, command: 'payout reconcile' });
     const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
     assert.ok(await database.payouts.conclude({ id: 'r1', seen, conclusion: { kind: 'look' }, act, nowMs }));
