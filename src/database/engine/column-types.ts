@@ -4,7 +4,7 @@
 import { customType } from 'drizzle-orm/sqlite-core';
 import type { Beginning } from '../../core/arrival.ts';
 import { parseExactly, writeExactly } from '../../core/exact-json.ts';
-import { permanent } from '../../core/fault.ts';
+import { invariant, permanent } from '../../core/fault.ts';
 import { type Intent, withoutMac } from '../../core/intent.ts';
 import type { ReceiptSum, Terms } from '../../core/session.ts';
 import type { Conversion, PaymentOption, SessionRequest } from '../column-values.ts';
@@ -27,9 +27,12 @@ export const units = asText<bigint>(
   (text) => BigInt(text),
 );
 
-/** Integers of any size in JSON: text as in code, such as `5n`. Names of people and things have another form. */
+/** Integers of any size in JSON: text as in code, such as `5n`. No other text of these columns has this form. */
 const BIGINT = /^-?\d+n$/;
-const bigintAsText = (_: string, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value);
+function bigintAsText(_: string, value: unknown): unknown {
+  invariant(typeof value !== 'string' || !BIGINT.test(value), 'a text would be read as an integer');
+  return typeof value === 'bigint' ? `${value}n` : value;
+}
 const textAsBigint = (_: string, value: unknown) =>
   typeof value === 'string' && BIGINT.test(value) ? BigInt(value.slice(0, -1)) : value;
 

@@ -5,7 +5,14 @@ import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../../src/core/fault.ts';
-import { readSessionTerms, type SessionTerms, sessionTerms, units } from '../../../src/database/engine/column-types.ts';
+import {
+  readBigJson,
+  readSessionTerms,
+  type SessionTerms,
+  sessionTerms,
+  units,
+  writeBigJson,
+} from '../../../src/database/engine/column-types.ts';
 import { openSqlite } from '../../../src/database/engine/open.ts';
 import { preparedInsert } from '../../../src/database/engine/prepared.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
@@ -75,6 +82,15 @@ test('the terms of a session are read as they were written, and refused once som
     );
   }
   db.close();
+});
+
+test('a text that would be read as an integer is not written', () => {
+  assert.equal(readBigJson(writeBigJson({ units: -5n, text: '5', more: ['n5', ''] })), {
+    units: -5n,
+    text: '5',
+    more: ['n5', ''],
+  });
+  assert.throws(() => writeBigJson({ more: ['5n'] }), /would be read as an integer/);
 });
 
 test.run();
