@@ -63,7 +63,7 @@ const isKind = (text: string): text is BookKind => Object.hasOwn(kinds, text);
 function readMoment(input: Input, name: string, nowMs: number): number | null {
   const text = textOption(input, name);
   if (text === undefined) return null;
-  const ms = parseTime(text, nowMs, -1);
+  const ms = parseTime(text, nowMs);
   if (ms >= 0) return ms;
   throw usage(`--${name} is "${text}", expected a time such as 30d, 2026-11-01 or 2026-11-01T10:00:00Z (UTC)`);
 }

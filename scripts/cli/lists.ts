@@ -48,7 +48,7 @@ export const keyList = readingOf({
   name: 'key list',
   summary: 'List API keys, including revoked ones.',
   by: ['store'],
-  shown: ['id', 'store', 'hint', 'scopes', 'from', 'created_at', 'last_used_at', 'expires_at', 'revoked_at', 'altered'],
+  shown: ['id', 'store', 'hint', 'scopes', 'created_at', 'last_used_at', 'revoked_at', 'altered'],
   load: async ({ storeId = null }, { database }) => (await database.keys.list(storeId)).map(keyJson),
 });
 

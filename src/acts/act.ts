@@ -13,7 +13,7 @@ import type { OperatorAct } from '../database/audit-log.ts';
 import type { RefundApproval, Scope } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
 import type { Endpoint, NewEndpoint } from '../database/endpoints.ts';
-import type { ApiKey, NewApiKey } from '../database/keys.ts';
+import type { NewApiKey } from '../database/keys.ts';
 import type { DestinationCheck, Refund } from '../database/refunds/refund.ts';
 import type { NewStore } from '../database/stores.ts';
 
@@ -80,13 +80,7 @@ export type Context = Readonly<{
 /** Makes what is given to merchants; saves nothing. */
 export type Issuer = Readonly<{
   /** A key as it is stored (`row`), and its text, which is shown once. */
-  key(
-    storeId: string,
-    mode: Mode,
-    scopes: readonly Scope[],
-    nowMs: number,
-    life: Pick<ApiKey, 'expiresAtMs' | 'sources'>,
-  ): Readonly<{ key: string; row: NewApiKey }>;
+  key(storeId: string, mode: Mode, scopes: readonly Scope[], nowMs: number): Readonly<{ key: string; row: NewApiKey }>;
   store(name: string, settlementCurrency: Currency, nowMs: number): NewStore;
   endpoint(
     storeId: string,

@@ -3,7 +3,6 @@ import type { Mode } from '../core/transfer.ts';
 import { type Scope, scopes } from '../database/column-values.ts';
 import type { ApiKey } from '../database/keys.ts';
 import type { MerchantStore } from '../database/stores.ts';
-import { readRange } from '../lib/address-range.ts';
 import {
   defineAct,
   type Fact,
@@ -17,12 +16,9 @@ import {
   textOf,
 } from './act.ts';
 import { storeField, storeOf } from './stores.ts';
-import { parseTime } from './times.ts';
 
 export const modes: readonly Mode[] = ['live', 'test'];
 const KEY_NAME_CHARS_MAX = 64;
-/** Ranges of one key. */
-const SOURCES_MAX = 50;
 
 export const modeWords: Readonly<Record<Mode, Sentence>> = { test: say('test'), live: say('live') };
 
@@ -56,24 +52,19 @@ function scopesOf(text: string): readonly Scope[] | Sentence {
   return names.length === 0 ? noScope : scopes.filter((scope) => names.includes(scope));
 }
 
-function sourcesOf(text: string): readonly string[] | Sentence {
-  const ranges = text.split(/[\s,]+/).filter((one) => one !== '');
-  const sources = ranges.flatMap((one) => readRange(one) ?? []);
-  if (sources.length !== ranges.length) {
-    return say('An address is not readable: write 203.0.113.7, 203.0.113.0/24 or 2001:db8::7.');
-  }
-  return sources.length <= SOURCES_MAX ? sources : say('A key has at most {count} ranges.', { count: SOURCES_MAX });
-}
-
 /** Returns why a store has no keys; null if it may have some. */
 export function whyNoKeys({ status, refusal }: MerchantStore): Sentence | null {
   if (refusal) return say('The operator has refused the store: {reason}', { reason: refusal.because });
   return status === 'approved' ? null : say('Keys can be made once the operator has approved the store.');
 }
 
-type Life = Pick<ApiKey, 'sources' | 'expiresAtMs'>;
-type NewKeyPlan = Life &
-  Readonly<{ id: string; storeId: string; mode: Mode; name: string | null; granted: readonly Scope[] }>;
+type NewKeyPlan = Readonly<{
+  id: string;
+  storeId: string;
+  mode: Mode;
+  name: string | null;
+  granted: readonly Scope[];
+}>;
 
 export const createKey = defineAct({
   name: 'key create',
@@ -100,42 +91,15 @@ export const createKey = defineAct({
       value: 'LIST',
       read: scopesOf,
     },
-    expires: {
-      label: say('It expires'),
-      offers: { '': say('never'), '30d': say('in 30 days'), '90d': say('in 90 days'), '365d': say('in a year') },
-      help: 'refuse it from then on: `90d`, `2027-11-23` or `2027-11-23T10:00:00Z` (UTC; default: never)',
-      value: 'TIME',
-    },
-    from: {
-      label: say('IP addresses'),
-      hint: say('Of your shop’s servers. Empty: from anywhere.'),
-      example: '203.0.113.0/24, 2001:db8::7',
-      help: 'addresses that may use it, comma-separated: 203.0.113.0/24,2001:db8::7 (default: all)',
-      value: 'RANGES',
-      read: sourcesOf,
-    },
   },
-  async plan(context, { store: storeId, mode, name, scopes: wanted, expires, from }): Promise<NewKeyPlan | Refusal> {
+  async plan(context, { store: storeId, mode, name, scopes: wanted }): Promise<NewKeyPlan | Refusal> {
     const granted = wanted ?? (mode === 'test' ? scopes : null);
     if (!granted) return { ...refuse('usage', noScope), field: 'scopes' };
     const store = await storeOf(context, storeId);
     if (isRefusal(store)) return store;
     const obstacle = whyNoKeys(store);
     if (obstacle) return refuse('refused', obstacle);
-    const { newId, nowMs } = context;
-    const expiresAtMs = expires === undefined ? null : parseTime(expires, nowMs, 1);
-    if (expiresAtMs !== null && !(expiresAtMs > nowMs)) {
-      return { ...refuse('usage', say('Choose when the key expires.')), field: 'expires' };
-    }
-    return {
-      id: `key_${newId}`,
-      storeId: store.id,
-      mode,
-      name: name ?? null,
-      granted,
-      expiresAtMs,
-      sources: from ?? [],
-    };
+    return { id: `key_${context.newId}`, storeId: store.id, mode, name: name ?? null, granted };
   },
   review: (plan) => ({
     title: say('Create this key?'),
@@ -145,14 +109,14 @@ export const createKey = defineAct({
     button: say('Create the key'),
   }),
   async run({ database, act, issue, nowMs }, plan) {
-    const { id, storeId, mode, name, granted, expiresAtMs, sources } = plan;
+    const { id, storeId, mode, name, granted } = plan;
     if (await database.keys.show(id)) {
       const said = say('This key was made already, and was shown then. If it is lost, revoke it.');
       return { said, json: { id }, isRepeated: true };
     }
-    const { key, row } = issue.key(storeId, mode, granted, nowMs, { expiresAtMs, sources });
+    const { key, row } = issue.key(storeId, mode, granted, nowMs);
     await database.keys.create({ ...row, id, ...(name !== null && { name }) }, act);
-    const made = { ...row, id, name, expiresAtMs, sources, lastUsedAtMs: null, lastUsedFrom: null };
+    const made = { ...row, id, name, lastUsedAtMs: null, lastUsedFrom: null };
     return {
       made: say('Your new key'),
       said: say('Save both now: they are not shown again.'),
@@ -167,15 +131,13 @@ export const createKey = defineAct({
   },
 });
 
-function factsOf({ mode, name, granted, sources, expiresAtMs }: NewKeyPlan): readonly Fact[] {
+function factsOf({ mode, name, granted }: NewKeyPlan): readonly Fact[] {
   const missing = scopes.filter((scope) => !granted.includes(scope));
   return [
     ...(name === null ? [] : [[say('Name'), name] as const]),
     [say('Mode'), modeWords[mode]],
     [say('Permissions'), granted.join(', ')],
     [say('Not permitted'), missing.join(', ') || say('nothing is left out')],
-    [say('From'), sources.join(', ') || say('anywhere')],
-    [say('It expires'), expiresAtMs === null ? say('never') : { atMs: expiresAtMs }],
   ];
 }
 
@@ -222,7 +184,6 @@ export const revokeKey = defineAct({
 });
 
 const orNull = (ms: number | null): string | null => (ms === null ? null : textOf({ atMs: ms }));
-const lifeJson = ({ sources, expiresAtMs }: Life) => ({ from: sources, expires_at: orNull(expiresAtMs) });
 
 /** Returns a key for programs. */
 export const keyJson = (key: ApiKey) => ({
@@ -232,7 +193,6 @@ export const keyJson = (key: ApiKey) => ({
   name: key.name,
   hint: key.hint,
   scopes: key.scopes,
-  ...lifeJson(key),
   created_at: orNull(key.createdAtMs),
   created_by: key.createdBy,
   last_used_at: orNull(key.lastUsedAtMs),

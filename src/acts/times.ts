@@ -1,4 +1,4 @@
-/** Times as people type them: a date or a time (UTC), or how long from now. */
+/** Times as people type them: a date or a time (UTC), or how long ago. */
 
 const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const SPAN = /^(\d{1,5})([mhd])$/;
@@ -10,10 +10,10 @@ const parseMoment = (text: string): number =>
     ? Date.parse(text.length > 10 ? `${text.replace(' ', 'T').replace(/Z?$/, '')}Z` : text)
     : Number.NaN;
 
-/** Returns a time that is a moment, or a span before or after now. @returns NaN if the text is no time */
-export function parseTime(text: string, nowMs: number, direction: 1 | -1): number {
+/** Returns a time that is a moment, or a span before now. @returns NaN if the text is no time */
+export function parseTime(text: string, nowMs: number): number {
   const [, count, unit] = SPAN.exec(text) ?? [];
-  return unit ? nowMs + direction * Number(count) * (unitsMs[unit] ?? 0) : parseMoment(text);
+  return unit ? nowMs - Number(count) * (unitsMs[unit] ?? 0) : parseMoment(text);
 }
 
 /** Returns a span such as `90s`, `30m`, `2h` or `3d` in milliseconds. @returns NaN if the text is none */

@@ -256,7 +256,7 @@ export const resendWebhooks = defineAct({
     const { database, nowMs, scope } = context;
     const endpoint = what === undefined ? null : await endpointOf(context, what);
     if (endpoint !== null && isRefusal(endpoint)) return endpoint;
-    const sinceMs = parseTime(since, nowMs, -1);
+    const sinceMs = parseTime(since, nowMs);
     if (!(sinceMs >= 0 && sinceMs <= nowMs)) {
       const because = say('“{since}” is no time in the past, such as 2h, 3d or 2026-11-23T10:00:00Z.', { since });
       return { ...refuse('usage', because), field: 'since' };

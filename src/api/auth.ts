@@ -13,7 +13,7 @@ import type { Scope } from '../database/column-values.ts';
 import type { Database, Keys } from '../database/database.ts';
 import type { ApiKeyWithSecret } from '../database/keys.ts';
 import type { NonceUse } from '../database/replays.ts';
-import { isInRanges, plainAddress } from '../lib/address-range.ts';
+import { plainAddress } from '../lib/address-range.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Limiter } from '../lib/rate-limit.ts';
 import type { Caller } from './endpoint.ts';
@@ -38,12 +38,9 @@ export type AuthDeps = Readonly<{
   clock: Pick<Clock, 'nowMs'>;
   keyLimiter: Limiter;
   config: Pick<Config, 'requestSignature'>;
-  /** Called as soon as the key is known, so that the log names it even if it is refused; `unusable` says why it is. */
-  onKey(keyId: string, unusable: Unusable | null): void;
+  /** Called as soon as the key is known, so that the log names it even if it is refused. */
+  onKey(keyId: string): void;
 }>;
-
-/** Why a known key is refused. Clients get the same answer as for an unknown one. */
-export type Unusable = 'revoked' | 'expired' | 'source_not_allowed';
 
 /** A caller, whether its store is approved, and the nonce that its request uses up. */
 type Authenticated = Readonly<{ caller: Caller; storeStatus: ApiKeyWithSecret['storeStatus']; nonce: NonceUse }>;
@@ -69,9 +66,9 @@ export async function authenticate(
   const nowMs = deps.clock.nowMs();
   const key = await findKey(deps.database.keys, authorization);
   if (!key) throw refuse('invalid_api_key');
-  const unusable = whyUnusable(key, from, nowMs);
-  deps.onKey(key.id, unusable);
-  if (unusable) throw refuse('invalid_api_key');
+  deps.onKey(key.id);
+  // Clients get the same answer as for an unknown one.
+  if (key.revokedAtMs !== null) throw refuse('invalid_api_key');
 
   const nowS = toSeconds(nowMs);
   if (!TIMESTAMP.test(timestamp) || Math.abs(Number(timestamp) - nowS) > TIMESTAMP_WINDOW_S) {
@@ -116,12 +113,6 @@ function required(headers: IncomingHttpHeaders, name: string): string {
   const value = headers[name.toLowerCase()];
   if (typeof value !== 'string' || value === '') throw refuse('missing_header', { param: name });
   return value;
-}
-
-function whyUnusable({ revokedAtMs, expiresAtMs, sources }: ApiKeyWithSecret, from: string, nowMs: number) {
-  if (revokedAtMs !== null) return 'revoked';
-  if (expiresAtMs !== null && nowMs >= expiresAtMs) return 'expired';
-  return sources.length === 0 || isInRanges(from, sources) ? null : 'source_not_allowed';
 }
 
 /** Returns the key in the header, or null if it is unknown or has the prefix of the other mode. */

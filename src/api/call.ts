@@ -28,8 +28,7 @@ export async function runCall(
   // A GET is signed without a body, so a body that it carries is ignored.
   const isRead = endpoint.method === 'get' || endpoint.isReadOnly === true;
   const bytes: Uint8Array = endpoint.method !== 'get' && request.body instanceof Uint8Array ? request.body : NO_BODY;
-  const onKey: AuthDeps['onKey'] = (keyId, unusable) =>
-    note(response, { keyId, ...(unusable && { keyRefused: unusable }) });
+  const onKey: AuthDeps['onKey'] = (keyId) => note(response, { keyId });
   const line = { method: request.method, target: request.originalUrl, from: request.ip ?? '' };
   const known = await authenticate({ ...deps, onKey }, request.headers, line, bytes);
   let nonce: NonceUse | null = known.nonce;

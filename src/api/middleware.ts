@@ -6,7 +6,6 @@ import { toSeconds } from '../lib/clock.ts';
 import { sortableId } from '../lib/id.ts';
 import type { AddressLimiter } from '../lib/rate-limit.ts';
 import { discardBody, isUnread, readBody } from '../lib/request-body.ts';
-import type { Unusable } from './auth.ts';
 import type { ApiDeps } from './endpoint.ts';
 import { errorBody, refuse, toRefusal } from './errors.ts';
 
@@ -14,7 +13,6 @@ import { errorBody, refuse, toRefusal } from './errors.ts';
 type Trace = {
   readonly requestId: string;
   keyId: string | null;
-  keyRefused?: Unusable;
   route: string | null;
   code?: string;
 };

@@ -6,7 +6,7 @@ import type { ExtendedEventType } from '../core/event.ts';
 import type { Currency, Mode } from '../core/transfer.ts';
 import type { Scope, StoreSettings } from '../database/column-values.ts';
 import type { NewEndpoint } from '../database/endpoints.ts';
-import type { ApiKey, NewApiKey } from '../database/keys.ts';
+import type { NewApiKey } from '../database/keys.ts';
 import type { NewStore } from '../database/stores.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../lib/id.ts';
 import { UTC } from '../lib/zone.ts';
@@ -35,14 +35,7 @@ export const issueUsualStore = (name: string, settlementCurrency: Currency, nowM
 /** A key as it is stored (`row`), and the text of the key, which is shown once and not stored. */
 type IssuedKey = Readonly<{ key: string; row: NewApiKey }>;
 
-/** @param life without it, the key does not expire and may be used from anywhere */
-export function issueKey(
-  storeId: string,
-  mode: Mode,
-  granted: readonly Scope[],
-  nowMs: number,
-  life: Partial<Pick<ApiKey, 'expiresAtMs' | 'sources'>> = {},
-): IssuedKey {
+export function issueKey(storeId: string, mode: Mode, granted: readonly Scope[], nowMs: number): IssuedKey {
   const key = `sk_${mode}_${randomBase62(32)}`;
   const row = {
     id: `key_${sortableId(nowMs)}`,
@@ -52,7 +45,6 @@ export function issueKey(
     scopes: granted,
     createdAtMs: nowMs,
     revokedAtMs: null,
-    ...life,
     keyHash: createHash('sha256').update(key).digest('hex'),
     secret: `ss_${randomBase62(40)}`,
   };

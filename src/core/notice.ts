@@ -30,7 +30,6 @@ const knows: ReadonlySet<string> = new Set([
   'rates_single_source',
   'webhook_failing',
   'webhooks_delayed',
-  'api_key_expiring',
   'comparison_stale',
 ]);
 

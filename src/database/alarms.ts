@@ -39,7 +39,6 @@ export const alarmScopes = [
   'pool',
   'rates',
   'coin',
-  'key',
   'disk',
   'wallet',
   'payouts',

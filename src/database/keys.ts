@@ -18,11 +18,9 @@ export type ApiKey = Omit<typeof keys.$inferSelect, 'keyHash' | 'secret' | 'mac'
     isAltered?: true;
   }>;
 
-type Optional = 'name' | 'sources' | 'expiresAtMs';
-
-/** A key to be saved: if left out, it has no name, may be used from anywhere, and does not expire. */
-export type NewApiKey = Omit<ApiKey, Optional | 'createdBy' | 'lastUsedAtMs' | 'lastUsedFrom' | 'isAltered'> &
-  Partial<Pick<ApiKey, Optional>> &
+/** A key to be saved. */
+export type NewApiKey = Omit<ApiKey, 'name' | 'createdBy' | 'lastUsedAtMs' | 'lastUsedFrom' | 'isAltered'> &
+  Partial<Pick<ApiKey, 'name'>> &
   Readonly<{ keyHash: string; secret: string }>;
 
 /** A key with what authentication needs. `secret` signs requests and is stored encrypted. */
@@ -33,13 +31,12 @@ export type ApiKeyWithSecret = ApiKey &
 export const apiSecretName = (keyId: string): string => `key ${keyId}`;
 
 type Named = 'id' | 'storeId' | 'mode' | 'keyHash' | 'secret';
-type Protected = Named | 'scopes' | 'sources' | 'expiresAtMs' | 'revokedAtMs';
+type Protected = Named | 'scopes' | 'revokedAtMs';
 
 /** The fields of a key that its MAC covers: its identity, its sealed secret and its rights. */
 export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedRow => {
-  const { id, storeId, mode, keyHash, secret, scopes, sources, expiresAtMs, revokedAtMs } = row;
-  const lists = [JSON.stringify(scopes), JSON.stringify(sources)];
-  return { table: 'keys', key: [id], fields: [storeId, mode, keyHash, secret, ...lists, expiresAtMs, revokedAtMs] };
+  const { id, storeId, mode, keyHash, secret, scopes, revokedAtMs } = row;
+  return { table: 'keys', key: [id], fields: [storeId, mode, keyHash, secret, JSON.stringify(scopes), revokedAtMs] };
 };
 
 export function keyCommands(db: SealedDb) {
@@ -64,18 +61,15 @@ export function keyCommands(db: SealedDb) {
   };
   return {
     /** @param act the operator's command that creates it, for the audit log */
-    async create(
-      { keyHash, secret, name = null, sources = [], expiresAtMs = null, ...key }: NewApiKey,
-      act?: OperatorAct,
-    ): Promise<void> {
+    async create({ keyHash, secret, name = null, ...key }: NewApiKey, act?: OperatorAct): Promise<void> {
       const sealed = vault.seal(secret, apiSecretName(key.id));
       const unused = { createdBy: act?.operator ?? null, lastUsedAtMs: null, lastUsedFrom: null };
       await db.write(async () => {
-        const row = { ...key, name, sources, expiresAtMs, ...unused, keyHash, secret: sealed };
+        const row = { ...key, name, ...unused, keyHash, secret: sealed };
         await insert({ ...row, mac: guard.seal(macedKey(row)) });
         const { id: target, storeId, mode, hint } = key;
-        const texts = { scopes: key.scopes.join(','), sources: sources.join(',') };
-        await recordAct(act, { target, before: null, after: { storeId, mode, name, hint, ...texts, expiresAtMs } });
+        const after = { storeId, mode, name, hint, scopes: key.scopes.join(',') };
+        await recordAct(act, { target, before: null, after });
       });
     },
     /** Returns keys, altered ones too, which are marked. */
@@ -104,7 +98,7 @@ export function keyCommands(db: SealedDb) {
         return key !== undefined;
       });
     },
-    /** Returns the key with this SHA-256 (hex), revoked, expired or not; null when unknown. */
+    /** Returns the key with this SHA-256 (hex), revoked or not; null when unknown. */
     async find(keyHash: string): Promise<ApiKeyWithSecret | null> {
       const row = await db.read(() => findByHash.get({ keyHash }));
       if (!row || !isIntact(row)) return null;

@@ -61,10 +61,8 @@ CREATE TABLE keys (
   name TEXT,
   hint TEXT NOT NULL, -- the key's last characters
   scopes TEXT NOT NULL CHECK (json_valid(scopes)), --> readonly Scope[]
-  sources TEXT NOT NULL CHECK (json_valid(sources)), --> readonly string[]
   created_at_ms INTEGER NOT NULL,
   created_by TEXT,
-  expires_at_ms INTEGER,
   revoked_at_ms INTEGER,
   last_used_at_ms INTEGER,
   last_used_from TEXT,

@@ -39,8 +39,6 @@ const changes: readonly (readonly [what: string, sql: (victim: string) => string
   ['the store of another', (victim) => `store_id = '${victim}'`],
   ['more scopes', () => `scopes = '["sessions:read","refunds:write"]'`],
   ['another mode', () => `mode = 'live'`],
-  ['a longer life', () => 'expires_at_ms = 9999999999999'],
-  ['other source ranges', () => `sources = '["0.0.0.0/0"]'`],
   ['the hash of another key', () => `key_hash = '${'0'.repeat(64)}'`],
   ['a secret in no known form', () => `secret = 'x'`],
   ['no MAC', () => 'mac = NULL'],
@@ -51,7 +49,7 @@ test('a key whose row was altered authorises nothing, whatever was altered, and 
     const victim = await api.addMerchant();
     const path = `${SESSIONS}/cs_00000000000000000000000000`;
     for (const [what, sql] of changes) {
-      const key = await api.addKey(api.merchantId, 'test', ['sessions:read'], { expiresAtMs: api.clock.nowMs() + 9e9 });
+      const key = await api.addKey(api.merchantId, 'test', ['sessions:read']);
       assert.is((await api.client(key).send('GET', path)).status, 404, 'it works');
       alter(api, `UPDATE keys SET ${sql(victim)} WHERE id = ?`, key.id);
       const answer = await api.client(key).send('GET', path);

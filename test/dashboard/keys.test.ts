@@ -38,7 +38,7 @@ test('a key is confirmed, shown once, signs calls, and is recorded with its make
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
     const ada = await owner(dashboard);
-    const { review, form, post } = await reviewed(dashboard, ada, 'test', { expires: '30d' });
+    const { review, form, post } = await reviewed(dashboard, ada);
     assert.is(factsOf(review.text)['Not permitted'], 'refunds:read, refunds:write, webhooks:write');
     assert.is(asksFactor(review.text), false, 'it was proved at sign-in');
     assert.equal(await listed(dashboard), [], 'nothing is made before it is confirmed');
@@ -54,7 +54,7 @@ test('a key is confirmed, shown once, signs calls, and is recorded with its make
     assert.ok(rowsOf(page.text, 'API keys').some((row) => row.Name === 'Shop server'));
 
     const [key] = await listed(dashboard);
-    assert.equal([key?.mode, key?.expiresAtMs], ['test', api.clock.nowMs() + 30 * 86_400_000]);
+    assert.is(key?.mode, 'test');
     const entry = (await api.database().audit.list(20)).find(({ command }) => command === 'key create');
     assert.equal([entry?.operator, entry?.target], ['Ada (dashboard)', key?.id]);
   }));
@@ -121,16 +121,10 @@ test('a form with something missing is shown again with what was filled in', () 
   withDashboard(async (dashboard) => {
     const ada = await owner(dashboard);
     const page = keysOf(dashboard, 'live');
-    for (const [extra, fault] of [
-      [{ name: '' }, '1 to 64 characters'],
-      [{ from: '203.0.113.0/99' }, 'not readable'],
-      [{ expires: 'x' }, 'when the key expires'],
-    ] as const) {
-      const answer = await ada.submit(page, `${page}/keys`, { ...fields, from: '203.0.113.7', ...extra });
-      assert.is(answer.status, 400);
-      assert.match(alertOf(answer.text), fault);
-    }
-    const { text } = await ada.submit(page, `${page}/keys`, { ...fields, name: '"><b>', expires: 'x' });
+    const nameless = await ada.submit(page, `${page}/keys`, { ...fields, name: '' });
+    assert.is(nameless.status, 400);
+    assert.match(alertOf(nameless.text), '1 to 64 characters');
+    const { text } = await ada.submit(page, `${page}/keys`, { name: '"><b>' });
     assert.is(fieldsOf(text, `${page}/keys`).name, '"><b>', 'what was typed is escaped');
     assert.equal(await listed(dashboard), []);
   }));

@@ -63,8 +63,6 @@ export const usualNetworks: readonly NetworkConfig[] = [
 
 const staticTable = { EUR: '1.0834', JPY: '0.0066', KWD: '3.25', BTN: '0.0000012' };
 
-type KeyLife = Parameters<typeof issueKey>[4];
-
 export type TestKey = Omit<ReturnType<typeof issueKey>['row'], 'keyHash' | 'secret'> & Credentials;
 
 export type ApiServer = Awaited<ReturnType<typeof startApi>>;
@@ -161,13 +159,8 @@ export async function startApi(options: ApiServerOptions = {}) {
     await database.stores.create({ ...store, status });
     return store.id;
   }
-  async function addKey(
-    storeId: string,
-    mode: Mode,
-    granted: readonly Scope[] = scopes,
-    life: KeyLife = {},
-  ): Promise<TestKey> {
-    const { key, row } = issueKey(storeId, mode, granted, clock.nowMs(), life);
+  async function addKey(storeId: string, mode: Mode, granted: readonly Scope[] = scopes): Promise<TestKey> {
+    const { key, row } = issueKey(storeId, mode, granted, clock.nowMs());
     await database.keys.create(row);
     return { ...row, baseUrl, apiKey: key, apiSecret: row.secret };
   }

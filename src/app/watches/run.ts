@@ -9,7 +9,6 @@ import type { Log } from '../../lib/log.ts';
 import type { Rates } from '../../rates/rates.ts';
 import { watchDecisions } from './decisions.ts';
 import { watchDisk } from './disk.ts';
-import { watchKeys } from './keys.ts';
 import { watchNetworks } from './networks.ts';
 import { watchPayouts } from './payouts.ts';
 import { watchPools } from './pools.ts';
@@ -39,7 +38,6 @@ export function watchesOf({ database, config, rates }: Pick<WatchesOptions, 'dat
     watchPools(database.addresses, config),
     watchRates(rates),
     watchPayouts(database, config),
-    watchKeys(database.keys),
     watchWebhooks(database.deliveries),
     watchDecisions(database),
     watchUpkeep(database.blocks, config),

@@ -10,7 +10,7 @@ import { ago, badge, copyCode, data, time } from '../../web/show.ts';
 import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, StoreAt, Visit } from '../page.ts';
-import { sentence, type Words } from '../texts.ts';
+import { sentence } from '../texts.ts';
 
 const KEYS_SHOWN = 100;
 const PATH = '/s/:store/:mode/developers';
@@ -20,7 +20,7 @@ const merchantHeader = ({ storeId }: StoreAt): string => `X-Merchant-Id: ${store
 
 const creating = formOf(createKey, {
   path: `${PATH}/keys`,
-  inputs: ['name', 'scopes', 'expires', 'from'],
+  inputs: ['name', 'scopes'],
   hint: 'The key is sent with each request; the secret only signs them, and is never sent.',
 });
 const revoking = formOf(revokeKey, { path: `${PATH}/keys/revoke`, inputs: ['key'] });
@@ -65,11 +65,6 @@ function keyTable(visit: Visit<StoreAt>, keys: readonly ApiKey[], nowMs: number)
       [words.say('Key'), ({ id, hint }) => html`<code title="${id}">${hint}</code>`],
       [words.say('Permissions'), (key) => data(key.scopes.join(', '))],
       [
-        words.say('Used from'),
-        ({ sources }) =>
-          sources.length === 0 ? html`<span class="word">${words.say('anywhere')}</span>` : data(sources.join(', ')),
-      ],
-      [
         words.say('Created'),
         ({ createdAtMs, createdBy }) =>
           html`${time(createdAtMs)}${createdBy === null ? null : html` <span class="hint">${words.html('by {person}', { person: createdBy })}</span>`}`,
@@ -86,24 +81,14 @@ function keyTable(visit: Visit<StoreAt>, keys: readonly ApiKey[], nowMs: number)
       ],
       [
         words.say('State'),
-        (key) => html`<div>${keyState(words, key, nowMs)}${isWorking(key, nowMs) ? revoke(key) : null}</div>`,
+        (key) =>
+          key.revokedAtMs === null
+            ? html`<div>${badge(words.say('works'), 'good')}${revoke(key)}</div>`
+            : badge(words.say('revoked'), 'wait'),
         'lead',
       ],
     ],
     rows: keys,
     empty: words.say('There is no key of this mode yet.'),
   });
-}
-
-const isWorking = ({ revokedAtMs, expiresAtMs }: ApiKey, nowMs: number): boolean =>
-  revokedAtMs === null && (expiresAtMs === null || expiresAtMs > nowMs);
-
-function keyState(words: Words, key: ApiKey, nowMs: number): Html {
-  if (key.revokedAtMs !== null) return badge(words.say('revoked'), 'wait');
-  if (!isWorking(key, nowMs)) return badge(words.say('has expired'), 'wait');
-  const until =
-    key.expiresAtMs === null
-      ? null
-      : html` <span class="hint">${words.html('until {time}', { time: time(key.expiresAtMs) })}</span>`;
-  return html`${badge(words.say('works'), 'good')}${until}`;
 }
