@@ -53,8 +53,8 @@ function scopesOf(text: string): readonly Scope[] | Sentence {
 }
 
 /** Returns why a store has no keys; null if it may have some. */
-export function whyNoKeys({ status, refusal }: MerchantStore): Sentence | null {
-  if (refusal) return say('The operator has refused the store: {reason}', { reason: refusal.because });
+export function whyNoKeys({ status, suspension }: MerchantStore): Sentence | null {
+  if (suspension) return say('The operator has suspended the store: {reason}', { reason: suspension.because });
   return status === 'approved' ? null : say('Keys can be made once the operator has approved the store.');
 }
 

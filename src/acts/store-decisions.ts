@@ -14,44 +14,24 @@ type Meaning = Readonly<{
   button: string;
 }>;
 
-const isApproved = ({ status }: MerchantStore): boolean => status === 'approved';
-
 export const meanings: Readonly<Record<StoreDecision, Meaning>> = {
   approve: {
-    fits: (store) => !isApproved(store),
+    fits: ({ status, suspension }) => status === 'pending' || suspension !== undefined,
     needsReason: false,
     needsFactor: true,
     title: 'Approve {store}?',
-    text: 'Its owner can make keys and take payments, which come to the wallets of this installation.',
+    text: 'Its owner can make keys and take payments, which come to the wallets of this installation. Refunds that waited go on.',
     said: 'The store is approved.',
     button: 'Approve',
   },
-  refuse: {
-    fits: (store) => !isApproved(store) && !store.refusal,
-    needsReason: true,
-    needsFactor: false,
-    title: 'Refuse {store}?',
-    text: 'It gets no keys, and its owner sees the reason. It can be approved later.',
-    said: 'The store is refused.',
-    button: 'Refuse',
-  },
   suspend: {
-    fits: (store) => isApproved(store) && !store.suspension,
+    fits: ({ suspension }) => suspension === undefined,
     needsReason: true,
     needsFactor: false,
     title: 'Suspend {store}?',
-    text: 'Its keys create no payments and no refunds, and refunds that are not signed yet wait. What it has is still watched, credited and sent. Its owner sees the reason.',
+    text: 'It gets no keys. Its keys create no payments and no refunds, and refunds that are not signed yet wait. What it has is still watched, credited and sent. Its owner sees the reason. It can be approved later.',
     said: 'The store is suspended.',
     button: 'Suspend',
-  },
-  resume: {
-    fits: ({ suspension }) => suspension !== undefined,
-    needsReason: false,
-    needsFactor: true,
-    title: 'Resume {store}?',
-    text: 'Its keys work as before, and its refunds go on.',
-    said: 'The store is resumed.',
-    button: 'Resume',
   },
 };
 
@@ -59,7 +39,7 @@ const readDecision = oneOf(storeDecisions);
 
 export const decideStore = defineAct({
   name: 'store decide',
-  summary: 'Approve or refuse a store that a merchant has created, or suspend or resume one.',
+  summary: 'Approve a store that a merchant has created or that is suspended, or suspend one.',
   needs: 'installation:manage',
   reason: 'optional',
   fields: {
@@ -101,8 +81,7 @@ export const decideStore = defineAct({
 });
 
 /** Returns whether a store works, in one word. */
-export const stateOf = ({ suspension, refusal, status }: MerchantStore): string =>
-  suspension ? 'suspended' : refusal ? 'refused' : status;
+export const stateOf = ({ suspension, status }: MerchantStore): string => (suspension ? 'suspended' : status);
 
 /** Returns a store for programs. */
 export const storeJson = (store: MerchantStore) => ({
@@ -114,7 +93,6 @@ export const storeJson = (store: MerchantStore) => ({
     suspended_at: textOf({ atMs: store.suspension.atMs }),
     suspended_because: store.suspension.because,
   }),
-  ...(store.refusal && { refused_at: textOf({ atMs: store.refusal.atMs }), refused_because: store.refusal.because }),
   settlement_currency: store.settings.settlementCurrency,
   late_policy: store.settings.latePolicy,
   ...settingsJson(store.settings),

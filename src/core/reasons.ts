@@ -78,7 +78,7 @@ const reasons = {
     `acknowledged it. If it paid this refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payout resolve ` +
     `${id} --retry --tx ${tx} --reason …\` has it paid, and \`--never\` in place of \`--retry\` ends it`,
   refund_store_suspended: () =>
-    'its store is suspended. It goes on within five minutes after `quayside store decide <store> resume`; otherwise reject it with ' +
+    'its store is suspended. It goes on within five minutes after `quayside store decide <store> approve`; otherwise reject it with ' +
     '`quayside refund reject`.',
 } as const;
 

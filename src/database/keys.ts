@@ -8,7 +8,7 @@ import type { StoreSettings } from './column-values.ts';
 import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
 import { requestNoncesOf } from './replays.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
-import { isApproved, type MerchantStore } from './stores.ts';
+import type { MerchantStore } from './stores.ts';
 import { keys, stores } from './tables.ts';
 
 /** An API key as operators see it; of the key itself only the SHA-256 is stored. */
@@ -103,7 +103,7 @@ export function keyCommands(db: SealedDb) {
       const row = await db.read(() => findByHash.get({ keyHash }));
       if (!row || !isIntact(row)) return null;
       const { keyHash: _hash, mac: _mac, secret, storeStatus: status, ...key } = row;
-      const storeStatus = isApproved(status) ? 'approved' : 'pending';
+      const storeStatus = status === 'pending' ? 'pending' : 'approved';
       return { ...key, storeStatus, secret: vault.open(secret, apiSecretName(key.id)) };
     },
     useNonce: requestNoncesOf(db).use,

@@ -36,8 +36,8 @@ CREATE TABLE leases (
 CREATE TABLE stores (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
-  status TEXT NOT NULL CHECK (status IN ('pending', 'approved', 'refused', 'suspended')),
-  decided_at_ms INTEGER, -- when it was refused or suspended
+  status TEXT NOT NULL CHECK (status IN ('pending', 'approved', 'suspended')),
+  decided_at_ms INTEGER, -- when it was suspended
   decided_because TEXT,
   settings TEXT NOT NULL CHECK (json_valid(settings)), --> StoreSettings
   refund_policy TEXT NOT NULL CHECK (json_valid(refund_policy)), --> RefundPolicy

@@ -31,8 +31,6 @@ export type MerchantStore = Readonly<{
   createdAtMs: number;
   /** Present while its keys may create neither sessions nor refunds. */
   suspension?: Decision;
-  /** Present once the operator has refused it; it can still be approved. */
-  refusal?: Decision;
 }>;
 
 /** A store with the secrets that sign for URLs of single sessions, and for endpoints without a secret of their own. */
@@ -71,9 +69,6 @@ export const macedDecision = ({
   fields: [status, decidedAtMs, decidedBecause],
 });
 
-/** Returns whether a store is approved, suspended or not. */
-export const isApproved = (status: StoreRow['status']): boolean => status === 'approved' || status === 'suspended';
-
 /** The reason of a store whose row was altered: nobody knows what the operator decided, so it is suspended. */
 const ALTERED = 'its row in the database was altered';
 
@@ -88,7 +83,7 @@ export const storeRowsOf = perDatabase((db: SealedDb) => {
       macedDecision(row),
       row.mac,
       `the decision about store ${row.id}, which counts as suspended`,
-      `run \`quayside store decide ${row.id} suspend --reason …\`, or \`quayside store decide ${row.id} resume\` if it was not suspended`,
+      `run \`quayside store decide ${row.id} suspend --reason …\`, or \`quayside store decide ${row.id} approve\` if it was not suspended`,
     );
   return {
     find,
@@ -113,9 +108,8 @@ const viewer =
     const decision = { atMs: decidedAtMs ?? 0, because: isAltered ? ALTERED : (decidedBecause ?? '') };
     return {
       ...{ id, name, settings, zone, createdAtMs },
-      status: isApproved(row.status) ? 'approved' : 'pending',
+      status: row.status === 'pending' ? 'pending' : 'approved',
       ...((isAltered || row.status === 'suspended') && { suspension: decision }),
-      ...(row.status === 'refused' && { refusal: decision }),
     };
   };
 
@@ -135,14 +129,13 @@ const audited = (values: StoreValues, keys: readonly (keyof StoreValues)[]): Aud
 
 async function createStore(db: SealedDb, input: NewStore, act?: OperatorAct, owner?: string) {
   const secrets = webhookSecretsOf(db);
-  const { webhookSecrets, suspension, refusal, ...store } = input;
+  const { webhookSecrets, suspension, ...store } = input;
   const { settings } = store;
-  const decision = suspension ?? refusal;
   const row = {
     ...{ ...store, refundPolicy: defaultRefundPolicy, page: noPage, logo: null, nextReceiptNumber: 1 },
-    status: suspension ? ('suspended' as const) : refusal ? ('refused' as const) : store.status,
-    decidedAtMs: decision?.atMs ?? null,
-    decidedBecause: decision?.because ?? null,
+    status: suspension ? ('suspended' as const) : store.status,
+    decidedAtMs: suspension?.atMs ?? null,
+    decidedBecause: suspension?.because ?? null,
     liveSecret: secrets.seal(store.id, 'live', webhookSecrets.live),
     testSecret: secrets.seal(store.id, 'test', webhookSecrets.test),
   };
@@ -214,17 +207,15 @@ export function storeCommands(db: SealedDb) {
 
 // ── Decisions of the operator ────────────────────────────────────────────────────────────────────────────────────────
 
-export const storeDecisions = ['approve', 'refuse', 'suspend', 'resume'] as const;
+export const storeDecisions = ['approve', 'suspend'] as const;
 export type StoreDecision = (typeof storeDecisions)[number];
 
 type Status = StoreRow['status'];
 
 /** The states that each decision ends, and the one that it leads to. */
 const steps: Readonly<Record<StoreDecision, Readonly<{ from: readonly Status[]; to: Status }>>> = {
-  approve: { from: ['pending', 'refused'], to: 'approved' },
-  refuse: { from: ['pending'], to: 'refused' },
-  suspend: { from: ['approved'], to: 'suspended' },
-  resume: { from: ['suspended'], to: 'approved' },
+  approve: { from: ['pending', 'suspended'], to: 'approved' },
+  suspend: { from: ['pending', 'approved'], to: 'suspended' },
 };
 
 function decisionCommands(db: SealedDb) {
@@ -258,7 +249,7 @@ function decisionCommands(db: SealedDb) {
       });
     },
     /**
-     * Approves or refuses a store, suspends or resumes one. Owners see the act's reason. The sessions of a suspended
+     * Approves or suspends a store. Owners see the act's reason. The sessions of a suspended
      * store are watched and credited, and its webhooks are sent; its refunds that are not signed yet wait. A decision
      * that was taken before, or comes too late, changes nothing and is not recorded.
      * @returns null when there is no such store
@@ -269,13 +260,11 @@ function decisionCommands(db: SealedDb) {
         if (!row) return null;
         const { from, to: status } = steps[decision];
         // Nobody knows what was decided about an altered row: it is decided again.
-        const isAgain = (decision === 'suspend' || decision === 'resume') && !rows.isIntact(row);
-        if (!from.includes(row.status) && !isAgain) return { store: toStore(row), hasChanged: false };
-        const isAgainst = status === 'refused' || status === 'suspended';
+        if (!from.includes(row.status) && rows.isIntact(row)) return { store: toStore(row), hasChanged: false };
         const decided = {
           status,
-          decidedAtMs: isAgainst ? act.atMs : null,
-          decidedBecause: isAgainst ? (act.reason ?? '') : null,
+          decidedAtMs: status === 'suspended' ? act.atMs : null,
+          decidedBecause: status === 'suspended' ? (act.reason ?? '') : null,
         };
         const after = { ...row, ...decided };
         const sealed = { ...decided, mac: db.guard.seal(macedDecision(after)) };

@@ -47,7 +47,7 @@ export const leases = sqliteTable('leases', {
 export const stores = sqliteTable('stores', {
   id: text().primaryKey(),
   name: text().notNull(),
-  status: text().$type<'pending' | 'approved' | 'refused' | 'suspended'>().notNull(),
+  status: text().$type<'pending' | 'approved' | 'suspended'>().notNull(),
   decidedAtMs: integer(),
   decidedBecause: text(),
   settings: json<StoreSettings>().notNull(),

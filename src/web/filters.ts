@@ -9,11 +9,11 @@ type Says = Pick<
   'say'
 >;
 
-/** A field that limits a list: a choice, or a text that `read` takes as it is meant. `isData`: of no language. */
+/** A field that limits a list: a choice, or a day. `isData`: of no language. */
 export type Field = Readonly<{ name: string; label: Html | string }> &
   (
     | Readonly<{ choices: readonly (readonly [value: string, text: string, isData?: boolean])[] }>
-    | Readonly<{ type: 'text' | 'date'; charsMax: number; read(text: string): string | null }>
+    | Readonly<{ type: 'date' }>
   );
 
 /** Chosen values by the names of their fields. */
@@ -22,8 +22,7 @@ export type Chosen = Readonly<Partial<Record<string, string>>>;
 /** The fields for the first and the last day. */
 export const dayFields = (words: Says): readonly Field[] =>
   [['from', words.say('First day')] as const, ['to', words.say('Last day')] as const].map(([name, label]) => ({
-    ...{ name, label, type: 'date', charsMax: 10 },
-    read: (text) => (startOfDayMs(UTC, text) === null ? null : text),
+    ...{ name, label, type: 'date' },
   }));
 
 /** Returns when the first day begins in a zone, and when the whole last one is over; null: without a limit. */
@@ -37,11 +36,8 @@ export function readChosen(fields: readonly Field[], query: URLSearchParams): Ch
   const chosen: Record<string, string> = {};
   for (const field of fields) {
     const text = (query.get(field.name) ?? '').trim();
-    const value =
-      'choices' in field
-        ? field.choices.find(([one]) => one === text)?.[0]
-        : text.length <= field.charsMax && field.read(text);
-    if (value) chosen[field.name] = value;
+    const isKnown = 'choices' in field ? field.choices.some(([one]) => one === text) : startOfDayMs(UTC, text) !== null;
+    if (isKnown) chosen[field.name] = text;
   }
   return chosen;
 }
@@ -56,7 +52,7 @@ export const limitForm = (words: Says, path: string, fields: readonly Field[], c
             ([one, text, isData]) =>
               html`<option value="${one}"${one === value ? html` selected` : null}${isData ? html` translate="no"` : null}>${text}</option>`,
           )}</select>`
-        : html`<input type="${field.type}" name="${field.name}" value="${value}" maxlength="${field.charsMax}" dir="auto" autocomplete="off" spellcheck="false">`;
+        : html`<input type="date" name="${field.name}" value="${value}">`;
     return html`<label>${field.label} ${input}</label>`;
   })}
 <button class="plain">${words.say('Show')}</button></form>`;

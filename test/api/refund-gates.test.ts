@@ -77,7 +77,7 @@ const stops: readonly Readonly<{
       await finalizeTip(api);
       await decideStore(api, 'suspend');
     },
-    goOn: (api) => decideStore(api, 'resume'),
+    goOn: (api) => decideStore(api, 'approve'),
   },
   {
     code: 'refund_uncovered',

@@ -51,7 +51,7 @@ test('its keys create no session, and repeat, read and cancel those that it has'
       200,
       'another store is not concerned',
     );
-    await decideStore(api, 'resume');
+    await decideStore(api, 'approve');
     assert.is((await api.send('POST', CREATE, order())).status, 200);
   }));
 
@@ -75,7 +75,7 @@ test('its keys create and redirect no refund, and read and cancel those that it 
     assert.equal((read.destination as { address: string }).address, refundAddress);
     await advanceRefunds(api);
     assert.is(fields(await api.send('POST', '/api/v1/refunds/r-1/cancel')).status, 'canceled');
-    await decideStore(api, 'resume');
+    await decideStore(api, 'approve');
     assert.is((await askRefund(api, sale, 'r-2', paidTo())).status, 201);
   }));
 
@@ -111,7 +111,7 @@ test('the page tells a payer who can still pay, and another version is announced
     assert.match(during, /How do you want to pay/, 'it can still be paid');
     assert.is.not(versionOf(during), versionOf(before));
     assert.not.match(await pageOf(paid.path), notice, 'who has paid need not ask');
-    await decideStore(api, 'resume');
+    await decideStore(api, 'approve');
     assert.is(versionOf(await pageOf(open.path)), versionOf(before));
   }));
 

@@ -88,7 +88,7 @@ test('backups, pools and the blocks that were read again are on the page of the 
     assert.is(rowsOf(text, 'Deposit address pools')[0]?.Pool, 'evm , test');
   }));
 
-test('a store is refused with a reason that its owner sees, and approved with the second factor', () =>
+test('a store is suspended with a reason that its owner sees, and approved with the second factor', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
     const database = api.database();
@@ -98,10 +98,10 @@ test('a store is refused with a reason that its owner sees, and approved with th
     const path = (decision: string) => `${STORES}/${storeId}/${decision}`;
     const ask = (decision: string, because = '') => mary.submit(STORES, path(decision), { because });
     assert.match(stepsOf((await mary.get('/operator')).text)[0] ?? '', /^1 to approve/);
-    assert.is((await ask('refuse', '  ')).status, 400);
-    const review = await ask('refuse', 'sells nothing');
-    assert.is((await database.stores.find(storeId))?.refusal, undefined, 'not before it is confirmed');
-    assert.is((await confirm(mary, path('refuse'), review)).status, 303);
+    assert.is((await ask('suspend', '  ')).status, 400);
+    const review = await ask('suspend', 'sells nothing');
+    assert.is((await database.stores.find(storeId))?.suspension, undefined, 'not before it is confirmed');
+    assert.is((await confirm(mary, path('suspend'), review)).status, 303);
     const [made] = await database.audit.list(1);
     const { operator, command, reason, target } = made ?? {};
     assert.equal(
@@ -116,57 +116,35 @@ test('a store is refused with a reason that its owner sees, and approved with th
     assert.is((await confirm(mary, path('approve'), approval)).status, 403);
     assert.is((await confirm(mary, path('approve'), approval, { code: dashboard.code(mary.token) })).status, 303);
     const store = await database.stores.find(storeId);
-    assert.equal({ status: store?.status, refusal: store?.refusal }, { status: 'approved', refusal: undefined });
+    assert.equal(
+      { status: store?.status, suspension: store?.suspension },
+      { status: 'approved', suspension: undefined },
+    );
 
     assert.is((await mary.post(`${STORES}/nobody/approve`, {})).status, 403, 'without the token of a form');
   }));
 
-test('the log is limited to a person, an act and days, in the address, page by page', () =>
+test('the log is read page by page to its first entry', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
     const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
-    const startMs = Date.UTC(2026, 0, 10);
     for (let nth = 0; nth < 120; nth++) {
-      const atMs = startMs + nth * 3_600_000;
-      const who = nth % 2 === 0 ? 'Ann (dashboard)' : 'root';
-      const act = { atMs, operator: who, command: nth % 3 === 0 ? 'approve refund' : 'pay', reason: null };
+      const act = { atMs: Date.UTC(2026, 0, 10) + nth, operator: 'root', command: 'pay', reason: null };
       await api.database().audit.record(act, { target: `t-${nth}`, before: null, after: { nth } });
     }
-    const targets = (text: string) => rowsOf(text, 'Audit log').map(({ On = '' }) => Number(On.slice(2)));
-    const all = async (query: string) => {
-      const seen: number[] = [];
-      for (let path: string | undefined = `/operator/audit?${query}`; path; ) {
-        const { text }: { text: string } = await operator.get(path);
-        seen.push(...targets(text));
-        path = nextOf(text);
-      }
-      return seen;
-    };
-    const expected = (fits: (nth: number) => boolean) =>
-      Array.from({ length: 120 }, (_, at) => 119 - at).filter((nth) => fits(nth));
+    const seen: string[] = [];
+    for (let path: string | undefined = '/operator/audit'; path; ) {
+      const { text }: { text: string } = await operator.get(path);
+      seen.push(...rowsOf(text, 'Audit log').map(({ On = '' }) => On));
+      path = nextOf(text);
+    }
+    const own = seen.filter((target) => target.startsWith('t-'));
     assert.equal(
-      await all('who=ann'),
-      expected((nth) => nth % 2 === 0),
+      own,
+      Array.from({ length: 120 }, (_, at) => `t-${119 - at}`),
     );
-    assert.equal(
-      await all('who=ANN&what=Refund'),
-      expected((nth) => nth % 6 === 0),
-    );
-    assert.equal(
-      await all('what=t-11'),
-      expected((nth) => nth === 11 || Math.floor(nth / 10) === 11),
-    );
-    const days = 'from=2026-01-11&to=2026-01-12';
-    assert.equal(
-      await all(days),
-      expected((nth) => nth >= 24 && nth < 72),
-    );
-    assert.equal(await all(`${days}&who=%25`), []);
-    assert.equal(
-      targets((await operator.get('/operator/audit?before=x&what=t-119')).text),
-      [119],
-      'no place to go on from',
-    );
+    const { text } = await operator.get('/operator/audit?before=x');
+    assert.equal(rowsOf(text, 'Audit log')[0]?.On, seen[0], 'no place to go on from');
   }));
 
 test('people and stores are named', () =>
@@ -180,7 +158,7 @@ test('people and stores are named', () =>
       const later = { ...act, atMs: api.clock.nowMs() + 1 };
       await api.database().audit.record(later, { target, before, after: { suspendedAtMs } });
     }
-    const { text } = await mary.get('/operator/audit?what=names');
+    const { text } = await mary.get('/operator/audit');
     const [newest, ...others] = rowsOf(text, 'Audit log');
     assert.equal(
       [newest, ...others].slice(0, 4).map((row) => row?.On),
@@ -188,25 +166,6 @@ test('people and stores are named', () =>
     );
     assert.is(newest?.After, 'suspended at: 2026-01-10 20:30:00', 'in the zone of the page');
     assert.is(newest?.Before, 'suspended at: –, limit: 1700000000000, role: owner of A shop');
-  }));
-
-test('a page looks at a bounded number of entries, and goes on from there', () =>
-  withDashboard(async ({ api }) => {
-    const database = api.database();
-    for (let nth = 0; nth < 30; nth++) {
-      const act = { atMs: 1_000 + nth, operator: nth === 3 ? 'rare' : 'root', command: 'x', reason: null };
-      await database.audit.record(act, { target: `t-${nth}`, before: null, after: null });
-    }
-    const search = { who: 'rare', what: null, fromMs: 0, toMs: 2_000, limit: 5, entriesMax: 10 };
-    const found: string[] = [];
-    let [pages, beforeId]: [number, number | null] = [0, null];
-    do {
-      const page = await database.audit.search({ ...search, beforeId });
-      found.push(...page.entries.map(({ target }) => target));
-      beforeId = page.goOnId;
-      pages++;
-    } while (beforeId !== null);
-    assert.equal([pages, found], [3, ['t-3']]);
   }));
 
 test.run();

@@ -163,7 +163,7 @@ export async function allotRefund(api: ApiServer, refundId: string, more: object
   return { kind, waitsFor: wait?.code, to: intent.kind === 'refund' ? intent.to : '' };
 }
 
-/** Suspends the store, or resumes it, as its operator does. */
+/** Suspends the store, or approves it again, as its operator does. */
 export function decideStore(api: ApiServer, to: StoreDecision): Promise<unknown> {
   const act = { atMs: api.clock.nowMs(), operator: 'alice', command: `store ${to}`, reason: 'its key leaked' };
   return api.database().stores.decide(api.merchantId, to, act);

@@ -15,7 +15,7 @@ export const watchDecisions = ({ stores, refunds }: Database): Watch => ({
   scopes: ['store', 'approval'],
   async look() {
     const all = await stores.list();
-    const waiting = all.filter(({ status, refusal }) => status === 'pending' && !refusal);
+    const waiting = all.filter(({ status }) => status === 'pending');
     const findings = waiting.slice(0, DECISIONS_REPORTED_MAX).map(storeFinding);
     if ((await refunds.list({ isUnapproved: true, limit: 1 })).length === 0) return findings;
     const beginning = { createdAtMs: 0, id: '' };
@@ -31,7 +31,7 @@ const storeFinding = ({ id }: MerchantStore): Finding => ({
   ...{ rule: 'store_waiting', subject: id, network: null },
   message:
     `Store ${id} waits for your decision: \`quayside store decide ${id} approve\`, or ` +
-    `\`quayside store decide ${id} refuse --reason …\``,
+    `\`quayside store decide ${id} suspend --reason …\``,
 });
 
 const refundFinding = ({ id, storeId, network }: Refund): Finding => ({

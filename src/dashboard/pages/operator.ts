@@ -31,7 +31,7 @@ async function needs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { database } = deps;
   const open = await database.alarms.listOpen();
   const stores = await database.stores.list();
-  const toApprove = stores.filter(({ status, refusal }) => status === 'pending' && !refusal).length;
+  const toApprove = stores.filter(({ status }) => status === 'pending').length;
   const lines = [
     ...(toApprove > 0
       ? [html`${badge(`${toApprove} to approve`, 'attention')} <a href="/operator/stores">Stores that wait for you</a>`]

@@ -211,19 +211,16 @@ async function stepsOf(deps: DashboardDeps, { at, nowMs, words }: Visit<StoreAt>
   const keys = (await database.keys.list(storeId)).filter((key) => key.mode === mode && key.revokedAtMs === null);
   const page = (name: string, key: TextKey): Html => html`<a href="${pathIn(at, name)}">${words.say(key)}</a>`;
   const command = html`<code>quayside store decide ${storeId} approve</code>`;
-  const reason = store?.refusal?.because;
+  const reason = store?.suspension?.because;
   const forLive = mode === 'test' ? [] : await liveSteps(deps, words);
   return [
     {
-      isDone: store?.status === 'approved',
+      isDone: store?.status === 'approved' && reason === undefined,
       what: 'The store is approved',
       next:
         reason === undefined
           ? words.html('The operator approves it, in the dashboard or with {command}', { command })
-          : words.html('It was refused: {reason}. The operator approves it, in the dashboard or with {command}', {
-              command,
-              reason,
-            }),
+          : words.html('The operator has suspended the store: {reason}', { reason }),
     },
     {
       isDone: sources.some((source) => source !== null),

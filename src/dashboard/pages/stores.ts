@@ -1,6 +1,5 @@
 /**
- * Stores and people of the installation, for the operator: stores that wait are approved or refused, an approved one is
- * suspended and resumed; who may sign in.
+ * Stores and people of the installation, for the operator: stores are approved and suspended; who may sign in.
  */
 import { say } from '../../acts/act.ts';
 import { decideStore, meanings } from '../../acts/store-decisions.ts';
@@ -48,9 +47,8 @@ const form = (visit: Visit<null>, { id, name }: MerchantStore, decision: StoreDe
 };
 
 /** Shows the state of a store, and why it is stopped. */
-function storeState({ status, suspension, refusal }: MerchantStore): Html {
+function storeState({ status, suspension }: MerchantStore): Html {
   if (suspension) return html`${badge('suspended', 'danger')} ${data(suspension.because)}`;
-  if (refusal) return html`${badge('refused', 'danger')} ${data(refusal.because)}`;
   return status === 'approved' ? badge('approved', 'good') : badge('waiting', 'attention');
 }
 

@@ -96,10 +96,10 @@ test('a store that waits has an alarm without its name, which ends with the deci
     assert.equal(await look(), ['store_waiting']);
     const [alarm] = await database.alarms.listOpen();
     assert.is(alarm?.key, 'store:mer_new');
-    assert.match(alarm?.message ?? '', /`quayside store decide mer_new approve`.*refuse --reason …`.*page Stores/);
+    assert.match(alarm?.message ?? '', /`quayside store decide mer_new approve`.*suspend --reason …`.*page Stores/);
     assert.not.match(alarm?.message ?? '', /A new shop/);
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'store decide', reason: 'no shop' };
-    await database.stores.decide('mer_new', 'refuse', act);
+    await database.stores.decide('mer_new', 'suspend', act);
     assert.equal(await look(), []);
   }));
 

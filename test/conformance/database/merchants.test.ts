@@ -3,25 +3,6 @@ import type { NewApiKey } from '../../../src/database/keys.ts';
 import { WAITING_STORES_MAX } from '../../../src/database/stores.ts';
 import { act, breaks, inWorlds, merchant, newSession, sessionOf, show, T0_MS, type World } from './place.ts';
 
-/** Refuses a store that waits, once, with its reason, and approves it after that. */
-async function refuseStore({ database }: World): Promise<void> {
-  const { webhookSecrets, ...plain } = merchant('m2');
-  const second = { ...plain, status: 'pending', createdAtMs: T0_MS + 1 } as const;
-  await database.stores.create({ ...second, webhookSecrets });
-  const refuse = (reason: string, id = 'm2') => database.stores.decide(id, 'refuse', by('store refuse', reason));
-  const refused = { ...second, refusal: { atMs: T0_MS, because: 'no shop' } };
-  assert.equal(await refuse('no shop'), { store: refused, hasChanged: true });
-  assert.equal(await refuse('another'), { store: refused, hasChanged: false });
-  assert.equal(
-    (await database.audit.list(9)).map(({ command, target, reason }) => [command, target, reason]),
-    [['store refuse', 'm2', 'no shop']],
-  );
-  assert.is((await database.stores.decide('m2', 'approve', by('after all')))?.hasChanged, true);
-  assert.equal(await database.stores.find('m2'), { ...second, status: 'approved' });
-  assert.is((await refuse('late'))?.hasChanged, false);
-  assert.is(await refuse('x', 'nobody'), null);
-}
-
 const by = (command: string, reason: string | null = null) => ({ atMs: T0_MS, operator: 'root', command, reason });
 
 /** Adds a member of the first store. */
@@ -41,8 +22,8 @@ async function boundWaiting(world: World): Promise<void> {
   assert.is(made.filter((isMade) => isMade).length, WAITING_STORES_MAX, 'at once, too');
   assert.is((await database.stores.find('w0'))?.status, 'pending');
   assert.is(await database.stores.find(asked.at(-1) ?? ''), null);
-  await database.stores.decide('w1', 'refuse', by('store refuse', 'no'));
-  assert.ok(await request('w9'), 'the refused one no longer waits');
+  await database.stores.decide('w1', 'suspend', by('store suspend', 'no'));
+  assert.ok(await request('w9'), 'the suspended one no longer waits');
   assert.not.ok(await request('w8'));
 }
 
@@ -99,7 +80,6 @@ test('a store is found as it was created, and approved once', async ({ database 
 });
 
 test('stores that wait cannot be piled up', boundWaiting);
-test('a store that waits is refused once, and can be approved after that', refuseStore);
 
 test('the look of a payment page is set one by one, and can be reset', async ({ database }) => {
   const { stores } = database;
@@ -139,17 +119,17 @@ test('changed settings hold for new sessions, and each change is recorded', asyn
   assert.equal([entry?.target, entry?.after], ['m1', changes]);
 });
 
-test('a store is suspended with a reason and resumed, each recorded once', async ({ database }) => {
-  const suspend = (to: 'suspend' | 'resume', atMs: number, id = 'm1') =>
+test('a store is suspended with a reason and approved again, each recorded once', async ({ database }) => {
+  const suspend = (to: 'suspend' | 'approve', atMs: number, id = 'm1') =>
     database.stores.decide(id, to, { ...act(`store ${to}`, atMs), reason: `at ${atMs}` });
   const found = async () => (await database.stores.find('m1'))?.suspension;
   assert.is(await suspend('suspend', 1, 'nobody'), null);
-  assert.is((await suspend('resume', 1))?.hasChanged, false);
+  assert.is((await suspend('approve', 1))?.hasChanged, false);
   assert.is((await suspend('suspend', 3))?.hasChanged, true);
   assert.is((await suspend('suspend', 4))?.hasChanged, false);
   assert.equal(await found(), { atMs: 3, because: 'at 3' });
   assert.equal(await database.sessions.create(newSession('o1')), { kind: 'store_suspended' });
-  assert.is((await suspend('resume', 5))?.hasChanged, true);
+  assert.is((await suspend('approve', 5))?.hasChanged, true);
   assert.is(await found(), undefined);
   assert.is((await database.sessions.create(newSession('o1'))).kind, 'created');
   const none = { status: 'approved' };

@@ -43,7 +43,7 @@ for (const change of [`status = 'approved'`, `decided_because = 'nothing'`, 'dec
     await alarmed(database, 'store m1');
     const again = await database.stores.decide('m1', 'suspend', act('store suspend'));
     assert.equal([again?.hasChanged, again?.store.suspension?.because], [true, 'a test']);
-    await database.stores.decide('m1', 'resume', act('store resume'));
+    await database.stores.decide('m1', 'approve', act('store approve'));
     assert.is(await suspended(), undefined);
   });
 }

@@ -264,13 +264,12 @@ test('deliveries of a store follow the events in their order', async () => {
   }
 });
 
-test('a page of the audit log seeks by time, also where it goes on and looks for a person', async () => {
+test('a page of the audit log seeks by time, also where it goes on', async () => {
   const act = { atMs: 1_800_000_000_000, operator: 'a', command: 'b', reason: null };
   const plans = await plansWithPayment(async (database) => {
     await database.audit.record(act, { target: 't', before: null, after: null });
-    const none = { who: null, what: null, fromMs: null, toMs: null, beforeId: null, limit: 1, entriesMax: 9 };
-    await database.audit.search(none);
-    await database.audit.search({ ...none, who: 'a', what: 'b', fromMs: 1, toMs: 2, beforeId: 1 });
+    await database.audit.list(1);
+    await database.audit.list(1, 1);
   });
   const steps = [...plans].flatMap(([text, plan]) =>
     /^select .*audit_log/i.test(text) ? plan.filter((step) => step.includes('audit_log')) : [],
