@@ -96,7 +96,6 @@ const settingLines = (settings: Readonly<Record<string, Option>>): string =>
       `  ${dashed(name)}=${value ?? choices?.join('|')}`,
       help ?? '',
     ]),
-    helpWidth(),
   ).join('\n');
 
 function parserOption(name: string, { value, choices, help = '', isRequired }: Option): ParserOption {
