@@ -32,7 +32,7 @@ const QUEUED_MS_MAX = 5_000;
 const WAKE_POLL_MS = 100;
 /** How often the database is queried without a wake-up, because deliveries also become due by time. */
 const CLAIM_EVERY_MS = 1_000;
-/** How long recording an attempt may be retried before its lease runs out. */
+/** How long recording an attempt may wait for other writes before its lease runs out. */
 const RECORD_MS_MAX = 15_000;
 /** How long deliveries under way may take to finish after `stop`. */
 const STOP_GRACE_MS = 3_000;
@@ -119,8 +119,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const attempts = { delivered: 0, retry: 0, failed: 0 };
   const leaseMs = config.timeoutMs + QUEUED_MS_MAX + RECORD_MS_MAX;
   const stopping = new AbortController();
-  const abandoning = new AbortController();
-  const recorder = createRecorder({ sending: database.sending, clock, log, signal: abandoning.signal, onFlush: wake });
+  const recorder = createRecorder({ sending: database.sending, clock, log, onFlush: wake });
   /** Deliveries that are being sent or recorded. */
   const underWay = new Set<Promise<void>>();
   const queues = new Map<string, Queue>();
@@ -276,7 +275,6 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
       const isDone = new AbortController();
       await Promise.race([idle, clock.sleep(STOP_GRACE_MS, isDone.signal)]);
       isDone.abort();
-      abandoning.abort();
       sender.abort();
       await idle;
     },

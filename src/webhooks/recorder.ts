@@ -12,19 +12,13 @@ import type { Log } from '../lib/log.ts';
 const GATHER_MS_MAX = 20;
 /** Results that are recorded together, at most. */
 const BATCH_MAX = 128;
-const RETRY_MS_MIN = 50;
-const RETRY_MS_MAX = 2_000;
 
-type Waiting = Readonly<{
-  recorded: RecordedAttempt;
-  resolve: () => void;
-  reject: (error: unknown) => void;
-}>;
+type Waiting = Readonly<{ recorded: RecordedAttempt; settle: (saved: Promise<void>) => void }>;
 
 type Recorder = Readonly<{
   /**
-   * Records a result soon, and retries while the database is unavailable. Resolves once it is recorded, or given up
-   * because its lease has run out: then the delivery is sent again.
+   * Records a result soon. Resolves once it is recorded, or once the database has refused it: then the delivery is
+   * sent again when its lease has run out.
    */
   add(recorded: RecordedAttempt): Promise<void>;
   /** Returns how many wait for others. */
@@ -37,13 +31,11 @@ type RecorderOptions = Readonly<{
   sending: Sending;
   clock: Clock;
   log: Log;
-  /** Nothing is retried once it aborts. */
-  signal: AbortSignal;
   /** Called when results are being recorded: a claim in the same turn of the event loop is committed with them. */
   onFlush(): void;
 }>;
 
-export function createRecorder({ sending, clock, log, signal, onFlush }: RecorderOptions): Recorder {
+export function createRecorder({ sending, clock, log, onFlush }: RecorderOptions): Recorder {
   let gathered: Waiting[] = [];
   let gathering = new AbortController();
 
@@ -52,7 +44,8 @@ export function createRecorder({ sending, clock, log, signal, onFlush }: Recorde
     gathered = [];
     gathering.abort();
     if (batch.length === 0) return;
-    void save(batch);
+    const saved = save(batch.map(({ recorded }) => recorded));
+    for (const { settle } of batch) settle(saved);
     onFlush();
   }
 
@@ -63,49 +56,21 @@ export function createRecorder({ sending, clock, log, signal, onFlush }: Recorde
     if (!isFlushed.aborted) flush();
   }
 
-  async function save(batch: readonly Waiting[]): Promise<void> {
-    let left = batch;
+  async function save(results: readonly RecordedAttempt[]): Promise<void> {
     try {
-      for (let waitMs = RETRY_MS_MIN; left.length > 0; waitMs = Math.min(2 * waitMs, RETRY_MS_MAX)) {
-        const fault = await trySaving(left.map(({ recorded }) => recorded));
-        if (!fault) {
-          for (const { resolve } of left) resolve();
-          return;
-        }
-        left = left.filter((one) => mayRetry(one, fault, waitMs));
-        if (left.length > 0) await clock.sleep(waitMs, signal);
-      }
+      await sending.record(results);
     } catch (error) {
-      for (const { reject } of left) reject(error);
+      if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
+      const deliveryIds = results.map(({ attempt }) => attempt.deliveryId);
+      const line = { deliveryIds, code: error.code, error: error.message };
+      log.error(line, 'could not record webhook attempts; the deliveries will be sent again');
     }
-  }
-
-  async function trySaving(recorded: readonly RecordedAttempt[]): Promise<Fault | null> {
-    try {
-      await sending.record(recorded);
-      return null;
-    } catch (error) {
-      if (error instanceof Fault && error.kind === 'transient') return error;
-      throw error;
-    }
-  }
-
-  /** Gives up what cannot be recorded within its lease. */
-  function mayRetry({ recorded, resolve }: Waiting, fault: Fault, waitMs: number): boolean {
-    const line = { deliveryId: recorded.attempt.deliveryId, code: fault.code, error: fault.message };
-    if (clock.nowMs() + waitMs >= recorded.leaseUntilMs || signal.aborted) {
-      log.error(line, 'could not record a webhook attempt; the delivery will be sent again');
-      resolve();
-      return false;
-    }
-    log.warn(line, 'could not record a webhook attempt; retrying');
-    return true;
   }
 
   return {
     add(recorded) {
-      return new Promise((resolve, reject) => {
-        gathered.push({ recorded, resolve, reject });
+      return new Promise((settle) => {
+        gathered.push({ recorded, settle });
         if (gathered.length >= BATCH_MAX) flush();
         else if (gathered.length === 1) void flushLater();
       });
