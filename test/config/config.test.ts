@@ -5,7 +5,6 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { loadConfig, withPort } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
-import { contrast } from '../../src/lib/accent.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
 import { readSecretKey } from '../../src/lib/secret-key.ts';
 import { sourceNames } from '../../src/rates/source.ts';
@@ -19,6 +18,18 @@ const account = (seed: number) => HDKey.fromMasterSeed(new Uint8Array(32).fill(s
 const xpub = account(1).publicExtendedKey;
 const otherXpub = account(2).publicExtendedKey;
 const node = { url: 'ws://127.0.0.1:8546', xpub };
+
+/** Returns the contrast ratio of two `#rrggbb` (WCAG 2.2). */
+function contrast(...pair: [string, string]): number {
+  const luminances = pair.map((hex) => {
+    const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
+      const share = Number.parseInt(hex.slice(at, at + 2), 16) / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  });
+  return (Math.max(...luminances) + 0.05) / (Math.min(...luminances) + 0.05);
+}
 
 test('a preset needs only a node URL and an xpub', () => {
   const config = load({ networks: { ethereum: node, bsc: node } });
