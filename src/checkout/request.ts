@@ -36,7 +36,7 @@ export function limitCallers(
 export function asked(request: Request): { choice: Choice; words: Words } {
   const query = queryOf(request);
   const language = query.get('lang');
-  const words = chooseWords(language, request.get('Accept-Language'));
+  const words = chooseWords(language, request);
   const choice: Choice = {
     pay: query.get('pay'),
     token: query.get('token'),

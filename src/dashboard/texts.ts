@@ -33,7 +33,7 @@ export const setLanguage = (response: Response, code: string | null): void => {
 export function wordsFor(all: Languages, response: Response): Words {
   const { req: request, locals } = response;
   const own = typeof locals.language === 'string' ? locals.language : null;
-  return all.choose(own ?? queryOf(request).get('lang'), request.get('Accept-Language'));
+  return all.choose(own ?? queryOf(request).get('lang'), request);
 }
 
 /** Returns the language that the address names; null if it names none, or one that there is not. */

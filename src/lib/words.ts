@@ -24,15 +24,17 @@ export type Words<Key extends string> = Readonly<{
   html(key: Key, values?: Readonly<Record<string, Html | string | number>>): Html;
 }>;
 
+/** A request of express, which reads the `Accept-Language` header. */
+type Browser = Readonly<{ acceptsLanguages(...codes: string[]): string | false }>;
+
 export type Languages<Key extends string> = Readonly<{
   /** All languages, for a switch. */
   all: readonly Words<Key>[];
   /**
    * Returns the language that was asked for, else the browser's first available one, else English.
    * @param asked a language code, chosen by the person
-   * @param accepted the `Accept-Language` header (RFC 9110, 12.5.4)
    */
-  choose(asked: string | null, accepted: string | undefined): Words<Key>;
+  choose(asked: string | null, browser?: Browser): Words<Key>;
 }>;
 
 const FALLBACK = 'en';
@@ -55,9 +57,9 @@ export function languagesOf<Key extends string>(all: readonly Words<Key>[]): Lan
   const known = new Map(all.map((words) => [words.code, words]));
   return {
     all,
-    choose(asked, accepted) {
-      const codes = [asked ?? '', ...preferences(accepted ?? '')].map((code) => code.toLowerCase().split('-')[0] ?? '');
-      const words = known.get(codes.find((code) => known.has(code)) ?? FALLBACK);
+    choose(asked, browser) {
+      const own = known.get(asked?.toLowerCase().split('-')[0] ?? '');
+      const words = own ?? known.get(browser?.acceptsLanguages(FALLBACK, ...known.keys()) || FALLBACK);
       invariant(words, `the fallback language ${FALLBACK} exists`);
       return words;
     },
@@ -92,21 +94,4 @@ export function createWords<Key extends string>(code: string, texts: Readonly<Re
         return typeof value === 'object' ? value : html`<bdi>${value}</bdi>`;
       }),
   };
-}
-
-const PREFERENCES_MAX = 20;
-
-/** Returns the language tags of the header, in order of preference. */
-function preferences(header: string): string[] {
-  return header
-    .slice(0, 500)
-    .split(',', PREFERENCES_MAX)
-    .map((part) => {
-      const [tag = '', ...parameters] = part.split(';').map((text) => text.trim());
-      const quality = parameters.find((text) => text.startsWith('q='))?.slice(2);
-      return { tag, weight: quality === undefined ? 1 : Number(quality) || 0 };
-    })
-    .filter(({ weight }) => weight > 0)
-    .sort((a, b) => b.weight - a.weight)
-    .map(({ tag }) => tag);
 }

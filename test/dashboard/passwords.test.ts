@@ -6,7 +6,7 @@ import { createPasswords, whyWeak } from '../../src/dashboard/passwords.ts';
 import { languages, sentenceText } from '../../src/dashboard/texts.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
 
-const said = (why: Sentence | null) => why && sentenceText(languages.choose('en', undefined), why);
+const said = (why: Sentence | null) => why && sentenceText(languages.choose('en'), why);
 
 for (const [password, why] of [
   ['1q2w3e4r5t6y', 'is common'],

@@ -102,8 +102,7 @@ const known = usualNetworks.map((one) => (one.key === 'test:ethereum' ? { ...one
 
 test('an explorer’s page has the text in its place, whatever the text is, and only where there is one', () => {
   const shown = (kind: 'tx' | 'address', text: string, network: 'test:ethereum' | 'test:bsc') =>
-    explorerOf({ config: { networks: known }, words: languages.choose('en', undefined) }, { network, kind, text })
-      ?.html;
+    explorerOf({ config: { networks: known }, words: languages.choose('en') }, { network, kind, text })?.html;
   assert.match(shown('tx', '0xab', 'test:ethereum') ?? '', 'href="https://scan.example/tx/0xab?cluster=devnet"');
   assert.match(
     shown('address', 'a/../?b#$&', 'test:ethereum') ?? '',

@@ -29,9 +29,12 @@ test('a count chooses its form by the rules of the language', () => {
 
 test('the language that was asked for comes before the browser’s, and English is the last', () => {
   const all = languagesOf(['en', 'ru'].map((code) => createWords<never>(code, {})));
-  assert.is(all.choose('ru', 'en').code, 'ru');
-  assert.is(all.choose('xx', 'ru;q=0.5, de').code, 'ru');
-  assert.is(all.choose(null, undefined).code, 'en');
+  const browser = { acceptsLanguages: (...codes: string[]) => codes.at(-1) ?? false };
+  assert.is(all.choose('RU-ru').code, 'ru');
+  assert.is(all.choose('en', browser).code, 'en');
+  assert.is(all.choose('xx', browser).code, 'ru');
+  assert.is(all.choose(null, { acceptsLanguages: () => false }).code, 'en');
+  assert.is(all.choose(null).code, 'en');
 });
 
 test.run();
