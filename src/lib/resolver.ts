@@ -8,7 +8,6 @@ import { NODATA } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { systemClock } from './clock.ts';
 
 /** Resolves a name to all its addresses. */
 export type Lookup = (host: string) => Promise<readonly string[]>;
@@ -16,28 +15,22 @@ export type Lookup = (host: string) => Promise<readonly string[]>;
 /** How long the first question to a name server waits for its answer. c-ares doubles it with each further try. */
 const TIMEOUT_MS = 1_000;
 const TRIES = 3;
-/** How long an answer is kept, good or bad, from when it was asked for. Others who ask meanwhile get the same. */
-const KEPT_MS = 10_000;
-/** Names that are kept, at most; the one that was asked for first goes first. */
-const KEPT_MAX = 4_096;
 
 export type ResolverOptions = Readonly<{
   /** `address:port` of name servers. Default: those of the system, as they are when a name is asked for. */
   servers?: readonly string[];
   hostsFile?: string;
   timeoutMs?: number;
-  nowMs?: () => number;
 }>;
 
-/** Creates a lookup that keeps answers for a short time. It rejects with Node's DNS errors. */
+/** Creates a lookup, which rejects with Node's DNS errors. */
 export function createResolver(options: ResolverOptions = {}): Lookup {
-  const { servers, hostsFile = '/etc/hosts', timeoutMs = TIMEOUT_MS, nowMs = systemClock.nowMs } = options;
+  const { servers, hostsFile = '/etc/hosts', timeoutMs = TIMEOUT_MS } = options;
   const inHosts = hostsReader(hostsFile);
-  const kept = new Map<string, Readonly<{ untilMs: number; found: Promise<readonly string[]> }>>();
 
   /** Asks for IPv6 only where there is no IPv4. */
   async function ask(name: string): Promise<readonly string[]> {
-    // One for each name: none waits behind another's, and changes of the system's name servers count at once.
+    // One for each question: none waits behind another's, and changes of the system's name servers count at once.
     const resolver = new Resolver({ timeout: timeoutMs, tries: TRIES });
     if (servers) resolver.setServers(servers);
     try {
@@ -54,14 +47,7 @@ export function createResolver(options: ResolverOptions = {}): Lookup {
     if (own.length > 0) return own;
     // RFC 6761, 6.3: never asked for.
     if (/(^|\.)localhost$/.test(name)) return ['127.0.0.1', '::1'];
-    const known = kept.get(name);
-    if (known && known.untilMs > nowMs()) return known.found;
-    const found = ask(name);
-    kept.delete(name);
-    kept.set(name, { untilMs: nowMs() + KEPT_MS, found });
-    const [oldest] = kept.keys();
-    if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
-    return found;
+    return ask(name);
   };
 }
 

@@ -58,29 +58,6 @@ worldTest(
 );
 
 worldTest(
-  'an answer, good or bad, is kept for ten seconds, and those who ask meanwhile wait for the same one',
-  (name) => (name === 'missing.example' ? null : { addresses: ['192.0.2.1', '192.0.2.2'] }),
-  async ({ server, resolver }) => {
-    let nowMs = 0;
-    const resolve = resolver({ nowMs: () => nowMs });
-    for (const name of ['shop.example', 'missing.example']) {
-      const before = server.asked.length;
-      const asked = async () => {
-        await Promise.all(Array.from({ length: 10 }, () => codeOf(resolve(name))));
-        return server.asked.length - before;
-      };
-      assert.is(await asked(), 1);
-      nowMs += 9_999;
-      assert.is(await asked(), 1);
-      nowMs += 1;
-      assert.is(await asked(), 2);
-    }
-    assert.equal(await resolve('Shop.Example.'), ['192.0.2.1', '192.0.2.2'], 'one name in every spelling');
-    assert.is(await codeOf(resolve('missing.example')), 'ENOTFOUND');
-  },
-);
-
-worldTest(
   'the hosts file comes first, and its changes count; localhost is never asked for',
   () => ({ addresses: ['192.0.2.9'] }),
   async ({ server, resolver, writeHosts }) => {
