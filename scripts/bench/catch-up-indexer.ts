@@ -46,7 +46,6 @@ const database = openSqliteDatabase({
   file,
   secretKey: new Uint8Array(32),
   busyTimeoutMs: 5000,
-  bytesMax: null,
   outageWaitS: 600,
 });
 const keys = Array.from({ length: ADDRESSES_WATCHED }, (_, n) => addressKeyOf(n, keyBytes));

@@ -16,7 +16,7 @@ import { secretKey } from '../../test/support/temp-database.ts';
 const PER_ENDPOINT_MAX = 16;
 
 async function dispatch(file: string, names: string): Promise<void> {
-  const database = openSqliteDatabase({ file, secretKey, busyTimeoutMs: 5_000, bytesMax: null, outageWaitS: 0 });
+  const database = openSqliteDatabase({ file, secretKey, busyTimeoutMs: 5_000, outageWaitS: 0 });
   const guard = createUrlGuard(['127.0.0.0/8'], createResolver({ servers: [names] }));
   await database.sending.endLeases('bench');
   const config = {

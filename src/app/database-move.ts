@@ -105,7 +105,7 @@ async function withTarget<T>({ config, to, isRehearsal }: MoveParts, work: (targ
     migrate({ file, backupDir: join(dataDir, 'backups') });
     return await work({
       end: openFile(file),
-      db: openSqlite({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null }),
+      db: openSqlite({ file, busyTimeoutMs: BUSY_TIMEOUT_MS }),
     });
   } finally {
     scratch?.remove();

@@ -23,7 +23,7 @@ export type WriteHooks = Readonly<{
 
 /** @throws Fault: see `readSecretKey` */
 export const databaseOptions = (
-  { dataDir, databaseUrl, limits }: Pick<Config, 'dataDir' | 'databaseUrl' | 'limits'>,
+  { dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'databaseUrl'>,
   env: NodeJS.ProcessEnv,
   { onWrite, log }: WriteHooks,
 ): SqliteDatabaseOptions => ({
@@ -31,7 +31,6 @@ export const databaseOptions = (
   url: databaseUrl,
   secretKey: readSecretKey(dataDir, env),
   busyTimeoutMs: BUSY_TIMEOUT_MS,
-  bytesMax: limits.storageBytesMax,
   outageWaitS: OUTAGE_WAIT_S,
   onWrite(measure) {
     onWrite?.(measure);

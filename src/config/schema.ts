@@ -248,7 +248,6 @@ export const generalSettings = group({
     pages_per_second_per_address: whole(1, 1_000_000),
     pool_target: whole(1, 100_000),
     blocks_per_ingest_max: whole(1, 1024),
-    storage_bytes_max: wholeOrNull(1_048_576, 2 ** 50),
   }),
   mail,
   alarms: group({

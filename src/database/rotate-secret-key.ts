@@ -68,7 +68,7 @@ export type Resealing = Readonly<{ resealed: number; altered: number; claimLinks
 export type DatabasePlace = Required<Pick<OpenOptions, 'file' | 'url'>>;
 
 const openAlone = (place: DatabasePlace): Db =>
-  openEngine({ ...place, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null, isAlone: true }, async () => {});
+  openEngine({ ...place, busyTimeoutMs: BUSY_TIMEOUT_MS, isAlone: true }, async () => {});
 
 /** Returns whether a key is the one that the database is sealed with. @throws Fault permanent `database_in_use` */
 export async function fitsDatabase(place: DatabasePlace, key: Uint8Array): Promise<boolean> {

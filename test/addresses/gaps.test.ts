@@ -50,7 +50,7 @@ function openMachine() {
     const opened = openSqliteDatabase({
       file: databaseFile(dataDir),
       secretKey: readSecretKey(dataDir, {}),
-      ...{ busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 },
+      ...{ busyTimeoutMs: 5000, outageWaitS: 600 },
     });
     await retireAfterGap({ addresses: opened.addresses, clock, log });
     running = {

@@ -25,7 +25,7 @@ function fileWith(text: string): string {
 /** One setting of each kind: its path, its text in a variable, and what reads it in the configuration. */
 const kinds: readonly (readonly [string, readonly string[], string, (config: Config) => unknown, unknown])[] = [
   ['a whole number', ['port'], '9000', ({ port }) => port, 9000],
-  ['a number or null', ['limits', 'storage_bytes_max'], '2097152', (c) => c.limits.storageBytesMax, 2_097_152],
+  ['a number or null', ['retention', 'anonymise_days'], '30', (c) => c.retention.anonymiseDays, 30],
   ['null', ['backup', 'nightly'], 'null', ({ backup }) => backup.nightly, null],
   ['a text', ['log_level'], 'warn', ({ logLevel }) => logLevel, 'warn'],
   ['one of several words', ['request_signature'], 'required', (c) => c.requestSignature, 'required'],

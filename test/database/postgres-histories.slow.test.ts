@@ -65,7 +65,7 @@ const networks = ['one', 'two'] as const;
 type On = (typeof networks)[number];
 
 const openAt = (url: string): Database =>
-  openSqliteDatabase({ file: '', url, secretKey, busyTimeoutMs: 5_000, bytesMax: null, outageWaitS: 600 });
+  openSqliteDatabase({ file: '', url, secretKey, busyTimeoutMs: 5_000, outageWaitS: 600 });
 
 /** The truth that the database is compared with: what clients were answered, and what only chains and a signer know. */
 function createTruth() {

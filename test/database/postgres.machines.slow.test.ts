@@ -57,7 +57,7 @@ async function openBench() {
   const { node, folder, cli, storeId } = machines;
   await cli('webhook', 'add', `${merchant.origin}/hook`, '--store', storeId, '--mode', 'test');
   const secretKey = openSecretKey(join(folder.dataDir, 'secret.key'));
-  const plain = { file: '', busyTimeoutMs: 5_000, bytesMax: null, outageWaitS: 600 };
+  const plain = { file: '', busyTimeoutMs: 5_000, outageWaitS: 600 };
   const database = openSqliteDatabase({ ...plain, url: copied.url, secretKey });
   opened.push(database.close);
   /** A server that was started again has another port. */

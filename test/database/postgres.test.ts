@@ -27,7 +27,7 @@ import { openTempDatabase } from '../support/temp-database.ts';
 const folder = process.env.TEST_POSTGRES ?? '';
 const test = suite('postgres');
 const onServer = folder === '' ? test.skip : test;
-const plain = { file: '', busyTimeoutMs: 5_000, bytesMax: null, outageWaitS: 600 };
+const plain = { file: '', busyTimeoutMs: 5_000, outageWaitS: 600 };
 /** Retries end after five seconds; the last of them may wait for an answer. */
 const BOUND_MS = 12_000;
 

@@ -103,7 +103,6 @@ export async function startApi(options: ApiServerOptions = {}) {
       file,
       secretKey: readSecretKey(folder, {}),
       busyTimeoutMs: options.busyTimeoutMs ?? 2000,
-      bytesMax: null,
       outageWaitS: 600,
       formatAddress: createAddressFormat({ networks }),
     });

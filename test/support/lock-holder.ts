@@ -16,7 +16,7 @@ const client = new Sqlite(file, { timeout: 5000 });
 const done = () => process.send?.('done');
 
 async function writeOn(): Promise<void> {
-  const db = openSqlite({ file, busyTimeoutMs: 60_000, bytesMax: null });
+  const db = openSqlite({ file, busyTimeoutMs: 60_000 });
   const insert = db.client.prepare("INSERT INTO alarms (id, at_ms, code, message) VALUES (?, 1, 'back_to_back', '')");
   const nextNumber = createCounters(db);
   for (let n = 0; ; n++) {

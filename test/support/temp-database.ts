@@ -23,7 +23,7 @@ export const connectTo = (
   busyTimeoutMs = 5000,
   outageWaitS = 600,
   key: Uint8Array = secretKey,
-): Database => openSqliteDatabase({ file, secretKey: key, busyTimeoutMs, bytesMax: null, outageWaitS });
+): Database => openSqliteDatabase({ file, secretKey: key, busyTimeoutMs, outageWaitS });
 
 /** Connects to the database of an installation, which another process may have made. */
 export const connectIn = (dataDir: string): Database =>
@@ -35,7 +35,7 @@ export function openTempDatabase(outageWaitS = 600, server = process.env.TEST_PO
   const file = join(folder, 'quayside.db');
   const lent = server === null ? null : lendDatabase(server);
   createDatabaseFile(file);
-  const common = { file, url: lent?.url ?? null, secretKey, bytesMax: null, outageWaitS };
+  const common = { file, url: lent?.url ?? null, secretKey, outageWaitS };
   /** Opens another connection to the same database, like another process's. The caller closes it. */
   const connect = (busyTimeoutMs = 5000, hooks: WriteHooks = {}) =>
     openSqliteDatabase({ ...common, busyTimeoutMs, ...hooks });

@@ -45,7 +45,7 @@ test(
     const onWrite = ({ rows }: { rows: number }) => {
       if (rows > 0) transactions++;
     };
-    const options = { file: shop.file, secretKey, busyTimeoutMs: 5_000, bytesMax: null, outageWaitS: 0 };
+    const options = { file: shop.file, secretKey, busyTimeoutMs: 5_000, outageWaitS: 0 };
     const database = openSqliteDatabase({ ...options, onWrite });
     const { counts, watched } = watch(database);
     const dispatcher = shop.dispatch({ database: watched });

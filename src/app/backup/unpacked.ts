@@ -39,7 +39,7 @@ export async function withUnpacked<T>(
     const problems = problemsOf(path, manifest);
     migrate({ file: path, backupDir: null });
     const secretKey = openSecretKey(join(folder, 'secret.key'));
-    const options = { file: path, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null, outageWaitS: 0 };
+    const options = { file: path, busyTimeoutMs: BUSY_TIMEOUT_MS, outageWaitS: 0 };
     const database = openSqliteDatabase({ ...options, secretKey });
     try {
       await database.probe();

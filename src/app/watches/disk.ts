@@ -1,5 +1,5 @@
 /**
- * Watches the room that the database has left: on the disk, and up to `limits.storage_bytes_max`.
+ * Watches the room that the disk has left.
  */
 import { stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,26 +7,18 @@ import { transient } from '../../core/fault.ts';
 import type { Watch } from './watchdog.ts';
 
 const MIB = 1 << 20;
+const mib = (bytes: number): string => `${Math.max(0, Math.floor(bytes / MIB))} MiB`;
 
 /** @param bytesMin how much must be free */
-export function watchDisk(
-  dataDir: string,
-  { bytesMin, storageBytesMax }: Readonly<{ bytesMin: number; storageBytesMax: number | null }>,
-  read: (dataDir: string) => Promise<Room> = readRoom,
-): Watch {
+export function watchDisk(dataDir: string, bytesMin: number, read: typeof readRoom = readRoom): Watch {
   return {
     what: 'the disk',
     scopes: ['disk'],
     async look() {
-      const { freeBytes, usedBytes } = await read(dataDir);
-      // A small limit is no reason for an alarm while most of it is free.
-      const limit = storageBytesMax === null ? null : { left: storageBytesMax - usedBytes, low: storageBytesMax / 10 };
-      const mib = (bytes: number) => `${Math.max(0, Math.floor(bytes / MIB))} MiB`;
-      const message =
-        limit && limit.left < Math.min(bytesMin, limit.low)
-          ? `the database has ${mib(limit.left)} left up to limits.storage_bytes_max`
-          : freeBytes < bytesMin && `the disk of ${dataDir} has ${mib(freeBytes)} left, and ${mib(bytesMin)} should be`;
-      return message ? [{ rule: 'disk_filling', message }] : [];
+      const { freeBytes } = await read(dataDir);
+      if (freeBytes >= bytesMin) return [];
+      const message = `the disk of ${dataDir} has ${mib(freeBytes)} left, and ${mib(bytesMin)} should be`;
+      return [{ rule: 'disk_filling', message }];
     },
   };
 }
@@ -34,7 +26,7 @@ export function watchDisk(
 // ── The room ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** `freeBytes`: for this user, of the file system; `usedBytes`: of the database and its journal. */
-export type Room = Readonly<{ freeBytes: number; usedBytes: number }>;
+type Room = Readonly<{ freeBytes: number; usedBytes: number }>;
 
 /** Reads the room of a data folder. @throws Fault transient `disk_unreadable` */
 export async function readRoom(dataDir: string): Promise<Room> {

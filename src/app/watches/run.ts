@@ -32,7 +32,6 @@ type WatchesOptions = Readonly<{
 /** Returns every watch. */
 export function watchesOf({ database, config, rates }: Pick<WatchesOptions, 'database' | 'config' | 'rates'>): Watch[] {
   const { patienceMs, diskFreeBytesMin } = config.alarms;
-  const { storageBytesMax } = config.limits;
   return [
     watchNetworks(database, config.networks, patienceMs),
     watchPools(database.addresses, config),
@@ -41,7 +40,7 @@ export function watchesOf({ database, config, rates }: Pick<WatchesOptions, 'dat
     watchWebhooks(database.deliveries),
     watchDecisions(database),
     watchUpkeep(database.blocks, config),
-    watchDisk(config.dataDir, { bytesMin: diskFreeBytesMin, storageBytesMax }),
+    watchDisk(config.dataDir, diskFreeBytesMin),
   ];
 }
 

@@ -82,7 +82,7 @@ export function refuseOldSqlite(version: string): void {
 const passing: Readonly<Record<string, string>> = {
   BUSY: 'another process held its write lock for too long. Try again; if it stays, find the process that has it open',
   LOCKED: 'it is locked. Try again; if it stays, find the process that has it open',
-  FULL: 'the disk or the configured size limit (limits.storage_bytes_max) is full. Make room or raise the limit',
+  FULL: 'the disk is full. Make room',
   IOERR: 'reading or writing the disk failed. Check that the disk has room, and the file system',
   READONLY: 'it is read-only. Check the owner and mode of the file and its folder',
   CANTOPEN:

@@ -41,8 +41,8 @@ export type SqliteOptions = WriteHooks &
     file: string;
     /** How long a write may wait for other processes' writes. */
     busyTimeoutMs: number;
-    /** Largest size of the file; null for no limit. */
-    bytesMax: number | null;
+    /** Size at which the file is full, as on a full disk. Default: none. */
+    bytesMax?: number;
     /** Overwrites deleted content with zeros. */
     overwritesDeleted?: boolean;
   }>;
@@ -58,7 +58,7 @@ export function openSqlite({ file, busyTimeoutMs, bytesMax, overwritesDeleted, .
     if (overwritesDeleted) raw.pragma('secure_delete = ON');
     const turns = createTurns();
     const queue = guarded(file, () => {
-      if (bytesMax !== null) {
+      if (bytesMax !== undefined) {
         const pageBytes = Number(raw.pragma('page_size', { simple: true }));
         raw.pragma(`max_page_count = ${Math.max(1, Math.floor(bytesMax / pageBytes))}`);
       }

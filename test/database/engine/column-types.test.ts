@@ -20,7 +20,7 @@ import { openTempDatabase } from '../../support/temp-database.ts';
 /** Opens a file with one more table. */
 function openWith(table: string) {
   const place = openTempDatabase();
-  const db = openSqlite({ file: place.file, busyTimeoutMs: 1_000, bytesMax: null });
+  const db = openSqlite({ file: place.file, busyTimeoutMs: 1_000 });
   const raw = new Sqlite(place.file);
   raw.exec(table);
   return {

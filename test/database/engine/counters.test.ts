@@ -19,7 +19,7 @@ import { openTempDatabase } from '../../support/temp-database.ts';
 
 test('two connections take an owner’s numbers without gaps; a write that fails takes none', async () => {
   const place = openTempDatabase();
-  const open = () => openSqlite({ file: place.file, busyTimeoutMs: 5000, bytesMax: null });
+  const open = () => openSqlite({ file: place.file, busyTimeoutMs: 5000 });
   const connections = [open(), open()];
   const taken: number[] = [];
   for (let at = 0; at < 10; at++) {

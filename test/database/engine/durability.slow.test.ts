@@ -129,7 +129,7 @@ fileTest(
       }
     }
     assert.is(fault?.code, 'storage_unavailable');
-    assert.match(fault?.message ?? '', /limits\.storage_bytes_max\) is full/);
+    assert.match(fault?.message ?? '', /the disk is full/);
     assert.ok(answered.length > 20);
     assert.equal(audit(place.file), []);
     await checkPromises(place, answered);

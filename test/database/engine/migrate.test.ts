@@ -68,7 +68,6 @@ const open = (file: string) =>
     file,
     secretKey: new Uint8Array(32),
     busyTimeoutMs: 1000,
-    bytesMax: null,
     outageWaitS: 600,
   });
 

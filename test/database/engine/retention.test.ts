@@ -54,7 +54,7 @@ function change(text: string): void {
 
 /** Runs one kind of work to its end, slice by slice. @returns how many it changed */
 async function retain(kind: RetentionKind, beforeMs = LATER_MS, { nowMs = LATER_MS } = {}) {
-  const database = openRetentionDatabase({ file, busyTimeoutMs: 5000, bytesMax: null });
+  const database = openRetentionDatabase({ file, busyTimeoutMs: 5000 });
   try {
     let total = 0;
     for await (const done of database.retain(kind, { beforeMs, nowMs })) total += done;

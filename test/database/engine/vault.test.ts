@@ -45,7 +45,6 @@ test('a file opens only with the key that it was first opened with', async () =>
     file: place.file,
     secretKey: randomBytes(32),
     busyTimeoutMs: 1000,
-    bytesMax: null,
     outageWaitS: 600,
   };
   const wrong = openSqliteDatabase(other);

@@ -64,7 +64,7 @@ besideTest(
 
 test('a write is not refused untried because the thread was held up', async () => {
   const place = openTempDatabase();
-  const db = openSqlite({ file: place.file, busyTimeoutMs: 20, bytesMax: null });
+  const db = openSqlite({ file: place.file, busyTimeoutMs: 20 });
   const written = db.write(() => 'written', { isGrouped: true });
   const untilMs = performance.now() + 50;
   while (performance.now() < untilMs);
@@ -78,7 +78,7 @@ test('grouped writes of one turn are one transaction, in order; one that fails l
   const measures: WriteMeasure[] = [];
   const onWrite = (measure: WriteMeasure) => void measures.push(measure);
   const client = new Sqlite(place.file);
-  const db = openSqlite({ file: place.file, busyTimeoutMs: 1_000, bytesMax: null, onWrite });
+  const db = openSqlite({ file: place.file, busyTimeoutMs: 1_000, onWrite });
   client.exec('CREATE TABLE grouped (n INTEGER PRIMARY KEY)');
   const insert = db.client.prepare('INSERT INTO grouped VALUES (?)');
   const write = (n: number, isGrouped: boolean) => db.write(() => insert.run(n), { isGrouped });
@@ -103,7 +103,7 @@ besideTest(
   async ({ file }, other) => {
     const measures: WriteMeasure[] = [];
     const onWrite = (measure: WriteMeasure) => void measures.push(measure);
-    const db = openSqlite({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
+    const db = openSqlite({ file, busyTimeoutMs: 60_000, onWrite });
     const insert = db.client.prepare('INSERT INTO alarms (at_ms, code, message) VALUES (1, ?, ?)');
     await other.tell('hold');
     const waiting = Array.from({ length: 6 }, (_, n) =>
@@ -127,7 +127,7 @@ besideTest(
   async ({ file }, other) => {
     const measures: WriteMeasure[] = [];
     const onWrite = (measure: WriteMeasure) => void measures.push(measure);
-    const db = openSqlite({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
+    const db = openSqlite({ file, busyTimeoutMs: 60_000, onWrite });
     const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'x', '')");
     await other.tell('hold');
     const waiting = Array.from({ length: 250 }, () => db.write(() => void insert.run()));
@@ -224,7 +224,7 @@ besideTest(
 besideTest('what each write took is reported: waiting, holding the lock, and rows', async ({ file }, other) => {
   const measures: WriteMeasure[] = [];
   const onWrite = (measure: WriteMeasure) => void measures.push(measure);
-  const db = openSqlite({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
+  const db = openSqlite({ file, busyTimeoutMs: 60_000, onWrite });
   const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'a', '')");
   await other.tell('hold');
   const written = db.write(() => [insert.run(), insert.run()]);

@@ -32,7 +32,6 @@ function measured() {
     file: place.file,
     secretKey: new Uint8Array(32).fill(7),
     busyTimeoutMs: 5000,
-    bytesMax: null,
     outageWaitS: 600,
     onWrite: (measure: WriteMeasure) => void rows.push(measure.rows),
   });

@@ -13,7 +13,6 @@ const database = openSqliteDatabase({
   file,
   secretKey: new Uint8Array(32).fill(7),
   busyTimeoutMs: 20_000,
-  bytesMax: null,
   outageWaitS: 600,
 });
 const say = (line: string): void => void writeSync(1, `${line}\n`);
