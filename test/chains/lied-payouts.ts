@@ -1,7 +1,6 @@
 /** Two nodes of one chain, of which one lies: what payouts must survive on any family. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Family } from '../../src/chains/chain.ts';
 import type { PayoutNode } from '../../src/chains/spend.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { RefundIntent } from '../../src/core/intent.ts';
@@ -38,11 +37,10 @@ function spoiler(substitutes: readonly unknown[], random: Random): Spoil {
 
 /** Opens clients of a node and of a liar before it. */
 export async function openLied(
-  family: Family,
   bench: ReturnType<typeof withClient<PayoutNodeBench>>,
   node: Readonly<{ httpUrl: string; wsUrl: string }>,
 ) {
-  const liar = await startLiar(family, node);
+  const liar = await startLiar(node);
   const { open, mine, finalize, prepare, send } = bench;
   async function prepared(): Promise<Lied> {
     const wallets = await bench.openFundedWallets();
@@ -58,9 +56,9 @@ export async function openLied(
     bench.outcomeOf(wallets, intent, [attempt], of);
   return {
     ...{ liar, prepared, outcomeOf },
-    alone: open({ url: liar.url }),
+    alone: open({ url: liar.httpUrl }),
     /** The liar is the witness, and the liar is the main node. */
-    pairs: [open({ witnessUrl: liar.url }), open({ url: liar.url, witnessUrl: node.httpUrl })] as const,
+    pairs: [open({ witnessUrl: liar.httpUrl }), open({ url: liar.httpUrl, witnessUrl: node.httpUrl })] as const,
     async paid(): Promise<Lied> {
       const lied = await prepared();
       await send(lied.attempt);

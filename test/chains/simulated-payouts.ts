@@ -7,7 +7,7 @@ import type { PayoutNode, PayoutNodeOptions, SpendNetwork } from '../../src/chai
 import { invariant } from '../../src/core/fault.ts';
 import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { startPostProxy } from '../support/post-proxy.ts';
+import { startLiar } from '../support/liar.ts';
 import { simulatedChains, solanaTokens, startSimulatedNode, writtenBy } from '../support/simulated-node.ts';
 import { startTronBridge } from '../support/tron-bridge.ts';
 import { withClient } from './payout-bench.ts';
@@ -143,19 +143,19 @@ export async function makeSimulatedPayouts(family: Family, seed = 'payouts', dia
   };
 }
 
-/** A bench for TRON's own tests, with a proxy that may lie. */
+/** A bench for TRON's own tests, with a liar before the node. */
 export async function makeTronPayouts(seed: string) {
   const bench = withClient(await makeSimulatedPayouts('tron', seed));
   const { outlive } = bench;
   invariant(outlive, 'transactions of TRON expire');
-  const proxy = await startPostProxy(bench.sandbox.url);
+  const liar = await startLiar(bench.sandbox);
   return {
     ...bench,
-    ...{ proxy, outlive },
+    ...{ liar, outlive },
     /** Makes the newest block final. */
     mineFinal: () => bench.mine(bench.finalBlocks),
     async close() {
-      await proxy.close();
+      await liar.close();
       await bench.close();
     },
   };

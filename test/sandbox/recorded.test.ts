@@ -11,8 +11,7 @@ import { paymentKinds } from '../../src/sandbox/transaction.ts';
 import { gasOf, sweepOf, TOKENS, withClient } from '../chains/payout-bench.ts';
 import { makeSimulatedPayouts } from '../chains/simulated-payouts.ts';
 import type { FaultKind } from '../simulated/faults.ts';
-import { startLyingProxy } from '../support/lying-proxy.ts';
-import { startPostProxy } from '../support/post-proxy.ts';
+import { startLiar } from '../support/liar.ts';
 import { type Json, readRecordings } from '../support/recordings.ts';
 import { accountKeyOf, writtenBy } from '../support/simulated-node.ts';
 
@@ -109,24 +108,21 @@ function differences(heard: readonly Heard[], own: readonly Heard[], others: rea
 // ── What clients ask ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Starts what hears each answer of a node. */
-async function startListener(family: Family, node: Readonly<{ httpUrl: string; wsUrl: string }>) {
+async function startListener(node: Readonly<{ httpUrl: string }>) {
   const heard: Heard[] = [];
-  if (family === 'tron') {
-    const { url, lies, close } = await startPostProxy(node.httpUrl);
-    lies.answer = (path, _, text) => void heard.push([path, JSON.parse(text)]);
-    return { heard, url, close };
-  }
-  const { httpUrl: url, lies, close } = await startLyingProxy(node);
-  lies.answer = ({ method }, answer) => {
-    heard.push([method, answer]);
-    return answer;
+  const { httpUrl: url, lies, close } = await startLiar(node);
+  lies.text = (text, calls) => {
+    const answer: Json = JSON.parse(text);
+    const answers: Json[] = calls[0]?.startsWith('/') ? [answer] : [answer].flat();
+    heard.push(...answers.map((one, at): Heard => [calls[at] ?? '', one]));
+    return text;
   };
   return { heard, url, close };
 }
 
 async function open(family: Family, dialect?: DialectName) {
   const simulated = await makeSimulatedPayouts(family, 'recorded', dialect);
-  const { heard, url, close } = await startListener(family, simulated.sandbox);
+  const { heard, url, close } = await startListener(simulated.sandbox);
   const bench = withClient({ ...simulated, open: (more = {}) => simulated.open({ url, ...more }) });
   const { openNode } = await chains[family].node();
   const limits = { requestTimeoutMs: 10_000, responseBytesMax: 1 << 22, idleMsMax: 10_000, concurrencyMax: 4 };

@@ -19,7 +19,7 @@ import { progressText, type RepeatedCheck, repeatCheck } from '../../scripts/nod
 import { readVersion } from '../../scripts/nodes/software.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { startLyingProxy } from '../support/lying-proxy.ts';
+import { type Lie, startLiar } from '../support/liar.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 import {
   accountKey,
@@ -52,11 +52,11 @@ const minePaid = () => {
   node.world.mine();
 };
 for (let n = 0; n < 60; n++) n < 40 ? node.world.mine() : minePaid();
-const proxy = await startLyingProxy(node);
+const liar = await startLiar(node);
 const mining = setInterval(minePaid, 1_000);
 test.after(async () => {
   clearInterval(mining);
-  await proxy.close();
+  await liar.close();
   await node.close();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -77,8 +77,7 @@ async function check(network: string, url: string, ...words: string[]) {
   return { code, checks, bad: checks.filter(({ severity }) => severity !== 'ok') };
 }
 
-const hideLogs: typeof proxy.lies.answer = ({ method }, answer) =>
-  method === 'eth_getLogs' ? { ...answer, result: [] } : answer;
+const hideLogs: Lie = (method) => (method === 'eth_getLogs' ? [] : undefined);
 
 /** Asserts that exactly one thing is wrong with the node, and that a remedy is named. */
 async function assertOnly(
@@ -88,7 +87,7 @@ async function assertOnly(
   next: RegExp,
   ...words: string[]
 ): Promise<void> {
-  const { code, bad } = await check('sepolia', proxy.wsUrl, ...(words.length > 0 ? words : SHORT_OUTAGE));
+  const { code, bad } = await check('sepolia', liar.wsUrl, ...(words.length > 0 ? words : SHORT_OUTAGE));
   assert.equal(
     bad.map((one) => `${one.severity} ${one.check}`),
     [`${severity} ${name}`],
@@ -155,7 +154,7 @@ test('a check that is repeated says how often it found something', async () => {
 });
 
 test('what is wrong in one check of several is kept, and stands before what is right', async () => {
-  const network = readNetwork({ env: variables, cwd: folder }, 'sepolia', proxy.httpUrl);
+  const network = readNetwork({ env: variables, cwd: folder }, 'sepolia', liar.httpUrl);
   const options = { network, recipe: null, oldestOf: () => 50, headWaitMs: 0, addresses: [], clock: systemClock };
   const stop = new AbortController();
   const seen: RepeatedCheck[] = [];
@@ -167,8 +166,8 @@ test('what is wrong in one check of several is kept, and stands before what is r
     stop: stop.signal,
     onRound(soFar) {
       seen.push(soFar);
-      if (soFar.rounds === 1) proxy.lies.answer = hideLogs;
-      if (soFar.rounds === 2) proxy.heal();
+      if (soFar.rounds === 1) liar.tell(hideLogs);
+      if (soFar.rounds === 2) liar.heal();
       if (soFar.rounds === 3) stop.abort();
     },
   });
@@ -201,14 +200,14 @@ test('history that ends too early is searched for its end', async () => {
 });
 
 test('a node that hides logs, has no final block, or takes small batches only', async () => {
-  proxy.lies.answer = hideLogs;
-  const hides = await check('sepolia', proxy.wsUrl, ...SHORT_OUTAGE);
+  liar.tell(hideLogs);
+  const hides = await check('sepolia', liar.wsUrl, ...SHORT_OUTAGE);
   assert.is(hides.code, 2);
   assert.ok(
     hides.bad.some((one) => one.check === 'transfers'),
     JSON.stringify(hides.bad),
   );
-  proxy.heal();
+  liar.heal();
   // More than a final block needs there.
   for (let n = 0; n < 10; n++) minePaid();
   node.faults.set({ rates: { finality_missing: 1 } });
@@ -229,7 +228,7 @@ test('a chain that is too young for a final block has nothing wrong', async () =
 });
 
 test('a node that announces nothing', async () => {
-  const network = readNetwork({ env: variables, cwd: folder }, 'sepolia', proxy.wsUrl);
+  const network = readNetwork({ env: variables, cwd: folder }, 'sepolia', liar.wsUrl);
   const options = { network, recipe: null, oldestOf: () => 50, headWaitMs: 1_500, addresses: [], clock: systemClock };
   node.faults.set({ rates: { push_lost: 1 } });
   const bad = (await checkNode(options)).filter(({ severity }) => severity !== 'ok');

@@ -9,7 +9,7 @@ import type { PayoutNode, PayoutNodeOptions, SpendNetwork } from '../../../src/c
 import type { Token } from '../../../src/core/transfer.ts';
 import { deployFeeToken, deployGuardedToken } from '../../support/contracts.ts';
 import type { EvmNode } from '../../support/evm-node.ts';
-import { startLyingProxy } from '../../support/lying-proxy.ts';
+import { startLiar } from '../../support/liar.ts';
 import { createSeedWallets } from '../seed-wallets.ts';
 
 export const ETHER = 10n ** 18n;
@@ -24,9 +24,8 @@ export async function makeContractPayouts(chain: EvmNode, finalBlocks: number) {
   ];
   const chainId = String(chain.chainId);
   const network: SpendNetwork = { chainId, tokens, treasury: '71'.repeat(20), feeUnitsMax: ETHER };
-  const blind = await startLyingProxy(chain);
-  blind.lies.answer = ({ method }, answer) =>
-    method === 'eth_getTransactionReceipt' ? { ...answer, result: null } : answer;
+  const blind = await startLiar(chain);
+  blind.tell((call) => (call === 'eth_getTransactionReceipt' ? null : undefined));
   const opened: PayoutNode[] = [];
   return {
     ...createSeedWallets(network),

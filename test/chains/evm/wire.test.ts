@@ -36,6 +36,17 @@ test("a node's header is read to the block it describes", () => {
   assert.is(header.txCount, Object.keys(truth.transactions).length + 2, 'the two that switched the fee');
 });
 
+test('a header with a missing or malformed field is nonsense that names the field', () => {
+  const shown = readResult(sample('header'), origin, evmErrors) as object;
+  for (const field of ['hash', 'parentHash', 'logsBloom', 'number', 'timestamp', 'transactions']) {
+    for (const value of [undefined, null, '0x', 7, '0xzz']) {
+      const fault = faultIn(() => readHeader({ ...shown, [field]: value }, origin));
+      assert.is(fault.code, NONSENSE, `${field} ${value}`);
+      assert.match(fault.message, `"${field}"`);
+    }
+  }
+});
+
 for (const kind of ['logs', 'receipts'] as const) {
   test(`a node's ${kind} are read to the transfers that happened`, () => {
     const transfers = evmWire.decode(sampleContent(kind), truth.tokens, watchedSample);

@@ -1,61 +1,53 @@
 /**
  * What one node cannot serve: asked for in another way, then from the node at `fallback_url`, until the session is
- * paid. In front of the indexer's own node sits a proxy that answers some requests as a node that has lost something.
+ * paid. In front of the indexer's own node sits a liar that answers some requests as a node that has lost something.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { NetworkConfig } from '../../../src/config/network.ts';
 import { countEqual, refundIntent } from '../../support/intents.ts';
-import { type Answer, type LyingProxy, type Question, startLyingProxy } from '../../support/lying-proxy.ts';
+import { Failure, type Liar, type Lie, startLiar } from '../../support/liar.ts';
 import { inPolledIndexer, type PolledIndexer, type PolledOptions, tipOf } from '../../support/polled-indexer.ts';
-import { type PostProxy, startPostProxy } from '../../support/post-proxy.ts';
 import { accountKeyOf, type SimulatedNode, simulatedChains, startSimulatedNode } from '../../support/simulated-node.ts';
 
 const DUE = 10_000_000n;
 const confirmations = [{ finality: 'finalized' }] as const satisfies NetworkConfig['confirmations'];
 
-type Scene<Proxy> = PolledIndexer & Readonly<{ proxy: Proxy }>;
+type Scene = PolledIndexer & Readonly<{ liar: Liar }>;
 type Fallback = 'own' | 'none' | ((own: SimulatedNode) => string);
 
-async function scene<Proxy extends { close(): Promise<void> }>(
+async function scene(
   family: 'evm' | 'tron' | 'solana',
-  start: (own: SimulatedNode) => Promise<readonly [url: string, proxy: Proxy]>,
   fallback: Fallback,
-  play: (scene: Scene<Proxy>) => Promise<void>,
+  play: (scene: Scene) => Promise<void>,
 ): Promise<void> {
-  let proxy: Proxy | undefined;
+  let liar: Liar | undefined;
   const options: PolledOptions = {
     network: { confirmations, reorgDepthMax: 100 },
     async urlOf(own) {
-      const [url, started] = await start(own);
-      proxy = started;
-      return url;
+      liar = await startLiar(own);
+      return liar.httpUrl;
     },
     ...(fallback !== 'none' && { fallbackUrlOf: fallback === 'own' ? ({ httpUrl }) => httpUrl : fallback }),
   };
   await inPolledIndexer(family, options, (polled) => {
-    assert.ok(proxy);
-    return play({ ...polled, proxy: proxy as Proxy });
-  }).finally(() => proxy?.close());
+    assert.ok(liar);
+    return play({ ...polled, liar });
+  }).finally(() => liar?.close());
 }
 
-const jsonRpc = (own: SimulatedNode) =>
-  startLyingProxy(own).then((proxy): [string, LyingProxy] => [proxy.httpUrl, proxy]);
-const http = (own: SimulatedNode) =>
-  startPostProxy(own.httpUrl).then((proxy): [string, PostProxy] => [proxy.url, proxy]);
-
 const failing =
-  (error: { code: number; message: string }, methods: readonly string[]) =>
-  ({ method }: Question, { id, jsonrpc, ...answer }: Answer): Answer =>
-    methods.includes(method) ? { jsonrpc, id, error } : { jsonrpc, id, ...answer };
+  (error: Failure, methods: readonly string[]): Lie =>
+  (method) =>
+    methods.includes(method) ? error : undefined;
 
 /** Answers of geth 1.16: with a damaged receipt, and where the history was pruned. */
-const damaged = { code: -32000, message: 'failed to get logs for block #31: Invalid receipt array RLP' };
-const pruned = { code: 4444, message: 'pruned history unavailable' };
+const damaged = new Failure(-32000, 'failed to get logs for block #31: Invalid receipt array RLP');
+const pruned = new Failure(4444, 'pruned history unavailable');
 const gone = ['eth_getLogs', 'eth_getBlockReceipts', 'eth_getTransactionReceipt'];
 
 /** An order is paid in the next block, and three more come; then everything is final. */
-async function payAndPoll({ shop, own, poll, mine }: Scene<unknown>) {
+async function payAndPoll({ shop, own, poll, mine }: Scene) {
   const { network, database } = shop;
   // The payer's wallet is watched as one of ours, too.
   await database.wallets.recordOwn(network.key, { refund: accountKeyOf(own.family, 'payer') });
@@ -71,22 +63,21 @@ async function payAndPoll({ shop, own, poll, mine }: Scene<unknown>) {
 }
 
 test('evm: a block whose logs can never be read is read by its receipts', () =>
-  scene('evm', jsonRpc, 'none', async (s) => {
-    s.proxy.lies.answer = failing(damaged, ['eth_getLogs']);
+  scene('evm', 'none', async (s) => {
+    s.liar.tell(failing(damaged, ['eth_getLogs']));
     const order = await payAndPoll(s);
     assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
     assert.is((await order.read()).life.status, 'paid');
   }));
 
 test('evm: one failure of the logs is no reason to ask for all receipts', () =>
-  scene('evm', jsonRpc, 'none', async (s) => {
+  scene('evm', 'none', async (s) => {
     const asked: string[] = [];
     let failures = 2;
-    s.proxy.lies.answer = (question, answer) => {
-      asked.push(question.method);
-      const isHit = question.method === 'eth_getLogs' && failures-- > 0;
-      return isHit ? failing(damaged, ['eth_getLogs'])(question, answer) : answer;
-    };
+    s.liar.tell((method) => {
+      asked.push(method);
+      return method === 'eth_getLogs' && failures-- > 0 ? damaged : undefined;
+    });
     s.mine(1);
     await s.poll(8, 5_000);
     assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
@@ -94,8 +85,8 @@ test('evm: one failure of the logs is no reason to ask for all receipts', () =>
   }));
 
 test('evm: what the node has pruned comes from the fallback, and the session is paid', () =>
-  scene('evm', jsonRpc, 'own', async (s) => {
-    s.proxy.lies.answer = failing(pruned, gone);
+  scene('evm', 'own', async (s) => {
+    s.liar.tell(failing(pruned, gone));
     const order = await payAndPoll(s);
     assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
     assert.is((await order.read()).life.status, 'paid');
@@ -103,7 +94,7 @@ test('evm: what the node has pruned comes from the fallback, and the session is 
     await s.poll();
     await s.shop.isIn('following', 'fallback_used');
     assert.match((await s.shop.status())?.reason?.message ?? '', /came from fallback_url, because .*pruned/);
-    s.proxy.heal();
+    s.liar.heal();
     s.mine(1);
     await s.poll(2, 400_000);
     s.mine(1);
@@ -112,8 +103,8 @@ test('evm: what the node has pruned comes from the fallback, and the session is 
   }));
 
 test('evm: without a fallback, what the node has pruned stays a fault', () =>
-  scene('evm', jsonRpc, 'none', async (s) => {
-    s.proxy.lies.answer = failing(pruned, gone);
+  scene('evm', 'none', async (s) => {
+    s.liar.tell(failing(pruned, gone));
     const order = await payAndPoll(s);
     await s.shop.isIn('fault', 'node_history_pruned');
     assert.is((await order.read()).life.status, 'pending');
@@ -124,10 +115,9 @@ test('evm: a fallback of another chain serves nothing, and halts nothing', async
   try {
     await scene(
       'evm',
-      jsonRpc,
       () => stranger.httpUrl,
       async (s) => {
-        s.proxy.lies.answer = failing(pruned, gone);
+        s.liar.tell(failing(pruned, gone));
         const order = await payAndPoll(s);
         await s.shop.isIn('fault', 'node_history_pruned');
         const { message = '' } = (await s.shop.status())?.reason ?? {};
@@ -144,9 +134,9 @@ test('evm: a fallback of another chain serves nothing, and halts nothing', async
 });
 
 test('tron: what a lite node does not keep comes from the fallback, and the session is paid', () =>
-  scene('tron', http, 'own', async (s) => {
+  scene('tron', 'own', async (s) => {
     const closed = 'this API is closed because this node is a lite fullnode';
-    s.proxy.lies.answer = (path) => (/gettransactioninfoby/.test(path) ? closed : undefined);
+    s.liar.lies.text = (text, [path = '']) => (/gettransactioninfoby/.test(path) ? closed : text);
     const order = await payAndPoll(s);
     assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
     assert.is((await order.read()).life.status, 'paid');
@@ -154,31 +144,29 @@ test('tron: what a lite node does not keep comes from the fallback, and the sess
 
 /** As an Agave that was restarted from a snapshot: no block of these slots, in lists either. */
 const withoutSlots =
-  (from: number, to: number, next: number) =>
-  ({ method, params }: Question, answer: Answer): Answer => {
-    const { jsonrpc, id, result } = answer;
+  (from: number, to: number, next: number): Lie =>
+  (method, params, result) => {
     const isLost = (slot: unknown) => Number(slot) >= from && Number(slot) <= to;
     if (method === 'getBlock' && isLost(params[0])) {
-      const message = `Slot ${params[0]} was skipped, or missing due to ledger jump to recent snapshot`;
-      return { jsonrpc, id, error: { code: -32007, message } };
+      return new Failure(-32007, `Slot ${params[0]} was skipped, or missing due to ledger jump to recent snapshot`);
     }
     if (method.startsWith('getBlocks') && Array.isArray(result)) {
       const kept = result.filter((slot) => !isLost(slot));
-      return { jsonrpc, id, result: method === 'getBlocksWithLimit' && kept.length === 0 ? [next] : kept };
+      return method === 'getBlocksWithLimit' && kept.length === 0 ? [next] : kept;
     }
-    return answer;
+    return undefined;
   };
 
 for (const blocks of [4, 80]) {
   test(`solana: a hole of ${blocks} blocks in the node's ledger is filled from the fallback, and the session is paid`, () =>
-    scene('solana', jsonRpc, 'own', async (s) => {
+    scene('solana', 'own', async (s) => {
       const order = await s.shop.order('held');
       const tip = s.own.world.tip().number;
       s.own.pay(order.address, DUE);
       s.mine(blocks);
       const end = s.own.world.tip().number;
       s.mine(1);
-      s.proxy.lies.answer = withoutSlots(tip + 1, end, s.own.world.tip().number);
+      s.liar.tell(withoutSlots(tip + 1, end, s.own.world.tip().number));
       s.mine(2);
       s.own.world.finalize();
       await s.poll(12, 5_000);
@@ -188,12 +176,12 @@ for (const blocks of [4, 80]) {
 }
 
 test('solana: while the node calls nothing beyond the hole final, the fallback is not followed', () =>
-  scene('solana', jsonRpc, 'own', async (s) => {
+  scene('solana', 'own', async (s) => {
     const tip = s.own.world.tip().number;
     s.mine(4);
     const end = s.own.world.tip().number;
     s.mine(1);
-    s.proxy.lies.answer = withoutSlots(tip + 1, end, s.own.world.tip().number);
+    s.liar.tell(withoutSlots(tip + 1, end, s.own.world.tip().number));
     s.mine(2);
     await s.poll(5, 5_000);
     await s.shop.isIn('fault', 'node_block_missing');

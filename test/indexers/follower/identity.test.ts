@@ -10,8 +10,8 @@ import type { Token } from '../../../src/core/transfer.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { families as familiesOf } from '../../../src/sandbox/families.ts';
 import type { IndexedShop, Order } from '../../support/indexed-shop.ts';
+import { type Liar, startLiar } from '../../support/liar.ts';
 import { openPolledIndexer, type PolledIndexer, tipOf } from '../../support/polled-indexer.ts';
-import { type PostProxy, startPostProxy } from '../../support/post-proxy.ts';
 import { accountKeyOf, type SimulatedNode, simulatedChains, startSimulatedNode } from '../../support/simulated-node.ts';
 import { startTronBridge } from '../../support/tron-bridge.ts';
 
@@ -92,20 +92,20 @@ async function scene(
  */
 async function sceneBehindGateway(
   family: Family,
-  play: (scene: Scene & Readonly<{ gateway: PostProxy }>) => Promise<void>,
+  play: (scene: Scene & Readonly<{ gateway: Liar }>) => Promise<void>,
   bridgeTo?: (url: string) => Promise<Readonly<{ url: string; stop(): Promise<unknown> }>>,
 ): Promise<void> {
   const closers: (() => Promise<unknown>)[] = [];
-  let gateway: PostProxy | null = null;
+  let gateway: Liar | null = null;
   const urlOf = async ({ httpUrl }: SimulatedNode) => {
-    gateway = await startPostProxy(httpUrl);
+    gateway = await startLiar({ httpUrl });
     closers.unshift(gateway.close);
-    const bridge = await bridgeTo?.(gateway.url);
+    const bridge = await bridgeTo?.(gateway.httpUrl);
     if (bridge) closers.unshift(bridge.stop);
-    return bridge?.url ?? gateway.url;
+    return bridge?.url ?? gateway.httpUrl;
   };
   try {
-    await scene(family, (s) => play({ ...s, gateway: gateway as PostProxy }), urlOf);
+    await scene(family, (s) => play({ ...s, gateway: gateway as Liar }), urlOf);
   } finally {
     for (const close of closers) await close();
   }
@@ -125,7 +125,7 @@ async function isRefused({ family, shop, own }: Scene, order: Order): Promise<vo
 }
 
 /** The gateway sends the indexer's connection to another network's node from now on. */
-async function isNoticedBehind(s: Scene & Readonly<{ gateway: PostProxy }>, blocks: number): Promise<void> {
+async function isNoticedBehind(s: Scene & Readonly<{ gateway: Liar }>, blocks: number): Promise<void> {
   const order = await s.shop.order('stranger');
   const connections = s.connections();
   s.gateway.connectTo((await s.startStranger(blocks, order.address)).httpUrl);

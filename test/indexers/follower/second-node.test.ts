@@ -12,7 +12,7 @@ import type { CreditPolicy } from '../../../src/core/credit-policy.ts';
 import { minorToPar } from '../../../src/core/money.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { inNodeShop, type NodeShop, type Order } from '../../support/indexed-shop.ts';
-import { type Lies, type LyingProxy, startLyingProxy } from '../../support/lying-proxy.ts';
+import { type Liar, type Lie, startLiar } from '../../support/liar.ts';
 import { accountKey, startSimulatedNode } from '../../support/simulated-node.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
@@ -21,7 +21,7 @@ import { CALM_MS, PATIENCE_MS, type Watched, watched } from '../../support/watch
 type Scene = Readonly<{
   shop: NodeShop;
   node: NodeShop['node'];
-  proxy: LyingProxy;
+  liar: Liar;
   pay: NodeShop['pay'];
   mine: NodeShop['mine'];
   /** Lets time pass for the indexer. */
@@ -30,20 +30,18 @@ type Scene = Readonly<{
   lasting: Watched;
 }>;
 
-const witnessDies: Lies = { status: 502 };
-
-/** A shop where from 5.00 a second node must agree. One of the nodes is behind a proxy that may lie. */
-async function scene(liar: 'first' | 'second', play: (scene: Scene) => Promise<void>): Promise<void> {
-  let proxy: LyingProxy | undefined;
+/** A shop where from 5.00 a second node must agree. One of the nodes is behind a liar. */
+async function scene(lying: 'first' | 'second', play: (scene: Scene) => Promise<void>): Promise<void> {
+  let liar: Liar | undefined;
   const placeOf = async (node: NodeShop['node']) => {
-    proxy = await startLyingProxy(node);
-    const [url, witnessUrl] = liar === 'first' ? [proxy.wsUrl, node.httpUrl] : [node.wsUrl, proxy.httpUrl];
+    liar = await startLiar(node);
+    const [url, witnessUrl] = lying === 'first' ? [liar.wsUrl, node.httpUrl] : [node.wsUrl, liar.httpUrl];
     return { url, witnessUrl };
   };
   const confirmations: CreditPolicy = [{ blocks: 3 }, { fromPar: minorToPar(500n), secondNode: true }];
   try {
     await inNodeShop('evm', { placeOf, network: { confirmations }, blocks: 5 }, async (shop) => {
-      assert.ok(proxy);
+      assert.ok(liar);
       const { node, pay, mine } = shop;
       let aheadMs = 0;
       const advance = (ms: number): void => {
@@ -54,10 +52,10 @@ async function scene(liar: 'first' | 'second', play: (scene: Scene) => Promise<v
       await shop.isIn('following');
       const watches = watchNetworks(shop.database, [shop.network], PATIENCE_MS);
       const lasting = watched(watches, shop.database, { nowMs, advance });
-      await play({ shop, node, proxy, pay, mine, advance, lasting });
+      await play({ shop, node, liar, pay, mine, advance, lasting });
     });
   } finally {
-    await proxy?.close();
+    await liar?.close();
   }
 }
 
@@ -98,25 +96,22 @@ const otherHash = `0x${'ab'.repeat(32)}`;
 for (const [about, answer] of [
   [
     'has another block at that height',
-    ({ method }, said) =>
-      method === 'eth_getBlockByNumber' && typeof said.result === 'object'
-        ? { ...said, result: { ...said.result, hash: otherHash } }
-        : said,
+    (method, _, block) => (method === 'eth_getBlockByNumber' && block ? { ...block, hash: otherHash } : undefined),
   ],
   [
     'does not know the transaction',
-    ({ method }, said) => {
+    (method) => {
       // Neither its index nor the block's receipts have it.
-      if (method === 'eth_getTransactionReceipt') return { ...said, result: null };
-      return method === 'eth_getBlockReceipts' ? { ...said, result: [] } : said;
+      if (method === 'eth_getTransactionReceipt') return null;
+      return method === 'eth_getBlockReceipts' ? [] : undefined;
     },
   ],
-] satisfies [string, NonNullable<Lies['answer']>][]) {
+] satisfies [string, Lie][]) {
   test(`a payment stays seen while the second node ${about}; smaller ones go on`, () =>
     scene('second', async (s) => {
-      s.proxy.lies.answer = answer;
+      s.liar.tell(answer);
       const order = await isHeld(s, 'second_node_disagrees');
-      s.proxy.heal();
+      s.liar.heal();
       s.advance(6_000);
       s.mine();
       await isPaid(order);
@@ -135,10 +130,9 @@ for (const [about, answer] of [
 test('an amount that the first node made up stays seen', () =>
   scene('first', async (s) => {
     const tenDollars = (10_000_000).toString(16).padStart(64, '0');
-    s.proxy.lies.answer = ({ method }, said) =>
-      method === 'eth_getLogs' && Array.isArray(said.result)
-        ? { ...said, result: said.result.map((log) => ({ ...log, data: `0x${tenDollars}` })) }
-        : said;
+    s.liar.tell((method, _, logs) =>
+      method === 'eth_getLogs' ? logs?.map((log: object) => ({ ...log, data: `0x${tenDollars}` })) : undefined,
+    );
     const order = await s.shop.order('made up');
     s.pay(order, 100);
     s.mine(4);
@@ -149,9 +143,9 @@ test('an amount that the first node made up stays seen', () =>
 
 test('a payment stays seen while the second node does not answer', () =>
   scene('second', async (s) => {
-    Object.assign(s.proxy.lies, witnessDies);
+    s.liar.fail();
     const order = await isHeld(s, 'second_node_unavailable');
-    s.proxy.heal();
+    s.liar.heal();
     s.advance(6_000);
     s.mine();
     await isPaid(order);
@@ -159,7 +153,7 @@ test('a payment stays seen while the second node does not answer', () =>
 
 test('a payment stays seen while the second node is on another chain, and the network is followed', () =>
   scene('second', async (s) => {
-    s.proxy.lies.answer = ({ method }, said) => (method === 'eth_chainId' ? { ...said, result: '0x1' } : said);
+    s.liar.tell((method) => (method === 'eth_chainId' ? '0x1' : undefined));
     await isHeld(s, 'second_node_unavailable');
     const found = /expected a node of chain 900001, found chain 1/;
     const alarm = (await s.lasting.open()).find(({ code }) => code === 'second_node_unavailable');

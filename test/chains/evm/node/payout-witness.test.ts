@@ -12,7 +12,7 @@ import { makePayoutBench } from '../payout-bench.ts';
 
 const bench = await makePayoutBench();
 const { anvil, openFundedWallets, prepare, send, finalize } = bench;
-const opened = await openLied('evm', bench, anvil);
+const opened = await openLied(bench, anvil);
 const { liar, alone, pairs, paid, prepared, outcomeOf } = opened;
 
 /** Changes what is said about a transaction that is in a block. */

@@ -10,12 +10,12 @@ import { makeTronPayouts } from '../../simulated-payouts.ts';
 
 const TRX = 1_000_000n;
 const bench = await makeTronPayouts('payouts');
-const { sandbox, world, proxy, network, node, open, openWallets, openFundedWallets, signOn, prepare, send, carry } =
+const { sandbox, world, liar, network, node, open, openWallets, openFundedWallets, signOn, prepare, send, carry } =
   bench;
 const { outcomeOf, mine, mineFinal, finalBlocks, outlive, held, native } = bench;
 test.after.each(() => {
   sandbox.faults.heal();
-  delete proxy.lies.answer;
+  liar.heal();
 });
 test.after(() => bench.close());
 
@@ -125,19 +125,18 @@ test('a payee that is frozen, a contract or cannot be paid is refused', async ()
   ]) {
     assert.is(await codeTo(to), 'destination_invalid', to);
   }
-  const watched = open({ url: proxy.url });
+  const watched = open({ url: liar.httpUrl });
   const payee = accountKey('frozen');
   for (const selector of ['e47d6060', 'fe575a87']) {
-    proxy.lies.answer = (path, body, text) => {
+    liar.tell((path, body, { result: _refusal, ...answer }) => {
       if (!path.endsWith('triggerconstantcontract') || !body.data.startsWith(selector)) return undefined;
-      const { result: _refusal, ...answer } = JSON.parse(text);
-      return JSON.stringify({
+      return {
         ...answer,
         result: { result: true },
         constant_result: ['1'.padStart(64, '0')],
         transaction: { ret: [{}] },
-      });
-    };
+      };
+    });
     assert.is(await codeTo(payee, watched), 'destination_frozen');
   }
 });

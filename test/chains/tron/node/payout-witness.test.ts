@@ -13,7 +13,7 @@ import { makeTronPayouts } from '../../simulated-payouts.ts';
 
 const bench = await makeTronPayouts('witness');
 const { world, signOn, send, mine, mineFinal, finalBlocks, outlive } = bench;
-const opened = await openLied('tron', bench, bench.sandbox);
+const opened = await openLied(bench, bench.sandbox);
 const { liar, alone, pairs, prepared, paid, outcomeOf, fails } = opened;
 const { tell } = liar;
 

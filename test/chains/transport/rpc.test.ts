@@ -1,15 +1,20 @@
-/** Trouble that only a WebSocket has: half-open connections, refused subscriptions, unsolicited messages. */
+/**
+ * JSON-RPC over HTTP and WebSocket, as a client of an EVM node uses it: answers that are late, partial or another's,
+ * batches that a node refuses, and connections that go wrong.
+ */
 import type { IncomingMessage } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { WebSocketServer } from 'ws';
-import { openNode } from '../../../../src/chains/evm/node/node.ts';
-import { faultOf } from '../../../conformance/chain.ts';
-import { until } from '../../../support/until.ts';
-import { lyingSuite } from '../lying-bench.ts';
+import { openNode } from '../../../src/chains/evm/node/node.ts';
+import { faultOf } from '../../conformance/chain.ts';
+import { Failure } from '../../support/liar.ts';
+import type { Json } from '../../support/recordings.ts';
+import { until } from '../../support/until.ts';
+import { lyingSuiteOf } from '../lying-bench.ts';
 
-const { test, over } = lyingSuite('EVM node over a WebSocket that goes wrong');
+const { test, over, both } = lyingSuiteOf('JSON-RPC', 'evm');
 
 const limits = { tokens: [], requestTimeoutMs: 5_000, responseBytesMax: 100_000, idleMsMax: 5_000, concurrencyMax: 2 };
 
@@ -44,24 +49,146 @@ async function portOf(server: ReturnType<typeof createServer>): Promise<number> 
   return (server.address() as AddressInfo).port;
 }
 
+// ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+both('an error text cannot break a log line', async (node, { tell, read }) => {
+  tell(() => new Failure(1, `a\nb\u0007${'x'.repeat(5_000)}`));
+  const { message } = await faultOf(read(node, false));
+  assert.ok(message.length < 500);
+  assert.match(message, /^[\x20-\x7e…]*$/);
+});
+
+over(
+  'ws',
+  'an answer beyond the limit is refused, and the next one is read',
+  async (node, { liar, block }) => {
+    liar.lies.text = (text) => text + ' '.repeat(200_000);
+    assert.is((await faultOf(node.head())).code, 'node_response_too_large');
+    liar.heal();
+    await until('the node is read again', () =>
+      node.header(block.hash).then(
+        (found) => found?.hash === block.hash,
+        () => false,
+      ),
+    );
+  },
+  { responseBytesMax: 100_000 },
+);
+
+both('a batch may be answered in any order, but only as a whole', async (node, { liar, block, sibling }) => {
+  const ask = () => node.range(sibling.number, block.number);
+  const asBatch = (change: (all: Json[]) => unknown) => {
+    liar.lies.text = (text) => (text.startsWith('[') ? JSON.stringify(change(JSON.parse(text))) : text);
+  };
+  asBatch((all) => all.toReversed());
+  assert.equal(await ask(), [sibling, block]);
+  asBatch((all) => all.slice(1));
+  assert.is((await faultOf(ask())).code, 'node_nonsense');
+  const error = { code: -32005, message: 'daily quota exceeded' };
+  asBatch(([{ id }]) => ({ jsonrpc: '2.0', id, error }));
+  assert.is((await faultOf(ask())).code, 'node_rate_limited');
+});
+
+const limit = { code: -32600, message: 'batch too large' };
+/** How nodes and gateways refuse a batch of more calls than they take: the text, and the HTTP status. */
+const refusals: readonly (readonly [string, (answers: readonly Json[]) => unknown, number?])[] = [
+  ['a list of one error', ([first]) => [{ jsonrpc: '2.0', id: first?.id, error: limit }]],
+  ['an error for the whole', ([first]) => ({ jsonrpc: '2.0', id: first?.id, error: limit })],
+  ['an error without an id', () => ({ jsonrpc: '2.0', id: null, error: limit })],
+  ['an error for each call', (all) => all.map(({ id }) => ({ jsonrpc: '2.0', id, error: limit }))],
+  [
+    'what fits, and an error for each other call',
+    (all) =>
+      all.map((answer, at) =>
+        at < 3 ? answer : { jsonrpc: '2.0', id: answer.id, error: { code: -32003, message: 'response too large' } },
+      ),
+  ],
+  ['HTTP status 413', () => ({ error: 'request entity too large' }), 413],
+  ['HTTP status 429', () => ({ error: 'at most 3 calls in a batch' }), 429],
+];
+for (const [how, refuse, status] of refusals) {
+  const scheme =
+    status === undefined ? both : (title: string, run: Parameters<typeof both>[1]) => over('http', title, run);
+  scheme(
+    `a node that takes 3 calls in a batch and refuses more with ${how} gets smaller ones from then on`,
+    async (node, { liar, block, sibling }) => {
+      let refused = 0;
+      liar.lies.text = (text) => {
+        const value = JSON.parse(text);
+        delete liar.lies.status;
+        if (!Array.isArray(value) || value.length <= 3) return text;
+        refused += 1;
+        if (status !== undefined) liar.lies.status = status;
+        return JSON.stringify(refuse(value));
+      };
+      assert.equal([...(await node.identity()).decimals.values()].length, 2);
+      const chain = await node.range(0, block.number);
+      assert.equal(chain.slice(-2), [sibling, block]);
+      assert.ok(refused > 0 && refused <= 4, `${refused} batches were refused`);
+      const before = refused;
+      assert.equal(await node.range(0, block.number), chain);
+      assert.is(refused, before, 'the size stays');
+    },
+  );
+}
+
+const envelopes: readonly (readonly [string, (answer: Json) => string])[] = [
+  ['last, as Nethermind writes it', ({ id, ...rest }) => JSON.stringify({ ...rest, id })],
+  ['in the middle', ({ id, result, error }) => JSON.stringify({ error, id, note: 'x'.repeat(200), result })],
+  [
+    'after spaces',
+    (answer) => `\n { "jsonrpc" : "2.0" , "id" : ${answer.id} , "result" : ${JSON.stringify(answer.result)} }\n`,
+  ],
+];
+both('the id may be anywhere', async (node, { liar, block, read }) => {
+  for (const [where, write] of envelopes) {
+    liar.lies.text = (text, calls) => {
+      const value = JSON.parse(text);
+      return calls.length === 0 || Array.isArray(value) ? text : write(value);
+    };
+    assert.equal(await node.header(block.hash), block, where);
+    assert.is((await read(node, false)).length, 2, where);
+  }
+});
+
+for (const [scheme, code] of [
+  ['http', 'node_nonsense'],
+  ['ws', 'node_timeout'],
+] as const) {
+  over(
+    scheme,
+    'an answer to another request is never taken for this one',
+    async (node, { liar, block }) => {
+      for (const spoilt of ['eth_getLogs', 'eth_getBlockByHash']) {
+        liar.lies.text = (text, calls) => (calls.includes(spoilt) ? text.replace(/"id":\d+/, '"id":4242') : text);
+        // `thorough` always requests the header first.
+        assert.is((await faultOf(node.content(block, spoilt !== 'eth_getLogs'))).code, code, spoilt);
+      }
+    },
+    { requestTimeoutMs: 1_000 },
+  );
+}
+
+// ── A WebSocket that goes wrong ──────────────────────────────────────────────────────────────────────────────────────
+
 over(
   'ws',
   'a half-open connection is detected, made again, and wakes the listeners',
-  async (node, { proxy, block }) => {
+  async (node, { liar, block }) => {
     let notified = 0;
     node.onChange(() => {
       notified += 1;
     });
     await node.head();
     await until('the subscription is granted', () => node.health().connected);
-    const before = { notified, connections: proxy.connections() };
-    proxy.freeze();
+    const before = { notified, connections: liar.connections() };
+    liar.freeze();
     const fault = await faultOf(node.head());
     assert.is(fault.code, 'node_unreachable');
     assert.match(fault.message, 'no sign of life');
     await until(
       'a new connection notifies',
-      () => proxy.connections() > before.connections && notified > before.notified,
+      () => liar.connections() > before.connections && notified > before.notified,
     );
     assert.equal(await node.header(block.hash), block);
   },
@@ -71,13 +198,13 @@ over(
 over(
   'ws',
   'a quiet connection is kept as long as the node answers pings',
-  async (node, { proxy }) => {
+  async (node, { liar }) => {
     await node.head();
     await until('the subscription is granted', () => node.health().connected);
-    const connections = proxy.connections();
+    const connections = liar.connections();
     const heard = node.health().heardAtMs;
     await until('ten idle limits have passed', () => node.health().heardAtMs - heard > 2_000);
-    assert.is(proxy.connections(), connections);
+    assert.is(liar.connections(), connections);
     assert.is(node.health().connected, true);
   },
   { idleMsMax: 200 },
@@ -86,13 +213,14 @@ over(
 over(
   'ws',
   'a node that refuses the subscription is still read, and asked again',
-  async (node, { proxy, failWith, block }) => {
-    failWith('eth_subscribe', { code: -32601, message: 'notifications not supported' });
+  async (node, { liar, tell, block }) => {
+    const refusal = new Failure(-32601, 'notifications not supported');
+    tell((call) => (call === 'eth_subscribe' ? refusal : undefined));
     assert.equal(await node.header(block.hash), block);
     assert.is(node.health().connected, false, 'nothing is pushed');
-    delete proxy.lies.answer;
+    liar.heal();
     await until('the subscription is granted', () => node.health().connected);
-    assert.is(proxy.connections() > 0, true);
+    assert.is(liar.connections() > 0, true);
   },
   { idleMsMax: 600 },
 );
@@ -100,7 +228,7 @@ over(
 over(
   'ws',
   'a message that is not JSON, or answers no request, ends the connection with a named fault',
-  async (node, { proxy }) => {
+  async (node, { liar }) => {
     for (const text of [
       'service unavailable',
       '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}',
@@ -108,19 +236,19 @@ over(
       '7',
     ]) {
       await until('the subscription is granted', () => node.health().connected);
-      proxy.lies.text = () => null;
+      liar.lies.text = () => null;
       const pending = faultOf(node.head());
       // The request is sent before the text arrives.
-      proxy.say(text);
+      liar.say(text);
       assert.is((await pending).code, 'node_nonsense', text);
-      delete proxy.lies.text;
+      liar.heal();
     }
   },
 );
 
-over('ws', 'notifications in any shape are wake-ups only', async (node, { proxy, block }) => {
+over('ws', 'notifications in any shape are wake-ups only', async (node, { liar, block }) => {
   await until('the subscription is granted', () => node.health().connected);
-  const connections = proxy.connections();
+  const connections = liar.connections();
   let notified = 0;
   node.onChange(() => {
     notified += 1;
@@ -131,11 +259,11 @@ over('ws', 'notifications in any shape are wake-ups only', async (node, { proxy,
     '{"jsonrpc":"2.0","method":"eth_subscription","params":{"id":1}}',
   ]) {
     const before = notified;
-    proxy.say(text);
+    liar.say(text);
     await until('the listener is called', () => notified === before + 1);
   }
   assert.equal(await node.header(block.hash), block);
-  assert.is(proxy.connections(), connections, 'the connection was kept');
+  assert.is(liar.connections(), connections, 'the connection was kept');
 });
 
 test('credentials in the URL are sent, and appear in no message', async () => {
@@ -220,14 +348,6 @@ test('a long answer that is still arriving is a sign of life', async () => {
   await node.close();
   for (const client of sockets.clients) client.terminate();
   await new Promise((resolve) => sockets.close(resolve));
-});
-
-test('text that cannot be a node URL is a permanent fault', async () => {
-  for (const url of ['', 'node', 'ftp://127.0.0.1', '127.0.0.1:8545']) {
-    const fault = await faultOf((async () => openNode({ ...limits, url }))());
-    assert.is(fault.code, 'node_url_invalid', url);
-    assert.is(fault.kind, 'permanent');
-  }
 });
 
 test.run();
