@@ -6,7 +6,7 @@ import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../core/money.ts';
 import { type Currency, currencies } from '../core/transfer.ts';
 import { offeredNetworks } from '../database/networks.ts';
 import { isoCodes } from '../rates/currencies.ts';
-import type { ApiDeps, Endpoint } from './endpoint.ts';
+import { type ApiDeps, type Endpoint, endpoint } from './endpoint.ts';
 import { examples } from './examples.ts';
 
 const coinAmount = (description: string) => z.string().meta({ description, example: '10000.00' });
@@ -60,52 +60,50 @@ const pricedIn = ({ rates }: Pick<ApiDeps, 'rates'>, target: Currency): string[]
 
 const decimal = (minor: number): string => formatUnits(BigInt(minor), MINOR_DECIMALS, MINOR_DECIMALS);
 
-export const accountEndpoint = (deps: ApiDeps): Endpoint => ({
-  method: 'get',
-  path: '/api/v1/account',
-  scope: 'sessions:read',
-  doc: {
+export const accountEndpoint = (deps: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'get',
+    path: '/api/v1/account',
+    scope: 'sessions:read',
     operationId: 'getAccount',
     tag: 'Account',
     summary: 'Read the account',
     description:
       'Returns the store and mode of the key, the currencies and networks that a session can offer, and the limits that hold.',
-    answer: { schema: accountSchema, examples: { account: examples.account } },
-    errors: [],
-  },
-  async run({ caller }) {
-    const { database, config, clock } = deps;
-    const { storeId, mode, scopes } = caller;
-    const store = await database.stores.find(storeId);
-    invariant(store, `key of store ${storeId} has a store`);
-    const { settlementCurrency } = store.settings;
-    const offered = offeredNetworks(await database.networks.list(), clock.nowMs());
-    const policy = await database.stores.values(storeId);
-    const body: z.infer<typeof accountSchema> = {
-      object: 'account',
-      merchant_id: storeId,
-      name: store.name,
-      mode,
-      scopes: [...scopes],
-      settlement_currency: settlementCurrency,
-      currencies: pricedIn(deps, settlementCurrency),
-      networks: config.networks
-        .filter((network) => network.mode === mode)
-        .map(({ key, name, title, tokens, paymentMinPar = 0n }) => ({
-          network: name,
-          title,
-          currencies: tokens.map(({ symbol }) => symbol),
-          amount_min: formatUnits(paymentMinPar, PAR_DECIMALS, MINOR_DECIMALS),
-          available: offered.has(key),
-        })),
-      limits: {
-        requests_per_second: config.limits.requestsPerSecondPerKey,
-        refund_daily: decimal(policy.refundDailyMinor),
-        refund_automatic: decimal(policy.refundAutoMinor),
-        refund_window: policy.refundWindowS,
-        webhook_endpoints: STORE_ENDPOINTS_MAX,
-      },
-    };
-    return { body };
-  },
-});
+    answer: [accountSchema, examples.account],
+    async run({ caller }) {
+      const { database, config, clock } = deps;
+      const { storeId, mode, scopes } = caller;
+      const store = await database.stores.find(storeId);
+      invariant(store, `key of store ${storeId} has a store`);
+      const { settlementCurrency } = store.settings;
+      const offered = offeredNetworks(await database.networks.list(), clock.nowMs());
+      const policy = await database.stores.values(storeId);
+      const body: z.infer<typeof accountSchema> = {
+        object: 'account',
+        merchant_id: storeId,
+        name: store.name,
+        mode,
+        scopes: [...scopes],
+        settlement_currency: settlementCurrency,
+        currencies: pricedIn(deps, settlementCurrency),
+        networks: config.networks
+          .filter((network) => network.mode === mode)
+          .map(({ key, name, title, tokens, paymentMinPar = 0n }) => ({
+            network: name,
+            title,
+            currencies: tokens.map(({ symbol }) => symbol),
+            amount_min: formatUnits(paymentMinPar, PAR_DECIMALS, MINOR_DECIMALS),
+            available: offered.has(key),
+          })),
+        limits: {
+          requests_per_second: config.limits.requestsPerSecondPerKey,
+          refund_daily: decimal(policy.refundDailyMinor),
+          refund_automatic: decimal(policy.refundAutoMinor),
+          refund_window: policy.refundWindowS,
+          webhook_endpoints: STORE_ENDPOINTS_MAX,
+        },
+      };
+      return { body };
+    },
+  });

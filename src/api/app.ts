@@ -27,8 +27,8 @@ import {
 import { openApiDocument } from './openapi.ts';
 import { quoteEndpoint } from './quotes.ts';
 import { referencePages } from './reference-page.ts';
-import { refundEndpoints, refundListEndpoint } from './refunds.ts';
-import { sessionEndpoints, sessionListEndpoint } from './sessions.ts';
+import { refundEndpoints } from './refunds.ts';
+import { sessionEndpoints } from './sessions.ts';
 import { simulationEndpoint } from './simulate.ts';
 import { quickStartEndpoints } from './variants.ts';
 import { webhookEndpointEndpoints } from './webhook-endpoints.ts';
@@ -49,11 +49,9 @@ const PAGES_BURST_S = 3;
 export const apiEndpoints = (deps: ApiDeps): readonly Endpoint[] => [
   accountEndpoint(deps),
   ...sessionEndpoints(deps),
-  sessionListEndpoint(deps),
   quoteEndpoint(deps),
   ...quickStartEndpoints(deps),
   ...refundEndpoints(deps),
-  refundListEndpoint(deps),
   ...eventEndpoints(deps),
   ...webhookEndpointEndpoints(deps),
   ...(deps.simulate ? [simulationEndpoint(deps, deps.simulate)] : []),

@@ -3,13 +3,14 @@
  */
 import type { Request, Response } from 'express';
 import type { NonceUse } from '../database/replays.ts';
+import { parseSessionId } from '../lib/id.ts';
 import { readContentType } from '../lib/request-body.ts';
 import { type AuthDeps, authenticate, authorize } from './auth.ts';
-import type { Answer, Endpoint } from './endpoint.ts';
+import { type Answer, type Endpoint, idOf, type Sent } from './endpoint.ts';
 import { refuse } from './errors.ts';
 import { readJsonObject } from './json.ts';
 import { note } from './middleware.ts';
-import { badParam } from './parameter.ts';
+import { badParam, check, readQuery } from './parameter.ts';
 
 const NO_BODY = new Uint8Array();
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
@@ -52,20 +53,32 @@ export async function runCall(
   }
 }
 
+/** Reads what the endpoint asks for, by its schemas. */
 function readCall(request: Request, endpoint: Endpoint, bytes: Uint8Array, isRead: boolean) {
-  const body = bytes.length === 0 ? null : readJson(request, bytes);
-  if (endpoint.doc.body && body === null) {
-    throw refuse('invalid_json', { message: 'The body is empty. Send a JSON object.' });
-  }
+  const { path, body, query, codeOf } = endpoint;
+  const sent = bytes.length === 0 ? null : readJson(request, bytes);
+  if (body && sent === null) throw refuse('invalid_json', { message: 'The body is empty. Send a JSON object.' });
+  const id = readId(request, path);
   return {
-    params: Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)])),
-    body,
-    search: new URLSearchParams(/\?(.*)/s.exec(request.url)?.[1] ?? ''),
+    id,
+    path: path.replace(/\{\w+\}/, () => id),
+    sent,
+    body: body && !(sent && endpoint.hasOtherShape?.(sent)) ? check(body[0], sent, codeOf) : null,
+    query: query ? readQuery(query, new URLSearchParams(/\?(.*)/s.exec(request.url)?.[1] ?? '')) : {},
     idempotencyKey: endpoint.method === 'post' && !isRead ? readIdempotencyKey(request) : null,
   };
 }
 
-function readJson(request: Request, bytes: Uint8Array): Readonly<Record<string, unknown>> {
+function readId({ params }: Request, path: string): string {
+  const name = idOf(path);
+  if (name === undefined) return '';
+  const text = String(params[name]);
+  const id = name === 'session_id' ? parseSessionId(text) : text;
+  if (id === null) throw refuse('session_not_found');
+  return id;
+}
+
+function readJson(request: Request, bytes: Uint8Array): Sent {
   const { mediaType, isUtf8 } = readContentType(request.get('Content-Type'));
   if (mediaType !== 'application/json' || !isUtf8) throw refuse('invalid_content_type', { param: 'Content-Type' });
   return readJsonObject(bytes);

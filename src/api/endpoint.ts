@@ -67,13 +67,22 @@ export type Caller = Readonly<{
   settings: StoreSettings;
 }>;
 
-/** An authenticated request. `body` is the JSON object that was sent, or null if the body was empty. */
-export type Call = Readonly<{
+/** A JSON object as it was sent. */
+export type Sent = Readonly<Record<string, unknown>>;
+
+/** An authenticated request. */
+export type Call<Body = unknown, Query = unknown> = Readonly<{
   caller: Caller;
-  params: Readonly<Record<string, string>>;
-  body: Readonly<Record<string, unknown>> | null;
-  /** The part of the path after its `?`. */
-  search: URLSearchParams;
+  /** The id in the path, as it is stored; empty if the path has none. */
+  id: string;
+  /** The body, as the schema reads it. */
+  body: Body;
+  /** The body, as it was sent; null if it was empty. */
+  sent: Sent | null;
+  /** The query, as the schema reads it. */
+  query: Query;
+  /** The path, the same for each way of writing the id. */
+  path: string;
   idempotencyKey: string | null;
   /** Returns the nonce, for the transaction of an endpoint that `usesNonce`; null if it is used up. */
   takeNonce(): NonceUse | null;
@@ -94,28 +103,32 @@ export const tags = {
   Webhooks: 'Signed requests that this server sends to your endpoints.',
 } as const;
 
-type Tag = keyof typeof tags;
+/** Returns the name of the id in a path; undefined if it has none. */
+export const idOf = (path: string): string | undefined => /\{(\w+)\}/.exec(path)?.[1];
 
-/** The endpoint's part of the reference, with the same schemas that the endpoint uses. */
-type EndpointDoc = Readonly<{
-  operationId: string;
-  tag: Tag;
-  summary: string;
-  description: string;
-  /** Schema and named examples of the body; absent if the endpoint takes none. */
-  body?: Readonly<{ schema: z.ZodType; examples: Readonly<Record<string, unknown>> }>;
-  /** Schemas of the query's parameters, which `readQuery` reads. */
-  query?: z.ZodObject;
-  answer: Readonly<{ schema: z.ZodType; examples: Readonly<Record<string, unknown>> }>;
-  /** Error codes other than those that every signed request can get. */
-  errors: readonly ErrorCode[];
-}>;
+/** A body as the reference documents it. */
+type Documented<Schema extends z.ZodType> = readonly [schema: Schema, example: unknown];
 
-export type Endpoint = Readonly<{
+/** Requests are checked by the schemas with which the reference documents them. */
+type EndpointOf<Body extends z.ZodType, Query extends z.ZodObject> = Readonly<{
   method: 'get' | 'post' | 'delete';
   /** OpenAPI template: `/api/v1/…/{session_id}`. */
   path: string;
   scope: Scope;
+  operationId: string;
+  tag: keyof typeof tags;
+  summary: string;
+  description: string;
+  /** Absent if the endpoint takes none. */
+  body?: Documented<Body>;
+  /** Returns the code that the documentation has for a field of the body alone. */
+  codeOf?(param: string, value: unknown): ErrorCode | undefined;
+  /** Says whether a body has another shape than the documented one. `run` reads it from `sent`. */
+  hasOtherShape?(sent: Sent): boolean;
+  query?: Query;
+  answer: Documented<z.ZodType>;
+  /** Error codes besides those that follow from the path, the body and the query. */
+  errors?: readonly ErrorCode[];
   /** It changes nothing although it is a POST, or only a simulated chain, so it has no use for an Idempotency-Key. */
   isReadOnly?: boolean;
   /** It uses up the nonce in the transaction of what it changes. */
@@ -124,7 +137,12 @@ export type Endpoint = Readonly<{
   status?: 200 | 201;
   /** Codes that have another name in this endpoint's documentation. */
   renames?: Readonly<Partial<Record<ErrorCode, ErrorCode>>>;
-  doc: EndpointDoc;
   /** @throws Refusal; Fault `storage_unavailable` */
-  run(call: Call): Promise<Answer>;
+  run(call: Call<z.infer<Body>, z.infer<Query>>): Promise<Answer>;
 }>;
+
+export type Endpoint = EndpointOf<z.ZodType, z.ZodObject>;
+
+/** Returns the endpoint. Its `run` gets what its own schemas read. */
+export const endpoint = <Body extends z.ZodType, Query extends z.ZodObject>(one: EndpointOf<Body, Query>): Endpoint =>
+  one;

@@ -15,24 +15,20 @@ import {
 import { parseExactly } from '../core/exact-json.ts';
 import type { StoredEvent } from '../database/events.ts';
 import { toSeconds } from '../lib/clock.ts';
-import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
+import { type ApiDeps, type Caller, type Endpoint, endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
-import { idRange, listSchema, pageOf, pagingFields, readPaging, readQuery } from './parameter.ts';
+import { idRange, listEndpoint, type Paging } from './list.ts';
 import { eventDocs, eventSchema } from './webhook-events.ts';
 
 const PATH = '/api/v1/events';
 
-const eventId = () => z.string().regex(/^evt_\d{19}$/, 'must be an event id: `evt_` and 19 digits');
-const querySchema = z.object({
-  ...pagingFields('events', eventId),
+const filters = {
   type: z
     .array(z.string().refine((name) => typesNamed(name).length > 0, 'must be an event type, `payment.*` or `refund.*`'))
     .max(eventTypes.length, `must be given at most ${eventTypes.length} times`)
     .optional()
     .meta({ description: 'Only events of this type, or of `payment.*` or `refund.*`. Repeat it for several.' }),
-});
-
-const eventListSchema = listSchema(eventSchema).meta({ id: 'EventList' });
+};
 
 const refundTypes: readonly EventType[] = [...documentedRefundEvents, ...extendedRefundEvents];
 const exampleOf = (type: EventType) => eventDocs.find((doc) => doc.type === type)?.example;
@@ -49,7 +45,7 @@ function typesFor({ scopes }: Caller, names: readonly string[] | undefined): rea
 }
 
 /** Returns the query within what can still be read. */
-const readable = (query: z.infer<typeof querySchema>, nowS: number) => ({
+const readable = <Query extends Paging>(query: Query, nowS: number): Query => ({
   ...query,
   created_from: Math.max(query.created_from ?? 0, nowS - EVENT_AGE_S_MAX),
 });
@@ -60,66 +56,43 @@ const isShown = ({ storeId, mode, type, id }: StoredEvent, caller: Caller, nowS:
   id >= eventIdAt(nowS - EVENT_AGE_S_MAX) &&
   (caller.scopes.includes('refunds:read') || !refundTypes.includes(type));
 
-export function eventEndpoints({ database, clock }: ApiDeps): Endpoint[] {
-  return [
-    {
-      method: 'get',
-      path: PATH,
-      scope: 'sessions:read',
-      doc: {
-        operationId: 'listEvents',
-        tag: 'Events',
-        summary: 'List events',
-        description:
-          'Returns the events of the last 30 days of the store and mode of the key, newest first. To follow them, ask again with `ending_before` and the newest id that you have: no event is missed or repeated. ' +
-          'Events of refunds are left out unless the key has the scope `refunds:read`.',
-        query: querySchema,
-        answer: {
-          schema: eventListSchema,
-          examples: {
-            events: {
-              object: 'list',
-              data: [exampleOf('refund.succeeded'), exampleOf('payment.completed')],
-              has_more: false,
-            },
-          },
-        },
-        errors: ['invalid_parameter'],
-      },
-      async run({ caller, search }) {
-        const query = readQuery(querySchema, search);
-        const paging = readPaging(query);
-        const range = idRange(readable(query, toSeconds(clock.nowMs())), (ms) => eventIdAt(ms / 1000));
-        const types = typesFor(caller, query.type);
-        const { storeId, mode } = caller;
-        const found = await database.events.list({
-          storeId,
-          mode,
-          ...range,
-          first: paging.first,
-          ...(types && { types }),
-          limit: paging.limit + 1,
-        });
-        return { body: pageOf(found, paging, ({ body }) => parseExactly(body)) };
-      },
+export const eventEndpoints = ({ database, clock }: ApiDeps): Endpoint[] => [
+  listEndpoint({
+    path: PATH,
+    scope: 'sessions:read',
+    operationId: 'listEvents',
+    tag: 'Events',
+    summary: 'List events',
+    description:
+      'Returns the events of the last 30 days of the store and mode of the key, newest first. To follow them, ask again with `ending_before` and the newest id that you have: no event is missed or repeated. ' +
+      'Events of refunds are left out unless the key has the scope `refunds:read`.',
+    name: 'EventList',
+    item: eventSchema,
+    examples: [exampleOf('refund.succeeded'), exampleOf('payment.completed')],
+    things: 'events',
+    id: z.string().regex(/^evt_\d{19}$/, 'must be an event id: `evt_` and 19 digits'),
+    filters,
+    find(caller, query, page) {
+      const { storeId, mode } = caller;
+      const range = idRange(readable(query, toSeconds(clock.nowMs())), (ms) => eventIdAt(ms / 1000));
+      const types = typesFor(caller, query.type);
+      return database.events.list({ storeId, mode, ...range, ...(types && { types }), ...page });
     },
-    {
-      method: 'get',
-      path: `${PATH}/{event_id}`,
-      scope: 'sessions:read',
-      doc: {
-        operationId: 'getEvent',
-        tag: 'Events',
-        summary: 'Read an event',
-        description: 'Returns the body of an event of the last 30 days, byte for byte as webhooks send it.',
-        answer: { schema: eventSchema, examples: { event: exampleOf('payment.completed') } },
-        errors: ['event_not_found'],
-      },
-      async run({ caller, params }) {
-        const event = await database.events.find(params.event_id ?? '');
-        if (!event || !isShown(event, caller, toSeconds(clock.nowMs()))) throw refuse('event_not_found');
-        return { body: parseExactly(event.body) as object };
-      },
+    show: (events) => events.map(({ body }) => parseExactly(body)),
+  }),
+  endpoint({
+    method: 'get',
+    path: `${PATH}/{event_id}`,
+    scope: 'sessions:read',
+    operationId: 'getEvent',
+    tag: 'Events',
+    summary: 'Read an event',
+    description: 'Returns the body of an event of the last 30 days, byte for byte as webhooks send it.',
+    answer: [eventSchema, exampleOf('payment.completed')],
+    async run({ caller, id }) {
+      const event = await database.events.find(id);
+      if (!event || !isShown(event, caller, toSeconds(clock.nowMs()))) throw refuse('event_not_found');
+      return { body: parseExactly(event.body) as object };
     },
-  ];
-}
+  }),
+];

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import { parseExactly, writeExactly } from '../core/exact-json.ts';
 import { Fault } from '../core/fault.ts';
+import type { Replay } from '../database/replays.ts';
 import { refuse } from './errors.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -34,3 +35,10 @@ export const canonicalJson = (value: unknown): string => writeExactly(value, (a,
 
 /** Returns the SHA-256, in hex, of the canonical JSON of a value. */
 export const meaningHash = (value: unknown): string => createHash('sha256').update(canonicalJson(value)).digest('hex');
+
+/** Returns what identifies a repeated call, by what it means. */
+export const replayOf = (call: Pick<Replay, 'idempotencyKey' | 'path'>, meaning: unknown): Replay => ({
+  idempotencyKey: call.idempotencyKey,
+  path: call.path,
+  bodyHash: meaningHash(meaning),
+});

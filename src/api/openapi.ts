@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { readShipped } from '../lib/installation.ts';
-import { type Endpoint, tags } from './endpoint.ts';
+import { type Endpoint, idOf, tags } from './endpoint.ts';
 import { type ErrorCode, errorBody, errorTable, errorTypes, refuse } from './errors.ts';
 import { examples } from './examples.ts';
 import type all from './openapi-parts.json';
@@ -85,12 +85,15 @@ export const signedErrors: readonly ErrorCode[] = [
   'internal_error',
   'storage_unavailable',
 ];
-const postErrors: readonly ErrorCode[] = [
-  'body_too_large',
-  'invalid_content_type',
-  'invalid_json',
-  'invalid_parameter',
-];
+const postErrors: readonly ErrorCode[] = ['body_too_large', 'invalid_content_type', 'invalid_json'];
+
+/** The codes for ids in paths that nothing has. */
+const unknownId: Readonly<Record<string, ErrorCode>> = {
+  session_id: 'session_not_found',
+  refund_id: 'REFUND_NOT_FOUND',
+  event_id: 'event_not_found',
+  endpoint_id: 'endpoint_not_found',
+};
 
 type Headers = Readonly<Record<string, Header>>;
 
@@ -130,40 +133,48 @@ export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string)
   };
 }
 
-function operation(
-  { method, path, scope, isReadOnly = false, status = 200, renames = {}, doc }: Endpoint,
-  schemas: SchemaWriter,
-  baseUrl: string,
-): Operation {
-  const params = Object.fromEntries(
-    [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, (parts.pathParameters as Headers)[name] as Header]),
-  );
+function operation(endpoint: Endpoint, schemas: SchemaWriter, baseUrl: string): Operation {
+  const { method, path, body, query, answer, renames = {} } = endpoint;
+  const id = idOf(path);
   const isPost = method === 'post';
-  const isOnce = isPost && !isReadOnly;
-  const codes = [...doc.errors, ...(isPost ? postErrors : []), ...signedErrors].map((code) => renames[code] ?? code);
+  const isOnce = isPost && !endpoint.isReadOnly;
+  const codes: readonly (ErrorCode | false | undefined)[] = [
+    ...(endpoint.errors ?? []),
+    id !== undefined && unknownId[id],
+    body !== undefined && 'missing_parameter',
+    (isOnce || body !== undefined || query !== undefined) && 'invalid_parameter',
+    isOnce && 'idempotency_key_conflict',
+    ...(isPost ? postErrors : []),
+    ...signedErrors,
+  ];
   return {
-    operationId: doc.operationId,
-    tags: [doc.tag],
-    summary: doc.summary,
-    description: `${doc.description} Scope: \`${scope}\`.`,
+    operationId: endpoint.operationId,
+    tags: [endpoint.tag],
+    summary: endpoint.summary,
+    description: `${endpoint.description} Scope: \`${endpoint.scope}\`.`,
     parameters: [
-      ...parameters('path', params),
-      ...parameters('query', headersOf(doc.query?.shape ?? {}, schemas)),
+      ...parameters('path', id === undefined ? {} : { [id]: (parts.pathParameters as Headers)[id] as Header }),
+      ...parameters('query', headersOf(query?.shape ?? {}, schemas)),
       ...parameters('header', { ...parts.sharedHeaders, ...(isOnce && parts.idempotencyHeader) }),
     ],
-    ...(doc.body && {
-      requestBody: { required: true, content: json(schemas, doc.body.schema, doc.body.examples) },
-    }),
+    ...(body && { requestBody: { required: true, content: documented(schemas, body) } }),
     responses: {
-      [status]: {
+      [endpoint.status ?? 200]: {
         description: 'Success.',
         headers: { ...parts.answerHeaders, ...(isOnce && parts.replayHeaders) },
-        content: json(schemas, doc.answer.schema, doc.answer.examples),
+        content: documented(schemas, answer),
       },
-      ...refusals(codes, schemas, baseUrl),
+      ...refusals(
+        codes.flatMap((code) => (code ? (renames[code] ?? code) : [])),
+        schemas,
+        baseUrl,
+      ),
     },
   };
 }
+
+const documented = (schemas: SchemaWriter, [schema, example]: Endpoint['answer']): Content =>
+  json(schemas, schema, { example });
 
 const headersOf = (shape: Readonly<Record<string, z.ZodType>>, schemas: SchemaWriter): Headers =>
   Object.fromEntries(
@@ -259,7 +270,7 @@ function createSchemaWriter() {
     /** Returns the schema, or a reference to it if it has an `id`. */
     write(schema: z.ZodType): JsonSchema {
       // Inside an array, a schema with an id becomes a reference too.
-      const written = z.toJSONSchema(z.array(schema), { io: 'input', override: shorten });
+      const written = z.toJSONSchema(z.array(schema), { io: 'input', unrepresentable: 'any', override: shorten });
       const { items, $defs = {} } = JSON.parse(
         JSON.stringify(written).replaceAll('"#/$defs/', '"#/components/schemas/'),
       );

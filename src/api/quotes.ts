@@ -3,10 +3,9 @@ import * as z from 'zod';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { offeredNetworks } from '../database/networks.ts';
 import { toSeconds } from '../lib/clock.ts';
-import type { ApiDeps, Endpoint } from './endpoint.ts';
+import { type ApiDeps, type Endpoint, endpoint } from './endpoint.ts';
 import { Refusal, refuse } from './errors.ts';
 import { examples } from './examples.ts';
-import { check } from './parameter.ts';
 import { anyOption, createSessionSchema } from './session-input.ts';
 import { makeOffer } from './session-service.ts';
 import { conversionFields, paymentOptionSchema, paymentSessionSchema } from './session-view.ts';
@@ -43,50 +42,47 @@ const answerSchema = z
   })
   .meta({ id: 'Quote' });
 
-export const quoteEndpoint = (deps: ApiDeps): Endpoint => ({
-  method: 'post',
-  path: '/api/v1/checkout/quotes',
-  scope: 'sessions:read',
-  isReadOnly: true,
-  doc: {
+export const quoteEndpoint = (deps: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'post',
+    path: '/api/v1/checkout/quotes',
+    scope: 'sessions:read',
+    isReadOnly: true,
     operationId: 'createQuote',
     tag: 'Payment sessions',
     summary: 'Quote an amount',
     description:
       'Returns what an amount costs in each coin now, as a session that was created now would ask for it. It creates no session and locks no rate.',
-    body: { schema: bodySchema, examples: { price: examples.quoteBody } },
-    answer: { schema: answerSchema, examples: { quote: examples.quote } },
+    body: [bodySchema, examples.quoteBody],
+    answer: [answerSchema, examples.quote],
     errors: [
-      'missing_parameter',
       'unsupported_currency',
       'amount_too_small',
       'exchange_rate_unavailable',
       'no_payment_option',
       'no_network_followed',
     ],
-  },
-  async run({ caller, body }) {
-    const price = check(bodySchema, body);
-    const nowMs = deps.clock.nowMs();
-    const request = { amountMinor: BigInt(price.amount), currency: price.currency };
-    const offer = makeOffer(deps, caller, { request, only: anyOption });
-    if (offer instanceof Refusal) throw offer;
-    const offered = offeredNetworks(await deps.database.networks.list(), nowMs);
-    const options = offer.options.filter(({ networkKey }) => offered.has(networkKey));
-    if (options.length === 0) throw refuse('no_network_followed');
-    const quote: z.infer<typeof answerSchema> = {
-      object: 'quote',
-      amount_total: price.amount,
-      currency: price.currency,
-      ...conversionFields(offer.conversion),
-      quoted_at: toSeconds(nowMs),
-      options: options.map((option) => ({
-        network: option.network,
-        currency: option.currency,
-        amount: formatUnits(option.units, option.decimals, MINOR_DECIMALS),
-        confirmations_required: option.confirmationsRequired,
-      })),
-    };
-    return { body: quote };
-  },
-});
+    async run({ caller, body: price }) {
+      const nowMs = deps.clock.nowMs();
+      const request = { amountMinor: BigInt(price.amount), currency: price.currency };
+      const offer = makeOffer(deps, caller, { request, only: anyOption });
+      if (offer instanceof Refusal) throw offer;
+      const offered = offeredNetworks(await deps.database.networks.list(), nowMs);
+      const options = offer.options.filter(({ networkKey }) => offered.has(networkKey));
+      if (options.length === 0) throw refuse('no_network_followed');
+      const quote: z.infer<typeof answerSchema> = {
+        object: 'quote',
+        amount_total: price.amount,
+        currency: price.currency,
+        ...conversionFields(offer.conversion),
+        quoted_at: toSeconds(nowMs),
+        options: options.map((option) => ({
+          network: option.network,
+          currency: option.currency,
+          amount: formatUnits(option.units, option.decimals, MINOR_DECIMALS),
+          confirmations_required: option.confirmationsRequired,
+        })),
+      };
+      return { body: quote };
+    },
+  });

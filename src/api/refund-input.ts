@@ -5,12 +5,12 @@
 import * as z from 'zod';
 import { ExactNumber, writeExactly } from '../core/exact-json.ts';
 import { invariant } from '../core/fault.ts';
+import { isFields } from '../core/fields.ts';
 import { readRefundAmount, refundReasons } from '../core/refund.ts';
 import { currencies } from '../core/transfer.ts';
 import type { NewRefund } from '../database/refunds/refund.ts';
 import { parseSessionId } from '../lib/id.ts';
-import { type ErrorCode, refuse } from './errors.ts';
-import { check } from './parameter.ts';
+import type { ErrorCode } from './errors.ts';
 import { descriptionSchema, isAtMost, textSchema } from './session-input.ts';
 
 const REFUND_ID_CHARACTERS_MAX = 128;
@@ -24,6 +24,7 @@ export const refundRenames: Readonly<Partial<Record<ErrorCode, ErrorCode>>> = {
   invalid_json: 'INVALID_JSON',
   invalid_parameter: 'INVALID_JSON',
   missing_parameter: 'INVALID_JSON',
+  idempotency_key_conflict: 'IDEMPOTENCY_KEY_CONFLICT',
 };
 
 /** Refunds with these ids could not be read: clients resolve dots in a path, and `create` is an endpoint. */
@@ -34,12 +35,6 @@ const idSchema = () =>
     (value) => value !== '' && isAtMost(value, REFUND_ID_CHARACTERS_MAX) && !/\p{Cc}/u.test(value),
     `must have 1 to ${REFUND_ID_CHARACTERS_MAX} characters without control characters`,
   );
-
-const addressSchema = (description: string) =>
-  textSchema()
-    .min(1, 'must be an address')
-    .max(ADDRESS_CHARACTERS_MAX, `must be an address of at most ${ADDRESS_CHARACTERS_MAX} characters`)
-    .meta({ description });
 
 export const createRefundSchema = z
   .object({
@@ -69,34 +64,35 @@ export const createRefundSchema = z
     reason: z.enum(refundReasons).nullish().meta({ description: 'Why money is returned.' }),
     description: descriptionSchema('Shown to the payer.').nullish(),
     metadata: z
-      .record(z.string(), z.unknown(), 'must be an object')
+      .custom<NonNullable<NewRefund['metadata']>>()
       .superRefine(checkMetadata)
-      .nullish()
       .meta({
+        type: 'object',
+        additionalProperties: {},
         description:
           'Any values, at most 8 KiB as JSON and 32 levels deep. `refund_address` is the address to pay; without it the payer is asked for one.',
         example: { ticket: 4711 },
-      }),
+      })
+      .nullish(),
   })
   .meta({ id: 'CreateRefund' });
 
 export const refundDestinationSchema = z
-  .object({ address: addressSchema('An address on the network that the refund is paid on.') })
+  .object({
+    address: textSchema()
+      .trim()
+      .min(1, 'must be an address')
+      .max(ADDRESS_CHARACTERS_MAX, `must be an address of at most ${ADDRESS_CHARACTERS_MAX} characters`)
+      .meta({ description: 'An address on the network that the refund is paid on.' }),
+  })
   .meta({ id: 'ChangeRefundDestination' });
-
-/**
- * Reads the body of another destination.
- * @throws Refusal
- */
-export const readDestination = (body: Readonly<Record<string, unknown>>): string =>
-  check(refundDestinationSchema, body).address.trim();
 
 /** `sessionId` is null if no session can have the id that was sent. */
 export type RefundInput = Omit<NewRefund, 'storeId' | 'mode' | 'sessionId' | 'replay' | 'nowMs'> &
   Readonly<{ sessionId: string | null }>;
 
-/** Returns the documented code of a field that is missing or wrong. */
-function codeOf(param: string, value: unknown): ErrorCode | undefined {
+/** Returns the documented code of a field of a new refund that is missing or wrong. */
+export function refundFieldCode(param: string, value: unknown): ErrorCode | undefined {
   const isMissing = value === undefined || value === null || value === '';
   if (param === 'order_id' && isMissing) return 'MISSING_CHARGE';
   if (param === 'refund_id' && isMissing) return 'MISSING_REFUND_ID';
@@ -104,30 +100,29 @@ function codeOf(param: string, value: unknown): ErrorCode | undefined {
   return param === 'currency' ? 'INVALID_CURRENCY' : undefined;
 }
 
-/**
- * Reads the body of a refund.
- * @throws Refusal
- */
-export function readRefundInput(body: Readonly<Record<string, unknown>>): RefundInput {
-  const { order_id, refund_id, amount, currency, reason, description } = check(createRefundSchema, body, codeOf);
-  const amountMinor = readRefundAmount(amount);
+/** Returns the plain request. */
+export function readRefundInput(body: z.infer<typeof createRefundSchema>): RefundInput {
+  const amountMinor = readRefundAmount(body.amount);
   invariant(typeof amountMinor === 'bigint', 'the schema has read the amount');
-  // Taken as it was sent, because the output of the schema lacks a key `__proto__`.
-  const metadata = (body.metadata ?? null) as RefundInput['metadata'];
+  const metadata = body.metadata ?? null;
   return {
-    sessionId: parseSessionId(order_id),
-    refundId: refund_id,
+    sessionId: parseSessionId(body.order_id),
+    refundId: body.refund_id,
     amountMinor,
-    currency,
-    reason: reason ?? null,
-    description: description ?? null,
+    currency: body.currency,
+    reason: body.reason ?? null,
+    description: body.description ?? null,
     metadata,
     refundAddress: (metadata?.refund_address ?? null) as string | null,
   };
 }
 
-function checkMetadata(metadata: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
+function checkMetadata(metadata: unknown, context: z.RefinementCtx): void {
   const refuse = (message: string, path: string[] = []) => context.addIssue({ code: 'custom', message, path });
+  if (!isFields(metadata)) {
+    refuse('must be an object');
+    return;
+  }
   // Checked first: code that recurses once for each level would run out of stack.
   if (isDeeper(metadata, METADATA_LEVELS_MAX)) refuse(`must be at most ${METADATA_LEVELS_MAX} levels deep`);
   else if (Buffer.byteLength(writeExactly(metadata)) > METADATA_BYTES_MAX) {
@@ -145,12 +140,3 @@ const isDeeper = (value: unknown, levels: number): boolean =>
   value !== null &&
   !(value instanceof ExactNumber) &&
   (levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1)));
-
-/**
- * Reads the refund id of a path.
- * @throws Refusal `REFUND_NOT_FOUND` for an id that no refund can have
- */
-export const readRefundId = (text: string): string => {
-  if (text === '' || !isAtMost(text, REFUND_ID_CHARACTERS_MAX)) throw refuse('REFUND_NOT_FOUND');
-  return text;
-};

@@ -1,5 +1,5 @@
 /**
- * The refund endpoints of the reference: create, read, cancel.
+ * The refund endpoints of the reference: create, read, list, change the destination, cancel.
  */
 import * as z from 'zod';
 import { invariant } from '../core/fault.ts';
@@ -11,21 +11,22 @@ import type {
   RedirectRefundOutcome,
   Refund,
 } from '../database/refunds/refund.ts';
+import type { Replay } from '../database/replays.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { parseSessionId } from '../lib/id.ts';
 import { destinationFaults } from '../payments/destination.ts';
-import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
-import { type ErrorCode, Refusal, refuse } from './errors.ts';
+import { type ApiDeps, type Caller, type Endpoint, endpoint } from './endpoint.ts';
+import { type ErrorCode, refuse } from './errors.ts';
 import { examples } from './examples.ts';
-import { meaningHash } from './json.ts';
-import { badParam, listSchema, pageOf, pagingFields, readPaging, readQuery } from './parameter.ts';
+import { replayOf } from './json.ts';
+import { listEndpoint, type Paging } from './list.ts';
+import { badParam, check } from './parameter.ts';
 import {
   createRefundSchema,
   type RefundInput,
-  readDestination,
-  readRefundId,
   readRefundInput,
   refundDestinationSchema,
+  refundFieldCode,
   refundRenames,
 } from './refund-input.ts';
 import {
@@ -37,24 +38,25 @@ import {
   refundSchema,
   refundStatusSchema,
 } from './refund-view.ts';
+import { orRefused } from './session-service.ts';
 
 const PATH = '/api/v1/refunds';
-const CREATE_PATH = `${PATH}/create`;
 
 export const refundEndpoints = (deps: ApiDeps): Endpoint[] => [
   createEndpoint(deps),
   readEndpoint(deps),
   destinationEndpoint(deps),
   cancelEndpoint(deps),
+  refundList(deps),
 ];
 
-const createEndpoint = (deps: ApiDeps): Endpoint => ({
-  method: 'post',
-  path: CREATE_PATH,
-  scope: 'refunds:write',
-  status: 201,
-  renames: refundRenames,
-  doc: {
+const createEndpoint = (deps: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'post',
+    path: `${PATH}/create`,
+    scope: 'refunds:write',
+    status: 201,
+    renames: refundRenames,
     operationId: 'createRefund',
     tag: 'Refunds',
     summary: 'Create a refund',
@@ -63,8 +65,9 @@ const createEndpoint = (deps: ApiDeps): Endpoint => ({
       'The same `refund_id` with the same body returns the first answer again, with `Idempotent-Replayed: true`. ' +
       '`metadata.refund_address` names the destination; without it the refund goes to the address that the payer left. ' +
       'If neither gave an address, the answer’s `next_action` is a link that asks the payer for one, as is `metadata.claim_url`.',
-    body: { schema: createRefundSchema, examples: { refund: examples.refundBody } },
-    answer: { schema: createdRefundSchema, examples: { refund: examples.createdRefund } },
+    body: [createRefundSchema, examples.refundBody],
+    codeOf: refundFieldCode,
+    answer: [createdRefundSchema, examples.createdRefund],
     errors: [
       'MISSING_CHARGE',
       'MISSING_REFUND_ID',
@@ -74,109 +77,93 @@ const createEndpoint = (deps: ApiDeps): Endpoint => ({
       'REFUND_AMOUNT_EXCEEDED',
       'REFUND_TIME_EXPIRED',
       'DUPLICATE_REFUND_ID',
-      'IDEMPOTENCY_KEY_CONFLICT',
       'session_access_denied',
       'SESSION_NOT_FOUND',
       'DAILY_REFUND_LIMIT_EXCEEDED',
     ],
-  },
-  async run({ caller, body, idempotencyKey }) {
-    const input = readRefundInput(body ?? {});
-    const { refund, replayed } = await createRefund(deps, caller, input, idempotencyKey);
-    return { body: createdRefund(refund, deps.config), replayed };
-  },
-});
+    async run(call) {
+      const { refund, replayed } = await createRefund(deps, call.caller, readRefundInput(call.body), call);
+      return { body: createdRefund(refund, deps.config), replayed };
+    },
+  });
 
-const readEndpoint = ({ database, config }: ApiDeps): Endpoint => ({
-  method: 'get',
-  path: `${PATH}/{refund_id}`,
-  scope: 'refunds:read',
-  renames: refundRenames,
-  doc: {
+const readEndpoint = ({ database, config }: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'get',
+    path: `${PATH}/{refund_id}`,
+    scope: 'refunds:read',
+    renames: refundRenames,
     operationId: 'getRefund',
     tag: 'Refunds',
     summary: 'Read a refund',
     description:
       'Returns the refund as it is now. The links by which its payer names an address, `next_action` and `metadata.claim_url`, are shown to keys with the scope `refunds:write` alone.',
-    answer: { schema: refundSchema, examples: { refund: examples.refund } },
-    errors: ['REFUND_NOT_FOUND'],
-  },
-  async run({ caller: { storeId, mode, scopes }, params }) {
-    const outcome = await database.refunds.find({ storeId, mode, refundId: readRefundId(params.refund_id ?? '') });
-    return { body: fullRefund(settled(outcome).refund, config, mayRedirect(scopes)) };
-  },
-});
+    answer: [refundSchema, examples.refund],
+    async run({ caller: { storeId, mode, scopes }, id }) {
+      const { refund } = settled(await database.refunds.find({ storeId, mode, refundId: id }));
+      return { body: fullRefund(refund, config, mayRedirect(scopes)) };
+    },
+  });
 
-const destinationEndpoint = ({ database, config, clock, checkDestination }: ApiDeps): Endpoint => ({
-  method: 'post',
-  path: `${PATH}/{refund_id}/destination`,
-  scope: 'refunds:write',
-  renames: refundRenames,
-  doc: {
+const destinationEndpoint = ({ database, config, clock, checkDestination }: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'post',
+    path: `${PATH}/{refund_id}/destination`,
+    scope: 'refunds:write',
+    renames: refundRenames,
     operationId: 'setRefundDestination',
     tag: 'Refunds',
     summary: 'Change the destination of a refund',
     description:
       'Sends the refund to another address on the same network, whoever named the one before, until its payment is in progress. ' +
       'The cancel window begins again, and an approval by the operator is needed again if the refund had one. The same address again changes nothing.',
-    body: { schema: refundDestinationSchema, examples: { refund: { address: examples.refund.destination.address } } },
-    answer: {
-      schema: refundSchema,
-      examples: {
-        refund: {
-          ...examples.createdRefund,
-          destination: examples.refund.destination,
-          destination_source: 'merchant',
-        },
-      },
+    body: [refundDestinationSchema, { address: examples.refund.destination.address }],
+    answer: [
+      refundSchema,
+      { ...examples.createdRefund, destination: examples.refund.destination, destination_source: 'merchant' },
+    ],
+    errors: ['CANNOT_CHANGE_DESTINATION'],
+    async run(call) {
+      const { caller, id, body } = call;
+      const { keyId, storeId, mode } = caller;
+      const command = `POST ${PATH}/{refund_id}/destination`;
+      const act = { atMs: clock.nowMs(), operator: `API key ${keyId}`, command, reason: null };
+      const owner = { storeId, mode, refundId: id };
+      const change = { by: 'merchant', owner, address: body.address, act, replay: replayOf(call, body) } as const;
+      const { refund, replayed } = settled(await database.refunds.redirect(change, checkDestination));
+      return { body: fullRefund(refund, config, true), replayed };
     },
-    errors: ['CANNOT_CHANGE_DESTINATION', 'IDEMPOTENCY_KEY_CONFLICT', 'REFUND_NOT_FOUND'],
-  },
-  async run({ caller: { keyId, storeId, mode }, params, body, idempotencyKey }) {
-    const refundId = readRefundId(params.refund_id ?? '');
-    const address = readDestination(body ?? {});
-    const replay = { idempotencyKey, path: `${PATH}/${refundId}/destination`, bodyHash: meaningHash({ address }) };
-    const command = 'POST /api/v1/refunds/{refund_id}/destination';
-    const act = { atMs: clock.nowMs(), operator: `API key ${keyId}`, command, reason: null };
-    const change = { by: 'merchant', owner: { storeId, mode, refundId }, address, act, replay } as const;
-    const { refund, replayed } = settled(await database.refunds.redirect(change, checkDestination));
-    return { body: fullRefund(refund, config, true), replayed };
-  },
-});
+  });
 
-const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
-  method: 'post',
-  path: `${PATH}/{refund_id}/cancel`,
-  scope: 'refunds:write',
-  renames: refundRenames,
-  doc: {
+const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'post',
+    path: `${PATH}/{refund_id}/cancel`,
+    scope: 'refunds:write',
+    renames: refundRenames,
     operationId: 'cancelRefund',
     tag: 'Refunds',
     summary: 'Cancel a refund',
     description:
       'Cancels a refund that is processing and for which no signature was requested yet (within the store’s cancel window, 60 seconds by default). Takes no body.',
-    answer: {
-      schema: canceledRefundSchema,
-      examples: {
-        refund: {
-          refund_id: 'refund-77',
-          status: 'canceled',
-          canceled_at: examples.refund.created_at + 5,
-          destination: examples.refund.destination,
-          destination_source: examples.refund.destination_source,
-        },
+    answer: [
+      canceledRefundSchema,
+      {
+        refund_id: 'refund-77',
+        status: 'canceled',
+        canceled_at: examples.refund.created_at + 5,
+        destination: examples.refund.destination,
+        destination_source: examples.refund.destination_source,
       },
+    ],
+    errors: ['CANNOT_CANCEL_REFUND'],
+    async run(call) {
+      const { storeId, mode } = call.caller;
+      const cancel = { storeId, mode, refundId: call.id, replay: replayOf(call, {}), nowMs: clock.nowMs() };
+      const { refund, replayed } = settled(await database.refunds.cancel(cancel));
+      return { body: canceledRefund(refund), replayed };
     },
-    errors: ['CANNOT_CANCEL_REFUND', 'IDEMPOTENCY_KEY_CONFLICT', 'REFUND_NOT_FOUND'],
-  },
-  async run({ caller: { storeId, mode }, params, idempotencyKey }) {
-    const refundId = readRefundId(params.refund_id ?? '');
-    const replay = { idempotencyKey, path: `${PATH}/${refundId}/cancel`, bodyHash: meaningHash({}) };
-    const cancel = { storeId, mode, refundId, replay, nowMs: clock.nowMs() };
-    const { refund, replayed } = settled(await database.refunds.cancel(cancel));
-    return { body: canceledRefund(refund), replayed };
-  },
-});
+  });
 
 /** Links by which a payer names where a refund goes are for those who may name it themselves. */
 const mayRedirect = (scopes: Caller['scopes']): boolean => scopes.includes('refunds:write');
@@ -207,7 +194,7 @@ const refusals: Readonly<Record<Reason, readonly [code: ErrorCode, message?: str
     'The database was restored from a backup, and refunds are refused until it is up to date.',
   ],
   duplicate_refund_id: ['DUPLICATE_REFUND_ID'],
-  idempotency_key_conflict: ['IDEMPOTENCY_KEY_CONFLICT'],
+  idempotency_key_conflict: ['idempotency_key_conflict'],
   store_suspended: ['FORBIDDEN', refuse('store_suspended').message],
   session_not_found: ['SESSION_NOT_FOUND'],
   session_access_denied: ['session_access_denied'],
@@ -228,16 +215,20 @@ function settled(outcome: Outcome, param = 'address'): Kept {
 async function createRefund(
   { database, clock, checkDestination }: Pick<ApiDeps, 'database' | 'clock' | 'checkDestination'>,
   { keyId, storeId, mode }: Pick<Caller, 'keyId' | 'storeId' | 'mode'>,
-  { sessionId, ...input }: RefundInput,
-  idempotencyKey: string | null,
+  input: RefundInput,
+  how: Pick<Replay, 'idempotencyKey' | 'path'>,
 ): Promise<Kept> {
-  const replay = { idempotencyKey, path: CREATE_PATH, bodyHash: meaningHash({ sessionId, ...input }) };
-  const outcome = await database.refunds.create(
-    { storeId, mode, ...input, sessionId: sessionId ?? '', requestedKey: keyId, replay, nowMs: clock.nowMs() },
-    checkDestination,
-  );
+  const nowMs = clock.nowMs();
+  const asked = {
+    ...input,
+    sessionId: input.sessionId ?? '',
+    requestedKey: keyId,
+    replay: replayOf(how, input),
+    nowMs,
+  };
+  const outcome = await database.refunds.create({ storeId, mode, ...asked }, checkDestination);
   if (outcome.kind !== 'refused') return settled(outcome, 'metadata.refund_address');
-  throw refuse(outcome.why, outcome.why === 'DAILY_REFUND_LIMIT_EXCEEDED' ? untilTomorrow(clock.nowMs()) : {});
+  throw refuse(outcome.why, outcome.why === 'DAILY_REFUND_LIMIT_EXCEEDED' ? untilTomorrow(nowMs) : {});
 }
 
 /**
@@ -257,19 +248,12 @@ export async function refundForDoor(
   invariant(session, `session ${sessionId} paid an order`);
   const { conversion, request } = session;
   const amountMinor = ((conversion?.amountMinor ?? request.amountMinor) * part) / whole;
-  try {
-    const body = {
-      order_id: sessionId,
-      refund_id: refundId,
-      amount: formatUnits(amountMinor, MINOR_DECIMALS),
-      currency,
-    };
-    await createRefund(deps, { keyId, storeId, mode }, readRefundInput(body), null);
-    return null;
-  } catch (error) {
-    if (error instanceof Refusal) return error.message;
-    throw error;
-  }
+  const amount = formatUnits(amountMinor, MINOR_DECIMALS);
+  const outcome = await orRefused(() => {
+    const body = check(createRefundSchema, { order_id: sessionId, refund_id: refundId, amount, currency });
+    return createRefund(deps, { keyId, storeId, mode }, readRefundInput(body), { idempotencyKey: null, path: '' });
+  });
+  return 'refusal' in outcome ? outcome.refusal : null;
 }
 
 /** The limit counts UTC days. */
@@ -279,17 +263,14 @@ const untilTomorrow = (nowMs: number) => ({
 
 // ── The list ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const querySchema = z.object({
-  ...pagingFields('refunds', () => z.string()),
+const filters = {
   session_id: z.string().optional().meta({ description: 'Only refunds of this session.' }),
   order_id: z.string().optional().meta({ description: 'Only refunds of this order of the merchant’s.' }),
   status: refundStatusSchema.optional().meta({ description: 'Only refunds with this status.' }),
-});
-
-type Query = z.infer<typeof querySchema>;
+};
 
 /** @throws Refusal if the query names a refund to go on from that the caller does not have */
-async function placeOf({ database }: ApiDeps, { storeId, mode }: Caller, query: Query) {
+async function placeOf({ database }: ApiDeps, { storeId, mode }: Caller, query: Paging) {
   const [param, refundId] =
     query.starting_after === undefined
       ? (['ending_before', query.ending_before] as const)
@@ -300,50 +281,36 @@ async function placeOf({ database }: ApiDeps, { storeId, mode }: Caller, query: 
   return param === 'starting_after' ? { before: outcome.refund } : { after: outcome.refund };
 }
 
-/** Returns the filter of a query; null if nothing can match it. */
-function filterOf({ storeId, mode }: Caller, { session_id, order_id, status, created_from, created_to }: Query) {
-  const sessionId = session_id === undefined ? undefined : parseSessionId(session_id);
-  if (sessionId === null) return null;
-  return {
-    ...(sessionId !== undefined && { sessionId }),
-    ...(order_id !== undefined && { order: { storeId, mode, orderId: order_id } }),
-    ...(status !== undefined && { status }),
-    fromMs: created_from === undefined ? null : created_from * 1000,
-    toMs: created_to === undefined ? null : created_to * 1000,
-  };
-}
-
-export function refundListEndpoint(deps: ApiDeps): Endpoint {
-  return {
-    method: 'get',
-    path: '/api/v1/refunds',
+const refundList = (deps: ApiDeps): Endpoint =>
+  listEndpoint({
+    path: PATH,
     scope: 'refunds:read',
     renames: refundRenames,
-    doc: {
-      operationId: 'listRefunds',
-      tag: 'Refunds',
-      summary: 'List refunds',
-      description:
-        'Returns the refunds of the store and mode of the key, newest first. To read on, ask again with `starting_after` and the last `refund_id` of the page: refunds that are created meanwhile change nothing.',
-      query: querySchema,
-      answer: {
-        schema: listSchema(refundSchema).meta({ id: 'RefundList' }),
-        examples: { refunds: { object: 'list', data: [examples.refund], has_more: false } },
-      },
-      errors: ['invalid_parameter'],
-    },
-    async run({ caller, search }) {
-      const query = readQuery(querySchema, search);
-      const paging = readPaging(query);
-      const place = await placeOf(deps, caller, query);
-      const filter = filterOf(caller, query);
+    operationId: 'listRefunds',
+    tag: 'Refunds',
+    summary: 'List refunds',
+    description:
+      'Returns the refunds of the store and mode of the key, newest first. To read on, ask again with `starting_after` and the last `refund_id` of the page: refunds that are created meanwhile change nothing.',
+    name: 'RefundList',
+    item: refundSchema,
+    examples: [examples.refund],
+    things: 'refunds',
+    id: z.string(),
+    filters,
+    async find(caller, query, { limit }) {
       const { storeId, mode } = caller;
-      const found =
-        filter === null
-          ? []
-          : await deps.database.refunds.list({ storeId, mode, ...filter, ...place, limit: paging.limit + 1 });
-      const mayName = mayRedirect(caller.scopes);
-      return { body: pageOf(found, paging, (refund) => fullRefund(refund, deps.config, mayName)) };
+      const place = await placeOf(deps, caller, query);
+      const { session_id, order_id: orderId, status, created_from, created_to } = query;
+      const sessionId = session_id === undefined ? undefined : parseSessionId(session_id);
+      if (sessionId === null) return [];
+      return deps.database.refunds.list({
+        ...{ storeId, mode, limit, ...place },
+        ...(sessionId !== undefined && { sessionId }),
+        ...(orderId !== undefined && { order: { storeId, mode, orderId } }),
+        ...(status !== undefined && { status }),
+        fromMs: created_from === undefined ? null : created_from * 1000,
+        toMs: created_to === undefined ? null : created_to * 1000,
+      });
     },
-  };
-}
+    show: (refunds, { scopes }) => refunds.map((refund) => fullRefund(refund, deps.config, mayRedirect(scopes))),
+  });

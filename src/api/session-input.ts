@@ -3,9 +3,10 @@
  * is read from it.
  */
 import * as z from 'zod';
+import { isFields } from '../core/fields.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { LineItem, SessionRequest } from '../database/column-values.ts';
-import { badParam, check } from './parameter.ts';
+import { badParam } from './parameter.ts';
 
 const LINE_ITEMS_MAX = 100;
 const ORDER_ID_CHARACTERS_MAX = 128;
@@ -72,35 +73,38 @@ export const currencySchema = textSchema().meta({
   example: 'USD',
 });
 
-const TOO_MANY_KEYS = `must have at most ${METADATA_KEYS_MAX} keys`;
-const PASSED_OVER = '__proto__';
+const metadataValueSchema = shortTextSchema(METADATA_VALUE_CHARACTERS_MAX);
+
+/** Returns what is wrong with metadata, and where. It is read as it was sent: `z.record` skips a key `__proto__`. */
+function metadataFault(metadata: unknown): Readonly<{ message: string; path?: string[] }> | null {
+  if (!isFields(metadata)) return { message: 'must be an object of strings' };
+  const entries = Object.entries(metadata);
+  if (entries.length > METADATA_KEYS_MAX) return { message: `must have at most ${METADATA_KEYS_MAX} keys` };
+  for (const [key, value] of entries) {
+    const path = [key];
+    if (LONE_SURROGATE.test(key)) return { path, message: 'must have a key of well-formed Unicode text' };
+    if (!isAtMost(key, METADATA_KEY_CHARACTERS_MAX)) {
+      return { path, message: `must have a key of at most ${METADATA_KEY_CHARACTERS_MAX} characters` };
+    }
+    const [issue] = metadataValueSchema.safeParse(value).error?.issues ?? [];
+    if (issue) return { path, message: issue.message };
+  }
+  return null;
+}
 
 const metadataSchema = z
-  .record(z.string(), textSchema(), 'must be an object of strings')
+  .custom<Readonly<Record<string, string>>>()
   .superRefine((metadata, context) => {
-    const entries = Object.entries(metadata);
-    if (entries.length > METADATA_KEYS_MAX) {
-      context.addIssue({ code: 'custom', message: TOO_MANY_KEYS });
-    }
-    for (const [key, value] of entries) {
-      const fault = metadataFault(key, value);
-      if (fault) return context.addIssue({ code: 'custom', path: [key], message: fault });
-    }
+    const fault = metadataFault(metadata);
+    if (fault) context.addIssue({ code: 'custom', ...fault });
   })
   .meta({
+    type: 'object',
+    additionalProperties: { type: 'string' },
     description: 'Up to 50 keys of at most 40 characters; values are strings of at most 500 characters.',
     maxProperties: METADATA_KEYS_MAX,
     example: { cart: 'c-77' },
   });
-
-function metadataFault(key: string, value: string): string | null {
-  if (LONE_SURROGATE.test(key)) return 'must have a key of well-formed Unicode text';
-  if (!isAtMost(key, METADATA_KEY_CHARACTERS_MAX))
-    return `must have a key of at most ${METADATA_KEY_CHARACTERS_MAX} characters`;
-  if (!isAtMost(value, METADATA_VALUE_CHARACTERS_MAX))
-    return `must be at most ${METADATA_VALUE_CHARACTERS_MAX} characters`;
-  return null;
-}
 
 /** A line of the basket, as it is sent and shown. */
 export const lineItemSchema = z
@@ -190,25 +194,26 @@ export type SessionInput = Readonly<{
 /** Leaves the choice of network and stablecoin to the payer. */
 export const anyOption: SessionInput['only'] = { network: null, currency: null };
 
+type CreateSession = z.infer<typeof createSessionSchema>;
+
 /**
  * Reads the reference shape.
  * @throws Refusal with `param`
  */
-export function readSessionInput(body: unknown, mode: Mode): SessionInput {
-  const parsed = check(createSessionSchema, body);
-  checkLineCurrencies(parsed);
-  checkSum(parsed);
-  const { line_items, tax_amount, shipping_amount } = parsed;
+export function readSessionInput(body: CreateSession, mode: Mode): SessionInput {
+  checkLineCurrencies(body);
+  checkSum(body);
+  const { line_items, tax_amount, shipping_amount } = body;
   return {
     request: {
-      ...readCommon(parsed, body, mode),
-      amountMinor: BigInt(parsed.amount),
-      currency: parsed.currency,
+      ...readCommon(body, mode),
+      amountMinor: BigInt(body.amount),
+      currency: body.currency,
       lineItems: line_items?.length ? line_items.map(plainItem) : null,
       taxMinor: toMinor(tax_amount),
       shippingMinor: toMinor(shipping_amount),
     },
-    expiresInS: expiresInS(parsed),
+    expiresInS: expiresInS(body),
     only: anyOption,
   };
 }
@@ -217,38 +222,25 @@ type CommonFields = z.infer<z.ZodObject<typeof commonFields>>;
 
 /**
  * Reads the part of a request that is the same in every shape.
- * @param sent the body as it was sent
  * @throws Refusal when a live session names a plain http URL
  */
-export function readCommon(parsed: CommonFields, sent: unknown, mode: Mode) {
+export function readCommon(body: CommonFields, mode: Mode) {
   for (const param of ['success_url', 'cancel_url'] as const) {
-    const url = parsed[param];
+    const url = body[param];
     if (url && mode === 'live' && !/^https:/i.test(url)) throw badParam(param, 'must be an https URL in live mode');
   }
   return {
-    orderId: parsed.order_id,
-    description: parsed.description ?? null,
-    successUrl: parsed.success_url ?? null,
-    cancelUrl: parsed.cancel_url ?? null,
-    metadata: readMetadata(sent),
-    webhookUrl: parsed.webhook_url ?? null,
+    orderId: body.order_id,
+    description: body.description ?? null,
+    successUrl: body.success_url ?? null,
+    cancelUrl: body.cancel_url ?? null,
+    metadata: body.metadata ?? {},
+    webhookUrl: body.webhook_url ?? null,
   };
-}
-
-/** Reads checked metadata as it was sent, because the schema skips a key named `__proto__`. */
-function readMetadata(sent: unknown): Readonly<Record<string, string>> {
-  const metadata = Object(Object(sent).metadata ?? {}) as Record<string, string>;
-  if (!Object.hasOwn(metadata, PASSED_OVER)) return metadata;
-  if (Object.keys(metadata).length > METADATA_KEYS_MAX) throw badParam('metadata', TOO_MANY_KEYS);
-  const text = textSchema().safeParse(metadata[PASSED_OVER]);
-  const fault = text.success ? metadataFault(PASSED_OVER, text.data) : (text.error.issues[0]?.message ?? null);
-  if (fault) throw badParam(`metadata.${PASSED_OVER}`, fault);
-  return metadata;
 }
 
 export const expiresInS = (parsed: CommonFields): number => parsed.expires_in ?? EXPIRES_IN_S_DEFAULT;
 
-type CreateSession = z.infer<typeof createSessionSchema>;
 type Item = z.infer<typeof lineItemSchema>;
 
 function checkLineCurrencies({ currency, line_items }: CreateSession): void {

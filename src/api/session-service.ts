@@ -14,22 +14,19 @@ import type { DoorSession } from '../database/doors.ts';
 import type { Replay } from '../database/replays.ts';
 import type { Session } from '../database/session.ts';
 import type { NewSession } from '../database/sessions.ts';
-import { newSessionId, parseSessionId } from '../lib/id.ts';
+import { newSessionId } from '../lib/id.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import type { ApiDeps, Call, Caller } from './endpoint.ts';
 import { type ErrorCode, Refusal, refuse } from './errors.ts';
-import { meaningHash } from './json.ts';
-import { badParam } from './parameter.ts';
-import { EXPIRES_IN_S_DEFAULT, readSessionInput, type SessionInput } from './session-input.ts';
+import { replayOf } from './json.ts';
+import { badParam, check } from './parameter.ts';
+import { createSessionSchema, EXPIRES_IN_S_DEFAULT, readSessionInput, type SessionInput } from './session-input.ts';
 
-/** The errors of creating a session, besides those of every signed request. */
+/** The errors of creating a session, besides those of every call with a body. */
 export const createErrors: readonly ErrorCode[] = [
-  'missing_parameter',
-  'invalid_parameter',
   'unsupported_currency',
   'amount_too_small',
   'order_id_conflict',
-  'idempotency_key_conflict',
   'exchange_rate_unavailable',
   'no_payment_option',
   'no_network_followed',
@@ -73,7 +70,7 @@ export async function createSession(
   deps: Creating,
   caller: Seller,
   input: SessionInput,
-  { idempotencyKey, path, act, takeNonce }: ReplayOf & Partial<Pick<Call, 'takeNonce'>>,
+  how: ReplayOf & Partial<Pick<Call, 'takeNonce'>>,
 ): Promise<Kept> {
   await checkWebhookUrl(deps, caller, input.request.webhookUrl);
   const nowMs = deps.clock.nowMs();
@@ -87,10 +84,10 @@ export async function createSession(
     ...(offer instanceof Refusal ? nothing : offer),
     expiresInS: input.expiresInS,
     doorOrder: input.doorOrder,
-    replay: { idempotencyKey, path, bodyHash: meaningHash(input) },
-    nonce: takeNonce?.() ?? null,
+    replay: replayOf(how, input),
+    nonce: how.takeNonce?.() ?? null,
     nowMs,
-    act,
+    act: how.act,
   });
   switch (outcome.kind) {
     case 'created':
@@ -104,41 +101,50 @@ export async function createSession(
   }
 }
 
-/** Creates a session as the API does, for a person. @returns its id, or why it is not made, in English */
-export async function createPayment(
-  deps: Creating,
-  owner: Owner,
-  { amountMinor, currency, orderId }: Readonly<{ amountMinor: bigint; currency: string; orderId: string }>,
-  replay: ReplayOf,
-): Promise<Readonly<{ id: string }> | Readonly<{ refusal: string }>> {
-  const body = { amount: Number(amountMinor), currency, order_id: orderId };
-  try {
-    const settings = await deps.database.stores.values(owner.storeId);
-    const { session } = await createSession(deps, { ...owner, settings }, readSessionInput(body, owner.mode), replay);
-    return { id: session.id };
-  } catch (error) {
-    if (error instanceof Refusal) return { refusal: error.message };
-    throw error;
-  }
-}
+/** Why something is refused to a caller within this program: in English, and by the API's code. */
+type Refused = Readonly<{ refusal: string; code: ErrorCode }>;
 
-/** Creates the session of a door's order, or returns the one that is open or paid. */
-export async function createForDoor(
-  deps: Creating,
-  owner: Owner,
-  { id, orderId, name, amountMinor, currency, only, returnUrl }: DoorSession,
-): Promise<Readonly<{ session: Session }> | Readonly<{ refusal: string; code: ErrorCode }>> {
-  const order = { orderId, amountMinor, currency, description: name, successUrl: returnUrl, cancelUrl: returnUrl };
-  const none = { lineItems: null, taxMinor: null, shippingMinor: null, metadata: null, webhookUrl: null };
-  const input = { request: { ...order, ...none }, expiresInS: EXPIRES_IN_S_DEFAULT, only, doorOrder: id };
-  const settings = await deps.database.stores.values(owner.storeId);
+/** Returns what `work` does, or why the API refuses it. */
+export async function orRefused<T>(work: () => Promise<T>): Promise<T | Refused> {
   try {
-    return await createSession(deps, { ...owner, settings }, input, { idempotencyKey: null, path: '' });
+    return await work();
   } catch (error) {
     if (error instanceof Refusal) return { refusal: error.message, code: error.code };
     throw error;
   }
 }
+
+const sellerOf = async ({ database }: Creating, owner: Owner): Promise<Seller> => ({
+  ...owner,
+  settings: await database.stores.values(owner.storeId),
+});
+
+/** Creates a session as the API does, for a person. */
+export const createPayment = (
+  deps: Creating,
+  owner: Owner,
+  { amountMinor, currency, orderId }: Readonly<{ amountMinor: bigint; currency: string; orderId: string }>,
+  replay: ReplayOf,
+): Promise<Readonly<{ id: string }> | Refused> =>
+  orRefused(async () => {
+    const body = check(createSessionSchema, { amount: Number(amountMinor), currency, order_id: orderId });
+    const input = readSessionInput(body, owner.mode);
+    const { session } = await createSession(deps, await sellerOf(deps, owner), input, replay);
+    return { id: session.id };
+  });
+
+/** Creates the session of a door's order, or returns the one that is open or paid. */
+export const createForDoor = (
+  deps: Creating,
+  owner: Owner,
+  { id, orderId, name, amountMinor, currency, only, returnUrl }: DoorSession,
+): Promise<Readonly<{ session: Session }> | Refused> =>
+  orRefused(async () => {
+    const order = { orderId, amountMinor, currency, description: name, successUrl: returnUrl, cancelUrl: returnUrl };
+    const none = { lineItems: null, taxMinor: null, shippingMinor: null, metadata: null, webhookUrl: null };
+    const input = { request: { ...order, ...none }, expiresInS: EXPIRES_IN_S_DEFAULT, only, doorOrder: id };
+    return createSession(deps, await sellerOf(deps, owner), input, { idempotencyKey: null, path: '' });
+  });
 
 /** @throws Refusal `invalid_parameter` if a session must not name this URL */
 async function checkWebhookUrl(deps: Creating, { storeId, mode }: Owner, url: string | null): Promise<void> {
@@ -154,16 +160,15 @@ async function checkWebhookUrl(deps: Creating, { storeId, mode }: Owner, url: st
 
 /**
  * Returns the caller's session.
- * @throws Refusal `session_not_found`, also for a session of another merchant or mode and for a malformed id
+ * @throws Refusal `session_not_found`, also for a session of another merchant or mode
  */
 export async function findSession(
   { database }: Pick<ApiDeps, 'database'>,
-  caller: Caller,
-  text: string,
+  { storeId, mode }: Owner,
+  id: string,
 ): Promise<Session> {
-  const id = parseSessionId(text);
-  const session = id && (await database.sessions.find(id));
-  if (!session || session.storeId !== caller.storeId || session.mode !== caller.mode) throw refuse('session_not_found');
+  const session = await database.sessions.find(id);
+  if (session?.storeId !== storeId || session.mode !== mode) throw refuse('session_not_found');
   return session;
 }
 
@@ -173,14 +178,17 @@ export async function findSession(
  */
 export async function cancelSession(
   { database, clock }: Pick<ApiDeps, 'database' | 'clock'>,
-  { storeId, mode }: Caller,
-  text: string,
-  replayOf: (sessionId: string) => ReplayOf,
+  call: Pick<Call, 'caller' | 'id' | 'path' | 'idempotencyKey'>,
 ): Promise<Kept> {
-  const id = parseSessionId(text);
-  if (!id) throw refuse('session_not_found');
-  const replay = { ...replayOf(id), bodyHash: meaningHash({}) };
-  const outcome = await database.sessions.cancel({ id, storeId, mode, replay, nowMs: clock.nowMs() });
+  const { id, caller } = call;
+  const { storeId, mode } = caller;
+  const outcome = await database.sessions.cancel({
+    id,
+    storeId,
+    mode,
+    replay: replayOf(call, {}),
+    nowMs: clock.nowMs(),
+  });
   if (outcome.kind === 'done' || outcome.kind === 'replayed') {
     return { session: outcome.session, replayed: outcome.kind === 'replayed' };
   }

@@ -5,9 +5,9 @@ import * as z from 'zod';
 import { Fault } from '../core/fault.ts';
 import { currencies } from '../core/transfer.ts';
 import { type Simulate, simulatedOption, simulations } from '../payments/simulation.ts';
-import type { ApiDeps, Endpoint } from './endpoint.ts';
+import { type ApiDeps, type Endpoint, endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
-import { badParam, check } from './parameter.ts';
+import { badParam } from './parameter.ts';
 import { findSession } from './session-service.ts';
 
 const bodySchema = z
@@ -31,35 +31,26 @@ const answerSchema = z
   })
   .meta({ id: 'Simulated' });
 
-export function simulationEndpoint(deps: ApiDeps, simulate: Simulate): Endpoint {
-  return {
+export const simulationEndpoint = (deps: ApiDeps, simulate: Simulate): Endpoint =>
+  endpoint({
     method: 'post',
     path: '/api/v1/test/sessions/{session_id}/simulate',
     scope: 'sessions:write',
     isReadOnly: true,
-    doc: {
-      operationId: 'simulate',
-      tag: 'Sandbox',
-      summary: 'Simulate a payment',
-      description:
-        'Simulates a payment or another event on the session’s simulated network. The effects are real: the session changes and webhooks are sent. A repeated call simulates again.',
-      body: { schema: bodySchema, examples: { underpaid: { action: 'pay_under' } } },
-      answer: {
-        schema: answerSchema,
-        examples: {
-          sent: {
-            action: 'pay_under',
-            network: 'mynet',
-            currency: 'USDT',
-            transaction_hashes: [`0x${'5e'.repeat(32)}`],
-          },
-        },
-      },
-      errors: ['missing_parameter', 'invalid_parameter', 'session_not_found', 'simulation_refused'],
-    },
-    async run({ caller, params, body }) {
-      const session = await findSession(deps, caller, params.session_id ?? '');
-      const { action, network, currency } = check(bodySchema, body);
+    operationId: 'simulate',
+    tag: 'Sandbox',
+    summary: 'Simulate a payment',
+    description:
+      'Simulates a payment or another event on the session’s simulated network. The effects are real: the session changes and webhooks are sent. A repeated call simulates again.',
+    body: [bodySchema, { action: 'pay_under' }],
+    answer: [
+      answerSchema,
+      { action: 'pay_under', network: 'mynet', currency: 'USDT', transaction_hashes: [`0x${'5e'.repeat(32)}`] },
+    ],
+    errors: ['simulation_refused'],
+    async run({ caller, id, body }) {
+      const session = await findSession(deps, caller, id);
+      const { action, network, currency } = body;
       const option = simulatedOption(session, { network: network ?? undefined, currency: currency ?? undefined });
       if (!option) {
         const isNetwork = network != null && !session.options.some((one) => one.network === network);
@@ -73,5 +64,4 @@ export function simulationEndpoint(deps: ApiDeps, simulate: Simulate): Endpoint 
         throw error;
       }
     },
-  };
-}
+  });

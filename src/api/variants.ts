@@ -12,7 +12,7 @@ import type { Session } from '../database/session.ts';
 import { optionAddress } from '../payments/option.ts';
 import { paymentUrl, type UrlParts } from '../payments/payment-url.ts';
 import { exponentOf } from '../rates/currencies.ts';
-import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
+import { type ApiDeps, type Caller, type Endpoint, endpoint, type Sent } from './endpoint.ts';
 import { refuse } from './errors.ts';
 import { examples } from './examples.ts';
 import { badParam, check, missing } from './parameter.ts';
@@ -116,65 +116,50 @@ const quickStartAnswerSchema = z
   .meta({ id: 'QuickStartSession' });
 
 /** Returns the endpoints POST and GET of `/v1/payment/sessions`. */
-export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
-  const answer = {
-    schema: quickStartAnswerSchema,
-    examples: { session: examples.quickStartAnswer },
-  };
-  return [
-    {
-      method: 'post',
-      path: PATH,
-      scope: 'sessions:write',
-      usesNonce: true,
-      doc: {
-        operationId: 'createQuickStartSession',
-        tag: 'Quick start',
-        summary: 'Create a session (quick-start shape)',
-        description:
-          'Like the reference call, with a decimal amount and an envelope. A refused call is answered with the ordinary error body, without the envelope.',
-        body: { schema: quickStartBodySchema, examples: { session: examples.quickStartBody } },
-        answer,
-        errors: ['FORBIDDEN', ...createErrors],
-      },
-      async run({ caller, body, idempotencyKey, takeNonce }) {
-        const parsed = check(quickStartBodySchema, body);
-        if (parsed.merchant_id != null && parsed.merchant_id !== caller.storeId) {
-          throw refuse('FORBIDDEN', { param: 'merchant_id' });
-        }
-        const { value, currency } = parsed.amount;
-        const amountMinor = readAmount(value, currency, { amount: 'amount.value', currency: 'amount.currency' });
-        const input: SessionInput = {
-          request: { ...readCommon(parsed, body, caller.mode), ...absent, amountMinor, currency },
-          expiresInS: expiresInS(parsed),
-          only: anyOption,
-        };
-        const { session, replayed } = await createSession(deps, caller, input, {
-          idempotencyKey,
-          path: PATH,
-          takeNonce,
-        });
-        return { body: quickStartAnswer(session, deps, caller), replayed };
-      },
+export const quickStartEndpoints = (deps: ApiDeps): Endpoint[] => [
+  endpoint({
+    method: 'post',
+    path: PATH,
+    scope: 'sessions:write',
+    usesNonce: true,
+    operationId: 'createQuickStartSession',
+    tag: 'Quick start',
+    summary: 'Create a session (quick-start shape)',
+    description:
+      'Like the reference call, with a decimal amount and an envelope. A refused call is answered with the ordinary error body, without the envelope.',
+    body: [quickStartBodySchema, examples.quickStartBody],
+    answer: [quickStartAnswerSchema, examples.quickStartAnswer],
+    errors: ['FORBIDDEN', ...createErrors],
+    async run(call) {
+      const { caller, body } = call;
+      if (body.merchant_id != null && body.merchant_id !== caller.storeId) {
+        throw refuse('FORBIDDEN', { param: 'merchant_id' });
+      }
+      const { value, currency } = body.amount;
+      const amountMinor = readAmount(value, currency, { amount: 'amount.value', currency: 'amount.currency' });
+      const input: SessionInput = {
+        request: { ...readCommon(body, caller.mode), ...absent, amountMinor, currency },
+        expiresInS: expiresInS(body),
+        only: anyOption,
+      };
+      const { session, replayed } = await createSession(deps, caller, input, call);
+      return { body: quickStartAnswer(session, deps, caller), replayed };
     },
-    {
-      method: 'get',
-      path: `${PATH}/{session_id}`,
-      scope: 'sessions:read',
-      doc: {
-        operationId: 'getQuickStartSession',
-        tag: 'Quick start',
-        summary: 'Read a session (quick-start shape)',
-        description: 'Returns the session as it is now, in the quick-start envelope.',
-        answer,
-        errors: ['session_not_found'],
-      },
-      async run({ caller, params }) {
-        return { body: quickStartAnswer(await findSession(deps, caller, params.session_id ?? ''), deps, caller) };
-      },
+  }),
+  endpoint({
+    method: 'get',
+    path: `${PATH}/{session_id}`,
+    scope: 'sessions:read',
+    operationId: 'getQuickStartSession',
+    tag: 'Quick start',
+    summary: 'Read a session (quick-start shape)',
+    description: 'Returns the session as it is now, in the quick-start envelope.',
+    answer: [quickStartAnswerSchema, examples.quickStartAnswer],
+    async run({ caller, id }) {
+      return { body: quickStartAnswer(await findSession(deps, caller, id), deps, caller) };
     },
-  ];
-}
+  }),
+];
 
 function quickStartAnswer(
   session: Session,
@@ -237,7 +222,7 @@ const modeBodySchema = z.object({
  * Says whether a body has the quick-start shape. The reference shape has an integer amount and ignores unknown fields,
  * so `mode` with an integer amount changes nothing.
  */
-export const isModeShape = (body: Readonly<Record<string, unknown>> | null): boolean =>
+export const isModeShape = (body: Sent | null): boolean =>
   typeof body?.amount === 'string' && (body.mode !== undefined || body.payment_method_types !== undefined);
 
 /**
@@ -252,7 +237,7 @@ export function readModeInput(body: unknown, mode: Mode, config: Pick<Config, 'n
   const param = parsed.currency == null ? 'payment_method_options.crypto.currency' : 'currency';
   return {
     request: {
-      ...readCommon(parsed, body, mode),
+      ...readCommon(parsed, mode),
       ...absent,
       amountMinor: readAmount(parsed.amount, currency, { amount: 'amount', currency: param }),
       currency,

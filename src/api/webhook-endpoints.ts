@@ -5,12 +5,11 @@ import { otherMode } from '../core/transfer.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { Endpoint as WebhookEndpoint } from '../database/endpoints.ts';
 import { toSeconds } from '../lib/clock.ts';
-import { sortableTime } from '../lib/id.ts';
-import type { ApiDeps, Call, Caller, Endpoint } from './endpoint.ts';
+import { type ApiDeps, type Call, type Caller, type Endpoint, endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
 import { examples } from './examples.ts';
-import { meaningHash } from './json.ts';
-import { check, idRange, listSchema, pageOf, pagingFields, readPaging, readQuery } from './parameter.ts';
+import { replayOf } from './json.ts';
+import { pageSchema } from './list.ts';
 import { textSchema } from './session-input.ts';
 
 const PATH = '/api/v1/webhook_endpoints';
@@ -57,9 +56,6 @@ const deletedSchema = z
   .object({ ...fields, deleted: z.literal(true).meta({ description: 'Always true.' }) })
   .meta({ id: 'DeletedWebhookEndpoint' });
 
-const endpointId = () => z.string().regex(/^we_[0-9a-z]{26}$/, 'must be an endpoint id: `we_` and 26 characters');
-const querySchema = z.object(pagingFields('endpoints', endpointId));
-
 const shown = (one: WebhookEndpoint): z.infer<typeof endpointSchema> => ({
   object: 'webhook_endpoint',
   id: one.id,
@@ -73,7 +69,7 @@ const shown = (one: WebhookEndpoint): z.infer<typeof endpointSchema> => ({
 /** Returns the endpoints of this part of the API; what they list, add and delete are endpoints of webhooks. */
 export const webhookEndpointEndpoints = (deps: ApiDeps): readonly Endpoint[] => [
   createEndpoint(deps),
-  listEndpoint(deps),
+  listEndpoints(deps),
   deleteEndpoint(deps),
 ];
 
@@ -85,39 +81,33 @@ const actOf = ({ clock }: ApiDeps, { keyId }: Caller, command: string): Operator
   reason: null,
 });
 
-const createEndpoint = (deps: ApiDeps): Endpoint => ({
-  method: 'post',
-  path: PATH,
-  scope: 'webhooks:write',
-  status: 201,
-  doc: {
+const createEndpoint = (deps: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'post',
+    path: PATH,
+    scope: 'webhooks:write',
+    status: 201,
     operationId: 'createWebhookEndpoint',
     tag: 'Webhook endpoints',
     summary: 'Create a webhook endpoint',
     description:
       'Sends the events of the store and mode of the key to a URL, from now on. The answer has the secret that signs them, once. Send an `Idempotency-Key`: without one, a repeated call makes a second endpoint.',
-    body: { schema: bodySchema, examples: { endpoint: examples.endpointBody } },
-    answer: {
-      schema: createdSchema,
-      examples: {
-        endpoint: { ...examples.endpoint, secret: 'whsec_3q2+7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=' },
-      },
-    },
-    errors: ['missing_parameter', 'too_many_endpoints', 'endpoint_not_found', 'idempotency_key_conflict'],
-  },
-  run: (call) => create(deps, call),
-});
+    body: [bodySchema, examples.endpointBody],
+    answer: [createdSchema, { ...examples.endpoint, secret: 'whsec_3q2+7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=' }],
+    errors: ['too_many_endpoints', 'endpoint_not_found'],
+    run: (call) => create(deps, call),
+  });
 
-async function create(deps: ApiDeps, { caller, body, idempotencyKey }: Call) {
+async function create(deps: ApiDeps, call: Call<z.infer<typeof bodySchema>>) {
+  const { caller, body } = call;
   const { storeId, mode } = caller;
-  const { url, extended_events } = check(bodySchema, body);
+  const { url } = body;
   const objection = await deps.checkWebhookUrl(url, mode);
   if (objection !== null) throw refuse('invalid_parameter', { param: 'url', message: objection });
-  const events = extendedEvents.filter((event) => extended_events?.includes(event));
+  const events = extendedEvents.filter((event) => body.extended_events?.includes(event));
   const act = actOf(deps, caller, `POST ${PATH}`);
-  const endpoint = deps.issueEndpoint(storeId, mode, url, events, act.atMs);
-  const replay = { idempotencyKey, path: PATH, bodyHash: meaningHash({ url, events }) };
-  const outcome = await deps.database.endpoints.request(endpoint, replay, act);
+  const made = deps.issueEndpoint(storeId, mode, url, events, act.atMs);
+  const outcome = await deps.database.endpoints.request(made, replayOf(call, { url, events }), act);
   switch (outcome.kind) {
     case 'added':
     case 'replayed':
@@ -139,59 +129,43 @@ async function create(deps: ApiDeps, { caller, body, idempotencyKey }: Call) {
   }
 }
 
-const idAt = (timeMs: number): string => `we_${sortableTime(timeMs)}`;
-
-const listEndpoint = ({ database }: ApiDeps): Endpoint => ({
-  method: 'get',
-  path: PATH,
-  scope: 'webhooks:write',
-  doc: {
+/** A store has so few endpoints that they need no pages. */
+const listEndpoints = ({ database }: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'get',
+    path: PATH,
+    scope: 'webhooks:write',
     operationId: 'listWebhookEndpoints',
     tag: 'Webhook endpoints',
     summary: 'List webhook endpoints',
     description:
       'Returns the webhook endpoints of the store and mode of the key, newest first, without their secrets. URLs that single sessions named are not among them.',
-    query: querySchema,
-    answer: {
-      schema: listSchema(endpointSchema).meta({ id: 'WebhookEndpointList' }),
-      examples: { endpoints: { object: 'list', data: [examples.endpoint], has_more: false } },
+    answer: [
+      pageSchema('WebhookEndpointList', endpointSchema),
+      { object: 'list', data: [examples.endpoint], has_more: false },
+    ],
+    async run({ caller: { storeId, mode } }) {
+      const own = (await database.endpoints.ofStore({ storeId, mode })).filter(({ dialect }) => dialect === null);
+      return { body: { object: 'list', data: own.toReversed().map(shown), has_more: false } };
     },
-    errors: ['invalid_parameter'],
-  },
-  async run({ caller: { storeId, mode }, search }) {
-    const query = readQuery(querySchema, search);
-    const paging = readPaging(query);
-    const { first, limit } = paging;
-    const { fromId, beforeId } = idRange(query, idAt);
-    const isListed = ({ id, dialect }: WebhookEndpoint) => dialect === null && id >= fromId && id < beforeId;
-    const own = (await database.endpoints.ofStore({ storeId, mode })).filter(isListed);
-    const found = first === 'newest' ? own.toReversed() : own;
-    return { body: pageOf(found.slice(0, limit + 1), paging, shown) };
-  },
-});
+  });
 
-const deleteEndpoint = (deps: ApiDeps): Endpoint => ({
-  method: 'delete',
-  path: `${PATH}/{endpoint_id}`,
-  scope: 'webhooks:write',
-  doc: {
+const deleteEndpoint = (deps: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'delete',
+    path: `${PATH}/{endpoint_id}`,
+    scope: 'webhooks:write',
     operationId: 'deleteWebhookEndpoint',
     tag: 'Webhook endpoints',
     summary: 'Delete a webhook endpoint',
     description: 'Sends nothing more to the endpoint, not even what waits for it. Takes no body.',
-    answer: {
-      schema: deletedSchema,
-      examples: { endpoint: { object: 'webhook_endpoint', id: examples.endpoint.id, deleted: true } },
+    answer: [deletedSchema, { object: 'webhook_endpoint', id: examples.endpoint.id, deleted: true }],
+    async run({ caller, id }) {
+      const act = actOf(deps, caller, `DELETE ${PATH}/{endpoint_id}`);
+      const found = await deps.database.endpoints.find(id);
+      const isOwn = found?.storeId === caller.storeId && found.mode === caller.mode && !found.perSession;
+      if (!isOwn || found.dialect !== null || !(await deps.database.endpoints.remove(id, act)))
+        throw refuse('endpoint_not_found');
+      return { body: { object: 'webhook_endpoint', id, deleted: true } };
     },
-    errors: ['endpoint_not_found'],
-  },
-  async run({ caller, params }) {
-    const id = params.endpoint_id ?? '';
-    const act = actOf(deps, caller, `DELETE ${PATH}/{endpoint_id}`);
-    const endpoint = await deps.database.endpoints.find(id);
-    const isOwn = endpoint?.storeId === caller.storeId && endpoint.mode === caller.mode && !endpoint.perSession;
-    if (!isOwn || endpoint.dialect !== null || !(await deps.database.endpoints.remove(id, act)))
-      throw refuse('endpoint_not_found');
-    return { body: { object: 'webhook_endpoint', id, deleted: true } };
-  },
-});
+  });

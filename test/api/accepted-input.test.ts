@@ -7,8 +7,9 @@ import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Refusal } from '../../src/api/errors.ts';
-import { readRefundInput } from '../../src/api/refund-input.ts';
-import { readSessionInput } from '../../src/api/session-input.ts';
+import { check } from '../../src/api/parameter.ts';
+import { createRefundSchema } from '../../src/api/refund-input.ts';
+import { createSessionSchema, readSessionInput } from '../../src/api/session-input.ts';
 import { startApi } from '../support/api-server.ts';
 import { runs } from '../support/runs.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
@@ -94,7 +95,7 @@ test('every session that is accepted can be written', () =>
   fc.assert(
     fc.asyncProperty(session, async (body) => {
       const sent = { ...body, order_id: `${++names}${body.order_id}` } as Body;
-      const isAccepted = accepts(() => readSessionInput(asSent(sent), 'test'));
+      const isAccepted = accepts(() => readSessionInput(check(createSessionSchema, asSent(sent)), 'test'));
       const answer = await api.send('POST', '/api/v1/checkout/sessions/create', sent);
       // Whether a currency has a rate is checked after the body was read.
       if (answer.text.includes('unsupported_currency')) return;
@@ -120,7 +121,7 @@ test('every refund that is accepted can be written', async () => {
   await fc.assert(
     fc.asyncProperty(refund, async (body) => {
       const sent = { ...body, order_id, refund_id: `r-${++names}` } as Body;
-      const isAccepted = accepts(() => readRefundInput(asSent(sent) as Body));
+      const isAccepted = accepts(() => check(createRefundSchema, asSent(sent)));
       const answer = await api.send('POST', '/api/v1/refunds/create', sent);
       // The currency of the payment and the validity of the address are checked after the body was read.
       if (/INVALID_CURRENCY|REFUND_AMOUNT|refund_address/.test(answer.text)) return;

@@ -1,4 +1,4 @@
-/** Lists of sessions, refunds, events and endpoints: their filters, and pages that miss and repeat nothing. */
+/** Lists of sessions, refunds and events: their filters, and pages that miss and repeat nothing. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ApiServer, startApi } from '../support/api-server.ts';
@@ -11,7 +11,6 @@ type List = Readonly<{ object: string; data: readonly Listed[]; has_more: boolea
 const SESSIONS = '/api/v1/checkout/sessions';
 const REFUNDS = '/api/v1/refunds';
 const EVENTS = '/api/v1/events';
-const ENDPOINTS = '/api/v1/webhook_endpoints';
 
 const api = await startApi();
 const { send } = api;
@@ -48,10 +47,6 @@ const lists: Readonly<Record<string, (store: ApiServer, nth: number, sale: Sale)
     const { id } = await openSale(store);
     await store.send('POST', `${SESSIONS}/${id}/cancel`);
     return idsOf(await list(EVENTS, { limit: 1 }, store))[0] ?? '';
-  },
-  async [ENDPOINTS](store, nth) {
-    const { json } = await store.send('POST', ENDPOINTS, { url: `https://shop.example/${nth}` });
-    return (json as Listed).id;
   },
 };
 for (const [path, add] of Object.entries(lists)) {

@@ -82,18 +82,9 @@ test('what is served is documented', async () => {
 });
 
 test('every example matches its schema', () => {
-  let count = 0;
-  for (const { doc } of endpoints) {
-    for (const [name, example] of Object.entries(doc.body?.examples ?? {})) {
-      count++;
-      if (doc.body) expectReads(doc.body.schema, example, `${doc.operationId} body ${name}`);
-    }
-    for (const [name, example] of Object.entries(doc.answer.examples)) {
-      count++;
-      expectReads(doc.answer.schema, example, `${doc.operationId} answer ${name}`);
-    }
+  for (const { operationId, body, answer } of endpoints) {
+    for (const [schema, example] of [answer, ...(body ? [body] : [])]) expectReads(schema, example, operationId);
   }
-  assert.is(count, 24);
   for (const [path, { examples }] of walk(document)) {
     const schema = path.includes('/responses/') && !/\/responses\/20[01]\//.test(path) ? errorSchema : null;
     for (const [name, example] of Object.entries((examples ?? {}) as Record<string, { value: unknown }>)) {

@@ -20,8 +20,7 @@ async function newStore(mode: 'test' | 'live' = 'test') {
   return { storeId, ...api.client(await api.addKey(storeId, mode)) };
 }
 
-const list = async (send: typeof api.send, query = ''): Promise<List> =>
-  (await send('GET', `${PATH}${query}`)).json as List;
+const list = async (send: typeof api.send): Promise<List> => (await send('GET', PATH)).json as List;
 
 test('an endpoint is created with a secret that is shown once, and signs what it gets', async () => {
   const { storeId, send } = await newStore();
@@ -103,7 +102,7 @@ test('a store has no more endpoints than it may have, even if it asks for them a
   }
 });
 
-test('endpoints are listed from a time on, without what single sessions named', async () => {
+test('endpoints are listed newest first, without what single sessions named', async () => {
   const { send } = await newStore();
   const made: string[] = [];
   for (let n = 0; n < 2; n++) {
@@ -113,11 +112,10 @@ test('endpoints are listed from a time on, without what single sessions named', 
   await api.follow();
   const order = { amount: 100, currency: 'USD', order_id: 'named', webhook_url: 'https://shop.example/one-off' };
   assert.is((await send('POST', '/api/v1/checkout/sessions/create', order)).status, 200);
-  const idsOf = async (query = '') => (await list(send, query)).data.map(({ id }) => id);
-  assert.equal(await idsOf(), made.toReversed());
-  assert.equal(await idsOf(`?created_from=${api.clock.nowS()}`), made.slice(1));
-  const refused = await send('GET', `${PATH}?starting_after=x`);
-  expectError(refused, { status: 400, code: 'invalid_parameter', param: 'starting_after' });
+  assert.equal(
+    (await list(send)).data.map(({ id }) => id),
+    made.toReversed(),
+  );
 });
 
 test('deleting is for an endpoint of this store and mode, once, and is recorded', async () => {
