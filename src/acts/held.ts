@@ -137,13 +137,10 @@ export const acceptHeld = defineAct({
 
 const readCurrency = oneOf(currencies);
 
-/** Stands for the address that money came from. */
-const SENDER = 'sender';
-
 /** Undefined stands for whatever there is. */
 type Wish = Readonly<{
   held: string;
-  to?: string | undefined;
+  to: string;
   network?: NetworkKey | undefined;
   currency?: Currency | undefined;
 }>;
@@ -153,7 +150,7 @@ export const nothingReturnable = say('Less than one cent of it is left in each c
 /** Returns what can be returned of it, one coin on one network at a time. */
 export async function returnableParts(context: Context, held: string): Promise<readonly HeldPart[]> {
   // No part is on a network of this name, so the outcome lists them all.
-  const tried = await order(context, { held, network: 'test:' }, true);
+  const tried = await order(context, { held, to: '', network: 'test:' }, true);
   return tried.kind === 'choose' ? tried.parts : [];
 }
 
@@ -165,7 +162,7 @@ const order = async (
   database.held.giveBack(
     {
       id,
-      to: to ?? null,
+      to,
       ...(network && { network }),
       ...(currency && { currency }),
       act,
@@ -186,7 +183,7 @@ export const returnHeld = defineAct({
     to: {
       label: say('To the address'),
       hint: say('Ask the payer for an address: the one that it came from may belong to an exchange.'),
-      help: 'the address to pay, or sender: the address that it came from, which may be an exchange’s',
+      help: 'the address to pay; that of the sender may be an exchange’s',
       value: 'ADDRESS',
       isRequired: true,
       charsMax: ADDRESS_CHARS_MAX,
@@ -205,9 +202,8 @@ export const returnHeld = defineAct({
       read: readCurrency,
     },
   },
-  async plan(context, given) {
-    const { networks, scope } = context;
-    const wish = given.to === SENDER && !scope ? { ...given, to: undefined } : given;
+  async plan(context, wish) {
+    const { networks } = context;
     if (wish.network !== undefined && !networks.some(({ key }) => key === wish.network)) {
       const values = { network: wish.network };
       return refuse('usage', say('no network {network} is configured; `quayside status` shows all', values));
@@ -286,8 +282,6 @@ async function refusalOf(
     }
     case 'refunded':
       return refused(say('Refunds of its payment have used the money.'));
-    case 'senders_differ':
-      return refused(say('It did not come from one address alone: `quayside show {id}` shows its transfers.', { id }));
     case 'not_adopted':
       return refused(
         scope === null

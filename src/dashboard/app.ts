@@ -20,7 +20,7 @@ import { type FileReply, isOperatorPage, isStorePage, may, type Page, type Reply
 import { dashboardPages } from './pages.ts';
 import { onlyOwnForms, onlyOwnName } from './policy.ts';
 import { FORM_OUT_OF_DATE, serveSignIn } from './sign-in.ts';
-import { OPERATOR_LANGUAGE, setLanguage, type Words, wordsFor } from './texts.ts';
+import { OPERATOR_LANGUAGE, type Words, wordsFor } from './texts.ts';
 import { createWebSessions, isFormToken, sessionLimits, type Visitor } from './web-session.ts';
 
 const FORM_BYTES_MAX = 16_384;
@@ -66,7 +66,6 @@ export function createDashboard(deps: DashboardDeps): Express {
   }
   app.use(async (request, response) => {
     const visitor = await sessions.visitorOf(request);
-    setLanguage(response, visitor?.person.language ?? null);
     const words = wordsFor(deps.languages, response);
     if (!visitor) refuse(deps.languages, response, 404, UNSEEN);
     else await send(signedIn, { visitor, at: null, zone: UTC, words, reply: null }, request, response);
@@ -100,8 +99,8 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
     askToSignIn(deps, request, response);
     return;
   }
-  setLanguage(response, isOperatorPage(page) ? OPERATOR_LANGUAGE : visitor.person.language);
-  const words = wordsFor(deps.languages, response);
+  const { languages } = deps;
+  const words = isOperatorPage(page) ? languages.choose(OPERATOR_LANGUAGE) : wordsFor(languages, response);
   const params = request.params as Record<string, string>;
   const { store, mode } = params;
   const at: StoreAt | null =

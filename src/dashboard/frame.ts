@@ -154,15 +154,6 @@ const sessionEnd = (words: Words, { idleMs, leftMs }: FrameOf['endsIn']): Html =
 export const copyWords = (words: Words): Html =>
   html`<p class="unseen" id="copied" aria-live="polite" data-copying="${words.say('Copy')}" data-done="${words.say('Copied')}" data-failed="${words.say('Not copied: select it, and copy it yourself')}"></p>`;
 
-/** Links to the same page in the other languages, for who is not signed in. @param more what else the address says */
-export const languageSwitch = (languages: Languages, own: Words, more: Readonly<Record<string, string>> = {}): Html =>
-  html`<nav class="languages" aria-label="${own.say('Language')}">${languages.all.map((words) => {
-    const name = words.say('English');
-    return words.code === own.code
-      ? html`<span lang="${words.code}" aria-current="true">${name}</span>`
-      : html`<a href="?${new URLSearchParams({ lang: words.code, ...more }).toString()}" lang="${words.code}" hreflang="${words.code}">${name}</a>`;
-  })}</nav>`;
-
 type Refused = 400 | 403 | 404 | 429 | 500 | 503;
 
 /** Answers with a page of one sentence, which says what to do next, and nothing about who is signed in. */

@@ -14,7 +14,7 @@ import { qrSvg } from '../lib/qr.ts';
 import { createAddressLimiter } from '../lib/rate-limit.ts';
 import { faultMessage } from '../web/show.ts';
 import { actOf, type SignInDeps } from './deps.ts';
-import { copyWords, documentOf, languageSwitch, refuse } from './frame.ts';
+import { copyWords, documentOf, refuse } from './frame.ts';
 import { passkeyButton } from './passkeys.ts';
 import { whyWeak } from './passwords.ts';
 import {
@@ -28,7 +28,7 @@ import {
   setUpUri,
   usedFactor,
 } from './second-factor.ts';
-import { chosenLanguage, sentenceText, setLanguage, type TextKey, type Words, wordsFor } from './texts.ts';
+import { sentenceText, type TextKey, type Words, wordsFor } from './texts.ts';
 import { isFormToken } from './web-session.ts';
 
 const FORM_BYTES_MAX = 4096;
@@ -85,7 +85,6 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
     const form = await readForm(request, FORM_BYTES_MAX);
     if (visitor) {
       if (!isFormToken(visitor, form.form_token)) {
-        setLanguage(response, visitor.person.language);
         refuse(languages, response, 403, FORM_OUT_OF_DATE);
         return;
       }
@@ -124,7 +123,6 @@ function serveLinks(app: Express, deps: SignInDeps): void {
     else if ('fault' in outcome) sendLink(deps, response, link, outcome);
     else {
       outcome.give(response);
-      await keepLanguage(deps, response, link.person);
       if (outcome.codes === null) response.redirect(303, '/');
       else response.type('html').send(documentOf(words, words.say('Recovery codes'), codesPage(words, outcome.codes)));
     }
@@ -174,7 +172,7 @@ async function begin(
   person: Person,
   sent: Proved,
 ): Promise<Readonly<{ to: string }> | null> {
-  const { database, clock, sessions, config, languages } = deps;
+  const { database, clock, sessions, config } = deps;
   const { req: request } = response;
   const proved = { ...sent, address: request.ip ?? 'unknown' };
   const isRecovery = proved.factor !== null && 'recoveryHash' in proved.factor;
@@ -184,21 +182,13 @@ async function begin(
     const life = { salt: newToken(), expiresAtMs: clock.nowMs() + LINK_LIFE_MS };
     const link = { hash: hashOf(token), ...life, personId: person.id };
     const act = actOf(person, isRecovery ? 'use a recovery code' : 'make an own link', clock);
-    const language = chosenLanguage(languages, response);
     const isMade = await database.people.complete(link, proved, act);
-    return isMade ? { to: `/link/${token}${language === null ? '' : `?lang=${language}`}` } : null;
+    return isMade ? { to: `/link/${token}` } : null;
   }
   const { session, give } = sessions.prepare(person.id);
   if (!(await database.people.complete(session, proved, actOf(person, 'sign in', clock)))) return null;
-  await keepLanguage(deps, response, person);
   give(response);
   return { to: ownPath(queryOf(request).get('to')) ?? '/' };
-}
-
-/** Keeps the language that somebody chose before they signed in. */
-async function keepLanguage({ database, languages, clock }: SignInDeps, response: Response, person: Person) {
-  const chosen = chosenLanguage(languages, response);
-  if (chosen !== null) await database.people.setLanguage(person.id, chosen, actOf(person, 'set language', clock));
 }
 
 const PATH_CHARS_MAX = 2_000;
@@ -209,7 +199,7 @@ function ownPath(to: string | null): string | null {
   return /^\/(sign-in|sign-out|link)\b/.test(to) ? null : to;
 }
 
-/** A page for somebody who is not signed in. `kept`: what the addresses of its form and of other languages keep. */
+/** A page for somebody who is not signed in. `kept`: what the address of its form keeps. */
 type Narrow = Readonly<{
   title: string;
   heading: string;
@@ -224,15 +214,14 @@ type Narrow = Readonly<{
 function sendNarrow({ languages }: SignInDeps, response: Response, page: Narrow): void {
   const { title, heading, refused, said = null, path, kept = {}, form, below = null } = page;
   const words = wordsFor(languages, response);
-  const language = chosenLanguage(languages, response);
-  const query = new URLSearchParams({ ...(language !== null && { lang: language }), ...kept }).toString();
+  const query = new URLSearchParams(kept).toString();
   const content = html`<main id="main" class="narrow">
 <h1>${heading}</h1>
 ${said}${faultMessage(refused?.fault ?? null)}
 <form method="post" action="${query === '' ? path : `${path}?${query}`}" class="card">
 ${form}
 </form>
-${below}</main>${languageSwitch(languages, words, kept)}`;
+${below}</main>`;
   response
     .status(refused?.status ?? 200)
     .type('html')

@@ -1,11 +1,10 @@
 /**
  * The texts of the dashboard: one JSON file for each language. Pages of the operator have no texts, and are in English.
- * Sentences of acts are shown in the person's language if they are translated, else in English.
+ * Sentences of acts are shown in the browser's language if they are translated, else in English.
  */
 
 import type { Response } from 'express';
 import { englishOf, type Sentence, textOf, type Value } from '../acts/act.ts';
-import { queryOf } from '../lib/form.ts';
 import { filledProse, type Html, html } from '../lib/html.ts';
 import { type Languages as LanguagesOf, readLanguages, type Words as WordsOf } from '../lib/words.ts';
 import { copyCode, data, grouped, time } from '../web/show.ts';
@@ -24,23 +23,8 @@ export const OPERATOR_LANGUAGE = 'en';
 
 export const languages: Languages = readLanguages(new URL('./texts/', import.meta.url));
 
-/** Remembers for the answer to this request which language its person has chosen. */
-export const setLanguage = (response: Response, code: string | null): void => {
-  response.locals.language = code;
-};
-
-/** Returns the language of an answer: the person's own, else the one that the address names, else the browser's. */
-export function wordsFor(all: Languages, response: Response): Words {
-  const { req: request, locals } = response;
-  const own = typeof locals.language === 'string' ? locals.language : null;
-  return all.choose(own ?? queryOf(request).get('lang'), request);
-}
-
-/** Returns the language that the address names; null if it names none, or one that there is not. */
-export function chosenLanguage(all: Languages, { req: request }: Response): string | null {
-  const code = queryOf(request).get('lang');
-  return all.all.some((words) => words.code === code) ? code : null;
-}
+/** Returns the language of an answer: that of the browser. */
+export const wordsFor = (all: Languages, { req: request }: Response): Words => all.choose(null, request);
 
 /** A sentence that is not translated, such as an operator's, is shown in English. */
 const keyOf = (words: Words, english: string): TextKey | null => (words.knows(english) ? english : null);

@@ -33,7 +33,6 @@ import { findSessionOf, lifeOf, type SessionRow, termsOf } from './session.ts';
 import { amountText, countingSumsOf, type HeldRow, heldRecordsOf, transitionsOf } from './session-transitions.ts';
 import { storeRowsOf } from './stores.ts';
 import { heldMoney as records, sessions } from './tables.ts';
-import { transferRowsOf } from './transfers.ts';
 
 /** One kind of held money of one session. `settledPar`: how much of the value operators have decided about. */
 export type HeldMoney = HeldRow &
@@ -54,12 +53,11 @@ export type AcceptHeldOutcome =
   | Readonly<{ kind: 'not_found' }>;
 
 /**
- * Held money to return. `to` is the address as somebody typed it; null: the only sender of that money. `network` and
- * `currency` choose among its parts.
+ * Held money to return. `to` is the address as somebody typed it. `network` and `currency` choose among its parts.
  */
 export type ReturnHeldMoney = Readonly<{
   id: string;
-  to: string | null;
+  to: string;
   network?: NetworkKey;
   currency?: Currency;
   act: OperatorAct;
@@ -78,10 +76,10 @@ export type ReturnHeldOutcome =
   | Readonly<{ kind: 'choose'; parts: readonly HeldPart[] }>
   | Readonly<{ kind: 'bad_destination'; why: DestinationFault }>
   /**
-   * `refunded`: refunds of the session have used it. `senders_differ`: it came from nobody or from several addresses.
+   * `refunded`: refunds of the session have used it.
    * `not_adopted`: the database was restored from a backup and may lack returns that were paid.
    */
-  | Readonly<{ kind: 'not_open' | 'not_found' | 'refunded' | 'senders_differ' | 'not_adopted' }>
+  | Readonly<{ kind: 'not_open' | 'not_found' | 'refunded' | 'not_adopted' }>
   /**
    * Of what a store orders alone. `above_limit`: it is more than is refunded without an approval. `daily_limit`: more
    * than the store may still refund today.
@@ -178,21 +176,6 @@ function returnIdOf(row: HeldRow, { network, currency }: HeldPart, count: number
   return `rt_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`;
 }
 
-/** Returns whom a return goes to: the address that was named or, for null, the only sender of that money. */
-async function payeeOf(
-  db: SealedDb,
-  session: SessionRow,
-  part: HeldPart,
-  { to, check }: Readonly<{ to: string | null; check: DestinationCheck }>,
-) {
-  if (to !== null) {
-    const key = await refundDestinationsOf(db).read(part.network, session.mode, to, check);
-    return typeof key === 'object' ? ({ kind: 'bad_destination', why: key.why } as const) : key;
-  }
-  const [sender, ...others] = await transferRowsOf(db).senders(session.id, part.network, part.currency);
-  return sender === undefined || others.length > 0 ? ({ kind: 'senders_differ' } as const) : sender;
-}
-
 /** Returns why a store may not send this out itself, or null. The operator may. */
 async function refusalOf(db: SealedDb, row: RefundRow, nowMs: number): Promise<ReturnHeldOutcome | null> {
   const rows = refundRowsOf(db);
@@ -253,11 +236,11 @@ export function heldReturnCommands(db: SealedDb) {
     if (!isCovered(part.currency, confirmedParts(now.sums), [...earlier, { ...part, status: 'pending' }])) {
       return { kind: 'refunded' };
     }
-    const payee = await payeeOf(db, now, part, { to, check });
-    if (typeof payee === 'object') return payee;
+    const payee = await refundDestinationsOf(db).read(part.network, now.mode, to, check);
+    if (typeof payee === 'object') return { kind: 'bad_destination', why: payee.why };
     const bare = await rowOf(now, row, part, input);
     const by = input.requestedBy === null ? 'operator' : 'merchant';
-    const made = { ...bare, ...refundDestinationsOf(db).columns(bare, payee, to === null ? 'sender' : by) };
+    const made = { ...bare, ...refundDestinationsOf(db).columns(bare, payee, by) };
     const refused = await refusalOf(db, made, act.atMs);
     if (refused) return refused;
     await rows.insert(made);

@@ -13,7 +13,7 @@ import { people, webSessions } from './tables.ts';
 
 const noLink = { linkHash: null, linkSalt: null, linkExpiresAtMs: null };
 const unused = {
-  ...{ language: null, password: null, totpSecret: null, totpStep: 0, failures: 0, lockedUntilMs: 0 },
+  ...{ password: null, totpSecret: null, totpStep: 0, failures: 0, lockedUntilMs: 0 },
   ...{ removedAtMs: null, recoveryHashes: [], passkeys: [], ...noLink },
 };
 
@@ -77,15 +77,6 @@ export function peopleCommands(db: Db) {
         return true;
       });
     },
-    /** Sets the language of the pages that somebody looks at. */
-    async setLanguage(personId: string, language: string | null, act: OperatorAct): Promise<void> {
-      await db.write(async () => {
-        const before = await rows.byId(personId);
-        if (!before || before.language === language) return;
-        await rows.set(personId, { language });
-        await recordAct(act, { target: personId, before: { language: before.language }, after: { language } });
-      });
-    },
     async list(): Promise<readonly Person[]> {
       return db.read(async () =>
         (await orm.select().from(people).orderBy(people.createdAtMs, people.id).all()).map(toPerson),
@@ -102,7 +93,7 @@ export function peopleCommands(db: Db) {
 }
 
 /** `isReady`: a password is set. `hasFactor`: so is an authenticator app, without which there are no passkeys. */
-export type Person = Pick<PersonRow, 'id' | 'name' | 'memberships' | 'language' | 'createdAtMs' | 'removedAtMs'> &
+export type Person = Pick<PersonRow, 'id' | 'name' | 'memberships' | 'createdAtMs' | 'removedAtMs'> &
   Readonly<{
     isReady: boolean;
     hasFactor: boolean;
@@ -145,9 +136,9 @@ type PersonValues = Readonly<{ [Name in keyof PersonRow]?: PersonRow[Name] | und
 export const totpSecretName = (personId: string): string => `one-time codes of ${personId}`;
 
 export function toPerson(row: PersonRow): Person {
-  const { id, name, memberships, password, totpSecret, recoveryHashes, language, createdAtMs, removedAtMs } = row;
+  const { id, name, memberships, password, totpSecret, recoveryHashes, createdAtMs, removedAtMs } = row;
   return {
-    ...{ id, name, memberships, language, createdAtMs, removedAtMs },
+    ...{ id, name, memberships, createdAtMs, removedAtMs },
     isReady: password !== null,
     hasFactor: totpSecret !== null,
     recoveryCodes: recoveryHashes.length,

@@ -86,7 +86,6 @@ CREATE TABLE people (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL, -- one in letters of any case
   memberships TEXT NOT NULL CHECK (json_valid(memberships)), --> readonly Membership[]
-  language TEXT, -- null: that of the browser
   password TEXT, -- scrypt, as a PHC string; null until the one-time link is used
   totp_secret TEXT, -- sealed; null until an authenticator app is set up
   totp_step INTEGER NOT NULL, -- of the newest code used; up to it, codes are refused
@@ -198,7 +197,6 @@ CREATE INDEX sessions_by_order ON sessions (store_id, mode, order_id, id);
 CREATE INDEX sessions_by_deadline ON sessions (networks, deadline_s, id) WHERE deadline_s IS NOT NULL;
 CREATE INDEX sessions_listed ON sessions (store_id, mode, id);
 CREATE INDEX sessions_by_status ON sessions (store_id, mode, status, id);
-CREATE INDEX sessions_odd ON sessions (store_id, mode, id) WHERE funded IN ('over', 'part') OR late + paid_late > 0;
 
 -- ── Networks, blocks, payments and the ledger ───────────────────────────────────────────────────────────────────────────
 

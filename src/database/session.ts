@@ -2,14 +2,13 @@
  * A session's row, and its parts as core sees them.
  */
 
-import { and, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, inArray, lt, type SQL } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
 import { deadline, type Life, type ReceiptSum, type Standing, type Terms } from '../core/session.ts';
 import type { Mode } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { firstSessionId } from '../lib/id.ts';
 import type { Conversion, OrderDetails, PaymentOption, SessionRequest } from './column-values.ts';
-import { pageOf } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { findBy, perDatabase } from './engine/prepared.ts';
 import { addresses, sessions, transfers } from './tables.ts';
@@ -136,15 +135,11 @@ export function toSession(
 // ── Lists ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 // Each reads an index from where the list goes on, so a page costs the same however many there are.
 
-/** Oddities of a session: late, too much or too little money, or money that waits for a decision. */
-export const sessionFlags = ['late', 'over', 'under', 'held'] as const;
-export type SessionFlag = (typeof sessionFlags)[number];
-
 export type SessionFilter = Readonly<{
   storeId: string;
   mode: Mode;
-  status: SessionStatus | null;
-  flag?: SessionFlag | null;
+  /** `held`: those with held money that waits for a decision. */
+  status: SessionStatus | 'held' | null;
   /** Created from this time on, and before that one (Unix ms); null: no bound. */
   fromMs: number | null;
   toMs: number | null;
@@ -183,16 +178,6 @@ const LAST_CHARACTER = '\u{10ffff}';
 /** One address's transaction may pay others of ours; more than these are not shown. */
 const FOUND_MAX = 100;
 
-/** A page of a list by flag and status looks at this many sessions at most. */
-const NARROWED_MAX = 300;
-/** As the index has it. */
-const isOdd = sql`(${sessions.funded} IN ('over', 'part') OR ${sessions.late} + ${sessions.paidLate} > 0)`;
-const odd: Readonly<Record<Exclude<SessionFlag, 'held'>, SQL | undefined>> = {
-  over: and(isOdd, eq(sessions.funded, 'over')),
-  under: and(isOdd, eq(sessions.funded, 'part')),
-  late: and(isOdd, sql`${sessions.late} + ${sessions.paidLate} > 0`),
-};
-
 const summaryOf = (row: SessionRow): SessionSummary => {
   const { addresses: _addresses, payments: _payments, ...summary } = toSession(row, {}, []);
   return summary;
@@ -209,17 +194,12 @@ export function sessionListQueries(db: Db) {
   // In the order of the list, whatever the planner makes of the join.
   const held = db.client
     .prepare(
-      `SELECT h.session_id FROM held_money AS h
+      `SELECT DISTINCT h.session_id FROM held_money AS h
        WHERE h.state = 'open' AND h.session_id >= :fromId AND h.session_id < :beforeId
          AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = h.session_id AND s.store_id = :storeId AND s.mode = :mode)
-       ORDER BY h.session_id DESC LIMIT ${NARROWED_MAX + 1}`,
+       ORDER BY h.session_id DESC LIMIT :limit`,
     )
     .pluck();
-
-  /** Returns the condition of a flag. An odd session is rarer than any status. */
-  async function isFlagged(flag: SessionFlag, range: Readonly<Record<string, string>>): Promise<SQL | undefined> {
-    return flag === 'held' ? inArray(sessions.id, (await held.all(range)) as string[]) : odd[flag];
-  }
 
   /** Returns the ids of the sessions whose addresses a search is about. */
   async function idsOf(search: Extract<SessionSearch, { kind: 'address' | 'transaction' }>): Promise<string[]> {
@@ -235,22 +215,21 @@ export function sessionListQueries(db: Db) {
 
   return {
     async list({ beforeId, limit, ...filter }: SessionList): Promise<SessionPage<SessionSummary>> {
-      const { storeId, mode, status, flag = null, fromMs, toMs } = filter;
+      const { storeId, mode, status, fromMs, toMs } = filter;
       const until = [beforeId, toMs === null ? null : firstSessionId(toMs)].filter((id) => id !== null).sort();
       const range = { fromId: fromMs === null ? '' : firstSessionId(fromMs), beforeId: until[0] ?? LAST_CHARACTER };
       const isRange = and(gte(sessions.id, range.fromId), lt(sessions.id, range.beforeId));
-      const lookMax = flag === 'held' || (flag && status) ? NARROWED_MAX : limit;
       return db.read(async () => {
+        const ofHeld = status === 'held' ? await held.all({ storeId, mode, ...range, limit: limit + 1 }) : [];
         const isWanted =
-          flag === null
-            ? status === null
-              ? undefined
-              : eq(sessions.status, status)
-            : await isFlagged(flag, { storeId, mode, ...range });
-        const looked = await select(and(ofStore(filter), isWanted, isRange), lookMax + 1);
-        const fits = ({ life }: SessionSummary) => status === null || life.status === status;
-        const { rows, goOn } = pageOf(looked, fits, { limit, lookMax });
-        return { sessions: rows, goOnId: goOn?.id ?? null };
+          status === 'held'
+            ? inArray(sessions.id, ofHeld as string[])
+            : status
+              ? eq(sessions.status, status)
+              : undefined;
+        const found = await select(and(ofStore(filter), isWanted, isRange), limit + 1);
+        const rows = found.slice(0, limit);
+        return { sessions: rows, goOnId: found.length > limit ? (rows.at(-1)?.id ?? null) : null };
       });
     },
     /** Returns at most `limit` sessions of the store and mode, newest first; a whole order id comes first of all. */

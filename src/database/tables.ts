@@ -91,7 +91,6 @@ export const people = sqliteTable('people', {
   id: text().primaryKey(),
   name: text().notNull(),
   memberships: json<readonly Membership[]>().notNull(),
-  language: text(),
   password: text(),
   totpSecret: text(),
   totpStep: integer().notNull(),

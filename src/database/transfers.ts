@@ -185,11 +185,6 @@ function sessionQueries(db: SealedDb) {
       const [first, ...others] = await receivedFrom(sessionId, network, currency);
       return first ? others.reduce((best, one) => (best.units >= one.units ? best : one), first).fromKey : null;
     },
-    /** Returns who sent a session confirmed coins of a currency on a network; none where there are too many to tell. */
-    async senders(sessionId: string, network: NetworkKey, currency: Currency): Promise<string[]> {
-      const all = await receivedFrom(sessionId, network, currency);
-      return all.length < SENDERS_MAX ? [...new Set(all.map(({ fromKey }) => fromKey))] : [];
-    },
   };
 }
 

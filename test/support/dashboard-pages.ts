@@ -242,7 +242,7 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     { name: 'store-overview', path: `${store}/overview`, cookie: owner.cookie() },
     { name: 'store-overview-new', path: `/s/${api.merchantId}/live/overview`, cookie: owner.cookie() },
     { name: 'payments', path: base, cookie: owner.cookie() },
-    { name: 'payments-filtered', path: `${base}?status=paid&flag=over`, cookie: owner.cookie() },
+    { name: 'payments-filtered', path: `${base}?status=paid`, cookie: owner.cookie() },
     { name: 'payments-empty', path: `/s/${api.merchantId}/live/payments`, cookie: owner.cookie() },
     { name: 'payment', path: `${base}/${sale.id}`, cookie: owner.cookie() },
     { name: 'refund-form', path: `${base}/${sale.id}/refund`, cookie: owner.cookie() },

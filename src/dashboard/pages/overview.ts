@@ -74,7 +74,7 @@ function glance({ at, words }: Visit<StoreAt>, totals: Totals, { held, refunds }
     [words.say('In {days} days', { days: 7 }), data(taken(7))],
     [words.say('In {days} days', { days: DAYS_SHOWN }), data(taken(DAYS_SHOWN))],
     [words.say('Still open'), link('payments?status=pending', String(open))],
-    [words.say('Held'), link('payments?flag=held', upTo(held))],
+    [words.say('Held'), link('payments?status=held', upTo(held))],
     [words.say('Refunds to approve'), link('refunds?status=approval', upTo(refunds))],
   ])}</div>`;
 }
@@ -89,7 +89,7 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>, { held, refunds
   const stopped = await stoppedNetworks(deps, visit);
   const lines = [
     ...(await failingHooks(deps, visit)),
-    ...waits('payments?flag=held', 'Held amounts that wait for a decision: {number}', held),
+    ...waits('payments?status=held', 'Held amounts that wait for a decision: {number}', held),
     ...waits('refunds?status=approval', 'Refunds that wait for approval: {number}', refunds),
     ...waits(
       'webhooks?state=failed',

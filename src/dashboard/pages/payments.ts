@@ -2,7 +2,7 @@
 import { refuse, say } from '../../acts/act.ts';
 import { titleOf } from '../../acts/refund-words.ts';
 import { MINOR_DECIMALS, parseUnits } from '../../core/money.ts';
-import { type SessionFilter, type SessionSummary, sessionFlags } from '../../database/session.ts';
+import type { SessionFilter, SessionSummary } from '../../database/session.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/id.ts';
 import { exponentOf } from '../../rates/currencies.ts';
@@ -94,11 +94,10 @@ function fieldsOf({ words }: Visit<StoreAt>): readonly Field[] {
   return [
     {
       ...{ name: 'status', label: words.say('Status') },
-      choices: statuses.map((one) => [one, words.say(`general.status_${one}`)]),
-    },
-    {
-      ...{ name: 'flag', label: words.say('Notable') },
-      choices: sessionFlags.map((one) => [one, words.say(`payments.flag_${one}`)]),
+      choices: [
+        ...statuses.map((one) => [one, words.say(`general.status_${one}`)] as const),
+        ['held', words.say('Held money')],
+      ],
     },
     ...dayFields(words),
   ];
@@ -106,8 +105,7 @@ function fieldsOf({ words }: Visit<StoreAt>): readonly Field[] {
 
 const filterOf = ({ at, zone }: Visit<StoreAt>, chosen: Chosen): SessionFilter => ({
   ...at,
-  status: statuses.find((one) => one === chosen.status) ?? null,
-  flag: sessionFlags.find((one) => one === chosen.flag) ?? null,
+  status: [...statuses, 'held' as const].find((one) => one === chosen.status) ?? null,
   ...daysOf(chosen, zone),
 });
 

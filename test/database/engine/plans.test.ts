@@ -145,16 +145,7 @@ test('lists and searches of payments seek in an index that has their order', asy
   let found = 0;
   const made = await plansWithPayment(async (database, storeId) => {
     const at = { storeId, mode: 'test' } as const;
-    for (const filter of [
-      {},
-      { status: 'paid' },
-      { fromMs: 1, toMs: 2 },
-      { flag: 'over' },
-      { flag: 'under' },
-      { flag: 'late' },
-      { flag: 'held' },
-      { flag: 'late', status: 'paid' },
-    ] as const)
+    for (const filter of [{}, { status: 'paid' }, { fromMs: 1, toMs: 2 }, { status: 'held' }] as const)
       found += (await database.sessions.list({ ...none, ...filter, ...at, limit: 50 })).sessions.length;
     const [session] = (await database.sessions.list({ ...none, ...at, limit: 1 })).sessions;
     assert.is((await database.sessions.find(session?.id ?? ''))?.payments.length, 1);
@@ -180,7 +171,7 @@ test('lists and searches of payments seek in an index that has their order', asy
     sorted,
   );
   for (const index of [
-    ...['sessions_listed', 'sessions_by_status', 'sessions_odd'],
+    ...['sessions_listed', 'sessions_by_status'],
     ...['receipt_number=?)', 'refunds_by_transaction', 'ledger_entries_of_store'],
   ]) {
     assert.ok(
