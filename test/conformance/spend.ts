@@ -100,8 +100,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
 
   property('wallets of a seed are always the same, and no two of them share a key or a path', () => {
     const wallets: Wallet[] = [
-      { role: 'refund' },
-      { role: 'gas' },
+      ...(['refund', 'gas'] as const).flatMap((role) => [{ role }, { role, index: 1 }, { role, index: 2 }]),
       ...[0, 1, 2, 77, INDEX_MAX].map((at) => ({ role: 'collection', index: at }) as const),
     ];
     const pairs = wallets.map((wallet) => spending.derive(SEED, wallet));
@@ -118,6 +117,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
       assert.ok(secret.some((byte) => byte !== 0));
       assert.is.not(spending.derive(OTHER_SEED, wallet).key, key);
     }
+    for (const role of ['refund', 'gas'] as const) assert.is(keyOf({ role, index: 0 }), keyOf({ role }));
   });
 
   test(`${name}: the keys of deposit addresses are those of the addresses handed out`, async () => {

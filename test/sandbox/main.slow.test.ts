@@ -14,9 +14,9 @@ import { xpubKeysAt } from '../../src/chains/xpub.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { installationFolder as root } from '../../src/lib/installation.ts';
 import { built } from '../support/built.ts';
+import { callNode } from '../support/evm-node.ts';
 import { accountKey } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
-import { openRpcClient } from './rpc-client.ts';
 
 const evmXpubKeys = xpubKeysAt("m/44'/60'/0'/0");
 
@@ -63,18 +63,11 @@ async function start(): Promise<Program> {
 
 const readFile = () => JSON.parse(readFileSync(join(dataDir, 'sandbox.json'), 'utf8'));
 
-/** Calls a network's node, with the control token of the file. */
-async function ask(network: string, method: string, params: unknown = []) {
-  const { networks, token } = readFile();
-  const response = await fetch(networks[network].url.replace('ws:', 'http:'), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-  });
-  const { result, error } = (await response.json()) as { result: never; error?: { message: string } };
-  if (error) throw new Error(error.message);
+/** Calls a network's node, with the control token of the file unless another is given. */
+async function ask(network: string, method: string, params: unknown = [], token = readFile().token) {
+  const url = readFile().networks[network].url.replace('ws:', 'http:');
   // biome-ignore lint/suspicious/noExplicitAny: looked into freely; every field used is asserted
-  return result as any;
+  return (await callNode(url, method, params, { authorization: `Bearer ${token}` })) as any;
 }
 
 const heightOf = async (network: string) => Number(await ask(network, 'eth_blockNumber'));
@@ -114,14 +107,10 @@ test('it serves the configured networks, mines at intervals, and writes a file t
 
 test('another user of the machine may read, but not pay', async () => {
   const { child, ended } = await start();
-  const client = await openRpcClient(readFile().networks.bsc.url);
-  assert.ok((await client.ask('eth_blockNumber')).result);
+  assert.ok(await ask('bsc', 'eth_blockNumber', [], ''));
   const to = `0x${accountKey('payee')}`;
-  assert.match(
-    (await client.ask('sandbox_pay', [{ to, amount: '1' }])).error.message,
-    /needs the token in sandbox\.json/,
-  );
-  await client.close();
+  const refusal = await ask('bsc', 'sandbox_pay', [{ to, amount: '1' }], '').catch(String);
+  assert.match(refusal, /needs the token in sandbox\.json/);
   child.kill('SIGINT');
   assert.is(await ended, 0);
 });

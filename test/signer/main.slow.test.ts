@@ -1,4 +1,4 @@
-import { appendFileSync, chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
@@ -83,19 +83,7 @@ const spoiled: readonly Spoiled[] = [
     code: 'policy_open',
     spoil: ({ dir }) => chmodSync(signerFiles(dir).policy, 0o644),
   },
-  {
-    what: 'a keystore that others may read',
-    code: 'sealed_file_open',
-    spoil: ({ dir }) => chmodSync(signerFiles(dir).keystore, 0o640),
-  },
   { what: 'a folder that others may open', code: 'signer_dir_open', spoil: ({ dir }) => chmodSync(dir, 0o711) },
-  { what: 'a wrong policy', code: 'policy_invalid', spoil: ({ dir }) => appendFileSync(signerFiles(dir).policy, '}') },
-  {
-    what: 'a damaged keystore',
-    code: 'sealed_file_damaged',
-    spoil: ({ dir }) => appendFileSync(signerFiles(dir).keystore, '}'),
-  },
-  { what: 'no journal', code: 'journal_missing', spoil: ({ dir }) => rmSync(signerFiles(dir).journal) },
   {
     what: 'a journal that is not a database of the signer',
     code: 'journal_foreign',

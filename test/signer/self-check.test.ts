@@ -84,22 +84,4 @@ test('an error of a library is not quoted, because it may contain a key', () => 
   );
 });
 
-test('keys are wiped, whether the order was signed or not', () => {
-  const seen: Uint8Array[] = [];
-  spending = {
-    ...evmSpending,
-    sign(order, keys) {
-      for (const { secret } of keys) {
-        assert.ok(secret.some((byte) => byte !== 0));
-        seen.push(secret);
-      }
-      return evmSpending.sign(order, keys);
-    },
-  };
-  assert.is(signer.refusal(firstOf(refund, 1, { terms: terms(1, 2000) })), 'terms');
-  signer.sign(firstOf(refund, 1));
-  assert.is(seen.length, 2);
-  for (const secret of seen) assert.ok(secret.every((byte) => byte === 0));
-});
-
 test.run();

@@ -6,7 +6,6 @@ import { Transaction } from 'ethers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
-import { chains } from '../../src/chains/index.ts';
 import type { Wallet } from '../../src/core/intent.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { type PolicySettings, readPolicy } from '../../src/signer/policy.ts';
@@ -76,19 +75,6 @@ test('the gas wallet has an index of its own, and a backup has the policy with t
   await backUpInto(file, signer.service());
   const { policy } = await readBackup(file);
   assert.equal(readPolicy('backup', policy).networks[0]?.walletIndices, { refund: 0, gas: 1 });
-});
-
-test('no two wallets of a seed are the same, on any family, and the first are where they always were', async () => {
-  for (const family of ['evm', 'tron', 'solana'] as const) {
-    const keys = await chains[family].spending?.();
-    assert.ok(keys);
-    const hot = (['refund', 'gas'] as const).flatMap((role) => [0, 1, 2].map((index) => ({ role, index })));
-    const all: Wallet[] = [...hot, ...[0, 1, 2, 3].map((index) => ({ role: 'collection', index }) as const)];
-    assert.is(new Set(all.map((wallet) => keys.derive(seed, wallet).key)).size, all.length, family);
-    for (const role of ['refund', 'gas'] as const)
-      assert.equal(keys.derive(seed, { role, index: 0 }).key, keys.derive(seed, { role }).key);
-  }
-  assert.is(evmSpending.path({ role: 'gas', index: 1 }), "m/44'/60'/1000'/0/3");
 });
 
 test.run();

@@ -62,6 +62,7 @@ test('the wallets are those that ethers derives, at the documented paths', () =>
     [{ role: 'collection', index: 4_711 }, "m/44'/60'/0'/0/4711"],
     [{ role: 'refund' }, "m/44'/60'/1000'/0/0"],
     [{ role: 'gas' }, "m/44'/60'/1000'/0/1"],
+    [{ role: 'gas', index: 1 }, "m/44'/60'/1000'/0/3"],
   ];
   for (const [wallet, path] of paths) {
     const { key, secret } = evmSpending.derive(seed, wallet);
