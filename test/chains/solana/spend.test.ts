@@ -1,4 +1,5 @@
 import { pbkdf2Sync } from 'node:crypto';
+import { ed25519 } from '@noble/curves/ed25519.js';
 import { base58 } from '@scure/base';
 import { Keypair, Transaction } from '@solana/web3.js';
 import { test } from 'uvu';
@@ -10,7 +11,9 @@ import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import type { Intent, SweepIntent } from '../../../src/core/intent.ts';
 import type { Terms } from '../../../src/core/spend.ts';
 import { runSpendConformance } from '../../conformance/spend.ts';
+import { refundIntent } from '../../support/intents.ts';
 import { spendOn } from '../../support/preset.ts';
+import { faultIn } from '../../support/refusal.ts';
 
 const mnemonic = 'test test test test test test test test test test test junk';
 const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));
@@ -51,6 +54,32 @@ test('the lock of a refund is derived from its id and the private key of the ref
   assert.match(lockSeed(secret, 'rf_1'), /^[0-9a-f]{32}$/);
   const all = [lockSeed(secret, 'rf_1'), lockSeed(secret, 'rf_2'), lockSeed(other, 'rf_1')];
   assert.is(new Set(all).size, 3);
+});
+
+const refund = refundIntent({ id: 'rf_1', network: 'live:solana', to: payee(1), units: 5n });
+const refundKey = solanaSpending.derive(seed, { role: 'refund' });
+const signRefund = (changes: Terms = {}) =>
+  solanaSpending.sign({ network, intent: refund, terms: { ...terms(refund), ...changes } }, [refundKey]).bytes;
+
+test('anything besides the payout is refused, also if our own wallet has signed it', () => {
+  const message = signRefund().subarray(65);
+  const signed = (changed: Uint8Array) => Uint8Array.of(1, ...ed25519.sign(changed, refundKey.secret), ...changed);
+  assert.is(solanaSpending.read(signed(message), network).effects.length, 1, 'the test itself is sound');
+  // The last byte has the token's decimals; the last ones of the lock's allocation, the program that owns it.
+  const owner = Buffer.from(message).indexOf(lockSeed(refundKey.secret, refund.id)) + 32 + 8;
+  for (const at of [message.length - 1, owner, owner - 8]) {
+    const changed = message.with(at, (message[at] ?? 0) ^ 1);
+    assert.is(faultIn(() => solanaSpending.read(signed(changed), network)).code, 'spend_bytes_unknown', String(at));
+  }
+});
+
+test('the priority fee is rounded up to whole lamports', () => {
+  const costOn = (limit: string, price: string): bigint =>
+    solanaSpending.read(signRefund({ compute_unit_limit: limit, compute_unit_price: price }), network).feeUnitsMax;
+  const others = 5_000n + 2_039_280n + 650_240n;
+  assert.is(costOn('60000', '1000'), others + 60n);
+  assert.is(costOn('60001', '1001'), others + 61n);
+  assert.is(costOn('1', '1'), others + 1n);
 });
 
 await runSpendConformance('solana', {
