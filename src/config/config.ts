@@ -4,7 +4,6 @@
 import { resolve } from 'node:path';
 import { isFields } from '../core/fields.ts';
 import { deepFreeze } from '../lib/deep-freeze.ts';
-import type { MailSettings } from '../lib/mail-server.ts';
 import { check, configInvalid, type Problem } from './check.ts';
 import { readLayers, readSandbox } from './layers.ts';
 import { checkTogether, type NetworkConfig, type ReadNetwork, readNetworks } from './network.ts';
@@ -36,6 +35,7 @@ type Plain = CamelCased<
     | 'metrics_host'
     | 'trusted_proxies'
     | 'log_level'
+    | 'mail'
     | 'request_signature'
     | 'rates'
     | 'webhooks'
@@ -65,8 +65,6 @@ export type Config = Plain &
       /** The command that restores the standby's copy of the database; null: there is no standby. */
       standby: readonly string[] | null;
     }>;
-    /** The server of alarms by e-mail. Null: no mail is sent. */
-    mail: MailSettings | null;
     alarms: Readonly<{
       /** How long most troubles last before an alarm is raised. */
       patienceMs: number;
@@ -172,7 +170,7 @@ function toBackup({ data_dir, backup }: GeneralSettings): Config['backup'] {
 }
 
 function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): Config {
-  const { port, alarms, mail, metrics_port, dashboard_port, dashboard_url, base_url, checkout_url, ...plain } = general;
+  const { port, alarms, metrics_port, dashboard_port, dashboard_url, base_url, checkout_url, ...plain } = general;
   const { signer: _signer, backup: _backup, ...asGiven } = plain;
   const baseUrl = base_url ?? defaultBaseUrl(general);
   const dashboardPort = dashboard_port ?? portBeside(port, DASHBOARD_PORT_OFFSET);
@@ -187,7 +185,6 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
     signer: toSigner(general),
     networks: networks.map(({ config }) => config),
     backup: toBackup(general),
-    mail: mail && { server: mail.url, from: mail.from },
     alarms: { patienceMs: alarms.patience_s * 1000, diskFreeBytesMin: alarms.disk_free_bytes_min },
     sandbox: networks.every(({ config }) => config.sandbox),
   });

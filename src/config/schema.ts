@@ -7,7 +7,6 @@ import * as z from 'zod';
 import { type CreditPolicy, type CreditTier, type Finality, finalities } from '../core/credit-policy.ts';
 import { PAR_DECIMALS, parseUnits } from '../core/money.ts';
 import { type Currency, currencies, type Mode } from '../core/transfer.ts';
-import { isMailAddress, readMailServer } from '../lib/mail-server.ts';
 import { sourceNames } from '../rates/source.ts';
 import {
   group,
@@ -27,16 +26,22 @@ import {
 
 // ── Mail ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export const mail = z.union(
+/** Nothing may follow the host: nodemailer would take options from a query. */
+const readMailUrl: Reader<string> = (value) => {
+  const url = matching(/^smtps?:\/\/[^/?#]+\/?$/)(value);
+  return url !== undefined && URL.canParse(url) ? url : undefined;
+};
+
+const mail = z.union(
   [
     z.null(),
     group({
       url: setting(
         'smtps://USER:PASSWORD@HOST[:465] (TLS), or smtp://USER:PASSWORD@HOST[:587] (STARTTLS)',
-        (value) => (typeof value === 'string' && readMailServer(value)) || undefined,
+        readMailUrl,
         false,
       ),
-      from: setting<string>('a mail address', (value) => (isMailAddress(String(value)) ? String(value) : undefined)),
+      from: setting<string>('a mail address', (value) => z.email().safeParse(value).data),
     }),
   ],
   { error: 'expected null or {"url": "smtps://…", "from": "shop@example.com"}' },

@@ -10,8 +10,7 @@ import { webhookHeaders } from '../core/delivery.ts';
 import { excerpt } from '../core/excerpt.ts';
 import type { NoticeText, Severity } from '../core/notice.ts';
 import type { ChannelKind } from '../database/column-values.ts';
-import type { MailSettings } from '../lib/mail-server.ts';
-import { sendMail } from './email.ts';
+import { type MailSettings, sendMail } from './email.ts';
 import type { Answer, Outgoing, Send } from './post.ts';
 
 const TELEGRAM_CHARACTERS_MAX = 4_096;
@@ -165,6 +164,6 @@ function sendAs({ send, mail }: Ways, kind: ChannelKind, address: string, messag
 
 async function sendByMail(mail: MailSettings | null, to: string, { id, title, text }: Message): Promise<Answer> {
   if (mail === null) return { ok: false, status: null, text: NO_MAIL, retryAfterMs: null };
-  const { server, from } = mail;
-  return sendMail(server, { from, to, subject: title, text, messageId: `<${id}@${from.split('@')[1]}>` });
+  const { url, from } = mail;
+  return sendMail(url, { from, to, subject: title, text, messageId: `<${id}@${from.split('@')[1]}>` });
 }

@@ -1,8 +1,7 @@
 /**
  * A message by e-mail, through the operator's own mail server.
  */
-import { isIP } from 'node:net';
-import type { MailServer } from '../lib/mail-server.ts';
+import { isLoopback } from '../lib/address-range.ts';
 import type { Answer } from './post.ts';
 
 const TIMEOUT_MS = 20_000;
@@ -16,20 +15,25 @@ type Mail = Readonly<{
 }>;
 
 /**
+ * The server that mail goes through, and what it comes from. `url`: `smtps://user:password@host:465` (TLS), or
+ * `smtp://user:password@host:587` (STARTTLS, which the server must offer; without TLS only on this machine).
+ */
+export type MailSettings = Readonly<{ url: string; from: string }>;
+
+/**
  * Sends one plain text. Nothing in it is read from a file or fetched, and addresses are passed as objects, so that no
  * text can add a header or a recipient.
  */
-export async function sendMail({ host, port, security, user, password }: MailServer, mail: Mail): Promise<Answer> {
+export async function sendMail(url: string, mail: Mail): Promise<Answer> {
   // Only here: it is large, and most installations have no such target.
   const { createTransport } = await import('nodemailer');
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
+  const isLocal = host === 'localhost' || isLoopback(host);
   const transport = createTransport({
-    host,
-    port,
-    secure: security === 'tls',
-    requireTLS: security === 'starttls',
-    ignoreTLS: security === 'none',
-    ...(user !== null && { auth: { user, pass: password ?? '' } }),
-    tls: { minVersion: 'TLSv1.2', ...(isIP(host) === 0 && { servername: host }) },
+    url,
+    requireTLS: !isLocal,
+    ignoreTLS: isLocal,
+    tls: { minVersion: 'TLSv1.2' },
     connectionTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,
     socketTimeout: TIMEOUT_MS,

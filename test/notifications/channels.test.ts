@@ -8,9 +8,8 @@ import { signStandard } from '../../src/core/delivery.ts';
 import type { ChannelKind } from '../../src/database/column-values.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
-import type { MailSettings } from '../../src/lib/mail-server.ts';
 import { deliver, type Message } from '../../src/notifications/channels.ts';
-import { sendMail } from '../../src/notifications/email.ts';
+import { type MailSettings, sendMail } from '../../src/notifications/email.ts';
 import { createSend, type Outgoing } from '../../src/notifications/post.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { startMailServer } from '../support/mail-server.ts';
@@ -158,10 +157,10 @@ const mail = { from: 'shop@shop.example', to: 'ann@shop.example', subject: 'Hi',
 
 test('a mail arrives through a server of this machine, as one plain text to one person', async () => {
   const server = await startMailServer({});
-  const host = { host: '127.0.0.1', port: server.port, security: 'none', user: null, password: null } as const;
+  const url = `smtp://127.0.0.1:${server.port}`;
   const hostile = { ...message, title: 'x\r\nBcc: eve@evil.example', text: '.\r\nRCPT TO:<eve@evil.example>\r\n.' };
   const address = JSON.stringify({ to: mail.to });
-  const sent = await deliver(by('', { server: host, from: mail.from }), 'email', address, hostile);
+  const sent = await deliver(by('', { url, from: mail.from }), 'email', address, hostile);
   assert.equal([sent.ok, sent.status], [true, 250]);
   await server.close();
   const [one, ...others] = server.received;
@@ -176,14 +175,14 @@ test('a mail arrives through a server of this machine, as one plain text to one 
 test('with a password it goes by TLS only, and to a server that proves its name', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'quayside-smtp-'));
   const { server: pair } = makeCertificates(dir, 'IP:127.0.0.1');
-  const auth = { user: 'ann', password: 'right' };
   const plain = await startMailServer({});
   const self = await startMailServer({ tls: pair, auth: 'right' });
   try {
-    const to = (port: number, security: 'tls' | 'starttls') => ({ host: '127.0.0.1', port, security, ...auth });
-    const stripped = await sendMail(to(plain.port, 'starttls'), mail);
+    // Leads to this machine, and is not one of its loopback addresses.
+    const to = (port: number) => `smtp://ann:right@0.0.0.0:${port}`;
+    const stripped = await sendMail(to(plain.port), mail);
     assert.not(stripped.ok, 'a server without STARTTLS gets no password');
-    const unknown = await sendMail(to(self.port, 'starttls'), mail);
+    const unknown = await sendMail(to(self.port), mail);
     assert.not(unknown.ok, 'nobody known has signed its certificate');
     assert.match(unknown.text, /certificate/i);
     assert.equal([plain.received, self.received], [[], []]);
@@ -197,12 +196,12 @@ test('with a password it goes by TLS only, and to a server that proves its name'
 
 test('a mail server that refuses says why', async () => {
   const server = await startMailServer({ auth: 'right' });
-  const host = { host: '127.0.0.1', port: server.port, security: 'none', user: 'ann', password: 'wrong' } as const;
-  const refused = await sendMail(host, mail);
+  const at = (port: number) => `smtp://ann:wr%6fng@127.0.0.1:${port}`;
+  const refused = await sendMail(at(server.port), mail);
   await server.close();
   assert.equal([refused.ok, refused.status], [false, 535]);
   assert.not.match(refused.text, /wrong\b/);
-  const gone = await sendMail({ ...host, port: 1025 }, mail);
+  const gone = await sendMail(at(1025), mail);
   assert.equal([gone.ok, gone.status], [false, null]);
 });
 

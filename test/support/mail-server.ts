@@ -3,7 +3,7 @@
  */
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
-import type { MailSettings } from '../../src/lib/mail-server.ts';
+import type { MailSettings } from '../../src/notifications/email.ts';
 
 export type Received = { from: string; to: string[]; text: string; user: string };
 
@@ -49,7 +49,7 @@ export async function startMailServer(options: MailServerOptions = {}) {
 
 /** Returns the settings that send through a server. */
 export const mailSettings = ({ port }: { port: number }): MailSettings => ({
-  server: { host: '127.0.0.1', port, security: 'none', user: null, password: null },
+  url: `smtp://127.0.0.1:${port}`,
   from: 'pay@installation.example',
 });
 
