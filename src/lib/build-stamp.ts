@@ -1,6 +1,5 @@
 /**
- * Whether `dist/` was built from the sources next to it. A build writes two digests of its sources to `build.json`: of
- * sizes and times, which takes milliseconds to compare, and of contents, for copies of the folder with other times.
+ * Whether `dist/` was built from the sources next to it. A build writes the digest of its sources to `build.json`.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -10,8 +9,6 @@ import { installationFolder, isBuilt } from './installation.ts';
 
 const PROJECT = 'tsconfig.build.json';
 const EXTENSIONS = /\.(ts|sql|css|js|json|txt|mjs|php|py|go|sh)$/;
-
-type Stamp = Readonly<{ times: string; contents: string }>;
 
 const at = (path: string): string => join(installationFolder, path);
 
@@ -28,21 +25,18 @@ export function listSources(): string[] {
     .sort();
 }
 
-const digest = (parts: readonly (string | Buffer)[]): string =>
-  parts.reduce((hash, part) => hash.update(part).update('\0'), createHash('sha256')).digest('hex');
-
 const inputs = (): string[] => [...listSources(), PROJECT, 'tsconfig.json'];
 
-const timesOf = (paths: readonly string[]): string =>
-  digest(
-    paths.flatMap((path) => {
-      const { size, mtimeMs } = statSync(at(path));
-      return [path, String(size), String(mtimeMs)];
-    }),
-  );
-
-const contentsOf = (paths: readonly string[]): string =>
-  digest(paths.flatMap((path) => [path, readFileSync(at(path))]));
+/** Returns the digest of names and contents. */
+function digestOf(paths: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const path of paths)
+    hash
+      .update(`${path}\0`)
+      .update(readFileSync(at(path)))
+      .update('\0');
+  return hash.digest('hex');
+}
 
 /**
  * Marks a folder as built from the current sources.
@@ -51,8 +45,7 @@ const contentsOf = (paths: readonly string[]): string =>
 export function stampBuild(folder: string, sinceMs: number): void {
   const paths = inputs();
   if (paths.some((path) => statSync(at(path)).mtimeMs >= sinceMs)) return;
-  const stamp: Stamp = { times: timesOf(paths), contents: contentsOf(paths) };
-  writeFileSync(join(folder, 'build.json'), `${JSON.stringify(stamp, null, 2)}\n`);
+  writeFileSync(join(folder, 'build.json'), `${JSON.stringify({ sources: digestOf(paths) })}\n`);
 }
 
 /** Returns whether `dist/` was built from the sources next to it; also true if there are none. */
@@ -60,9 +53,8 @@ export function isBuildFresh(): boolean {
   if (!existsSync(at(PROJECT)) || !existsSync(at('src'))) return true;
   const file = at('dist/build.json');
   if (!existsSync(file)) return false;
-  const stamp = JSON.parse(readFileSync(file, 'utf8')) as Stamp;
-  const paths = inputs();
-  return timesOf(paths) === stamp.times || contentsOf(paths) === stamp.contents;
+  const stamp = JSON.parse(readFileSync(file, 'utf8')) as { sources?: string };
+  return stamp.sources === digestOf(inputs());
 }
 
 /** The build of this process was fresh when it looked. */

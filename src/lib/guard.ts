@@ -8,6 +8,7 @@ import ipaddr from 'ipaddr.js';
 import { buildConnector } from 'undici';
 import { Fault, permanent, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
+import { isInRanges } from './address-range.ts';
 import { createResolver, type Lookup } from './resolver.ts';
 
 const URL_CHARACTERS_MAX = 2048;
@@ -15,9 +16,8 @@ const LOOKUP_AT_SAVE_MS_MAX = 5_000;
 /** Lower ports, except 80 and 443, belong to well-known services that do not speak HTTP. */
 const UNPRIVILEGED_PORT_MIN = 1024;
 
-type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
 /** IANA assigns no other IPv6 space to the public Internet; `::127.0.0.1`, for example, is outside of it. */
-const publicIpv6 = ipaddr.parseCIDR('2000::/3');
+const publicIpv6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /** Returns whether an address may be called. */
 type Admits = (address: string) => boolean;
@@ -38,14 +38,9 @@ export type UrlGuard = Readonly<{
 
 const HTTPS_ONLY = 'The URL must start with https://; plain http is only for hosts that the operator allows.';
 
-/**
- * @param allowCidrs ranges that the operator allows although they are not public, such as `10.0.0.0/8` or `::1/128`
- * @throws Fault permanent `config_invalid` for an invalid range
- */
+/** @param allowCidrs ranges that the operator allows although they are not public, such as `10.0.0.0/8` or `::1/128` */
 export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = createResolver()): UrlGuard {
-  const allowed = allowCidrs.map(parseRange);
-  const isAllowed = (ip: IpAddress) => allowed.some((range) => contains(range, ip));
-  const admitsPlain: Admits = (address) => isAllowed(ipaddr.process(address));
+  const admitsPlain: Admits = (address) => isInRanges(address, allowCidrs);
   const admitsTls: Admits = (address) => isPublic(ipaddr.process(address)) || admitsPlain(address);
   const admitsFor = (protocol: string) => (protocol === 'https:' ? admitsTls : admitsPlain);
   const resolve = faulting(lookup);
@@ -150,20 +145,9 @@ function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
   return Promise.race([work, tooLate]);
 }
 
-function parseRange(cidr: string): [IpAddress, number] {
-  if (ipaddr.isValidCIDR(cidr)) return ipaddr.parseCIDR(cidr);
-  throw permanent(
-    'config_invalid',
-    `webhooks.allow_cidrs: "${cidr}" is not an address range; write it like 10.0.0.0/8 or fd00::/8`,
-  );
-}
-
-const contains = ([range, bits]: [IpAddress, number], ip: IpAddress): boolean =>
-  range.kind() === ip.kind() && ip.match(range, bits);
-
 /** Returns true for public Internet addresses. IPv6 addresses that embed an IPv4 one (NAT64, 6to4, Teredo) are not. */
-const isPublic = (ip: IpAddress): boolean =>
-  ip.range() === 'unicast' && (ip.kind() === 'ipv4' || contains(publicIpv6, ip));
+const isPublic = (ip: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
+  ip.range() === 'unicast' && (ip instanceof ipaddr.IPv4 || ip.match(publicIpv6));
 
 /** Returns an IPv6 literal without its brackets; any other host unchanged. */
 const bareHost = (hostname: string): string => hostname.replace(/^\[|\]$/g, '');
