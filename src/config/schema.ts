@@ -49,7 +49,7 @@ const mail = z.union(
 
 // ── Credit policies ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-export const depthMax = 100_000;
+const depthMax = 100_000;
 const policyForms =
   '{"blocks": …}, {"finality": "finalized", "usual": …} or {"blocks": …, "finality": "finalized"}, and with ' +
   '"tiers": [{"from": "10000.00", …}] what larger amounts need besides';
@@ -299,7 +299,7 @@ const feeHints = ['low', 'medium', 'high'] as const;
 const markShapes = ['circle', 'square', 'hexagon', 'octagon', 'shield'] as const;
 
 /** The sign that the payment page draws of a token or network: a white letter on a shape. */
-const mark = record('an object with shape, letter and colour', {
+const mark = record({
   shape: oneOf(markShapes),
   letter: setting('one letter or digit', matching(/^[\p{L}\p{N}]$/u)),
   colour: setting('a colour such as "#3c6df0"', matching(/^#[0-9a-f]{6}$/i)),
@@ -318,7 +318,7 @@ const origin = setting<string>('the origin of a public node, such as "https://no
 );
 
 /** Keys that only some families have are checked with the network's family. */
-const wallets = record('an object with what wallets need', {
+const wallets = record({
   trust_coin: orAbsent(whole(0, 2 ** 31 - 1)),
   okx: orAbsent(truth),
   add: orAbsent(
@@ -341,7 +341,7 @@ const coinCap = setting(
   matching(/^(0|[1-9]\d{0,11})(\.\d{1,18})?$/),
 );
 const COUNT_MAX = 1_000_000;
-const signerDefaults = record('an object with fee_max, caps and gas_caps', {
+const signerDefaults = record({
   fee_max: coinCap,
   caps: group({ transaction: stablecoinCap, hour: stablecoinCap, day: stablecoinCap }),
   gas_caps: group({ transaction: coinCap, day: coinCap }),

@@ -7,29 +7,19 @@ import { MINOR_DECIMALS, minorToPar, parseUnits } from '../core/money.ts';
 /** Returns the value, or undefined when it is invalid. */
 export type Reader<T> = (value: unknown) => T | undefined;
 
-/** The values that a setting may have, and whether it may hold a secret. */
-export type AboutSetting = Readonly<{ expected: string; isSecret: boolean }>;
-
-const about = new WeakMap<z.core.$ZodType, AboutSetting>();
-
-/** Returns what was said of a setting when it was defined; null for another schema. */
-export const aboutSetting = (schema: z.core.$ZodType): AboutSetting | null => about.get(schema) ?? null;
-
 /**
  * Defines one setting.
  * @param expected completes "expected …"
  * @param shown false if the value may hold a secret and must not appear in a message
  */
 export function setting<T>(expected: string, read: Reader<T>, shown = true) {
-  const schema = z.any().transform((value: unknown, context): T => {
+  return z.any().transform((value: unknown, context): T => {
     const result = read(value);
     if (result !== undefined) return result;
     const found = value === undefined ? 'missing' : shown ? JSON.stringify(value) : 'not usable';
     context.issues.push({ code: 'custom', input: value, message: `${found}, expected ${expected}` });
     return z.NEVER;
   });
-  about.set(schema, { expected, isSecret: !shown });
-  return schema;
 }
 
 export const orNull =
@@ -71,10 +61,14 @@ export const listOf = <T extends z.ZodType>(item: T) =>
 
 export const group = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape, { error: groupError });
 
+const records = new WeakSet<z.core.$ZodType>();
+/** Returns whether a schema was defined by `record`. */
+export const isRecord = (schema: z.core.$ZodType): boolean => records.has(schema);
+
 /** Defines a group that is one setting: its keys are data that belongs together, such as what a preset brings. */
-export function record<T extends z.ZodRawShape>(expected: string, shape: T) {
+export function record<T extends z.ZodRawShape>(shape: T) {
   const schema = group(shape);
-  about.set(schema, { expected, isSecret: false });
+  records.add(schema);
   return schema;
 }
 

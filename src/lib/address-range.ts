@@ -13,21 +13,12 @@ const parse = (ip: string) => (isIP(ip) === 0 || COMPATIBLE.test(ip) ? null : ip
 /** Returns an address as people write it; an IPv4 address that arrived as IPv6 is written as IPv4. */
 export const plainAddress = (ip: string): string => parse(ip)?.toString() ?? ip;
 
-/** Returns a range such as `203.0.113.0/24`, or that of a single address; null if the text is neither. */
-export function readRange(text: string): string | null {
-  const [ip = '', bits = isIP(ip) === 4 ? '32' : '128', ...rest] = text.split('/');
-  const range = `${ip}/${bits}`;
-  if (rest.length > 0 || !parse(ip) || !ipaddr.isValidCIDR(range)) return null;
-  // Clients whose addresses are embedded like this are compared as IPv4.
-  return isIP(ip) === 6 && parse(ip)?.kind() === 'ipv4' ? null : range;
-}
-
 const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 
 /** Returns whether an address is of this machine alone. */
 export const isLoopback = (ip: string): boolean => isInRanges(ip, LOOPBACK);
 
-/** Returns whether an address is in one of the ranges, which `readRange` returned. What is no address is in none. */
+/** Returns whether an address is in one of the ranges in CIDR notation. What is no address is in none. */
 export function isInRanges(ip: string, ranges: readonly string[]): boolean {
   const address = parse(ip);
   if (!address) return false;
