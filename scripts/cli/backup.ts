@@ -54,9 +54,9 @@ export const backup: Command = {
     if (to === undefined && input.options.passphraseFile !== undefined)
       throw usage('--passphrase-file needs --to; without it, the settings `backup` name the file');
     const made = to === undefined ? await runScheduledBackup({ ...parts, audit }) : await makeIn(to);
-    const { file, bytes, files, sessions, deleted, isSent, signerFault } = made;
+    const { file, bytes, files, deleted, isSent, signerFault } = made;
     return {
-      json: { file, bytes, made_at: moment(act.atMs), files, sessions, proved: true, sent: isSent, deleted },
+      json: { file, bytes, made_at: moment(act.atMs), files, proved: true, sent: isSent, deleted },
       lines: [
         `wrote ${file}: ${mebibytes(bytes)} with ${files.join(', ')}; it is sound${isSent ? ', and was sent' : ''}`,
         ...(signerFault === null ? [] : [`The signer’s part is missing: ${signerFault}`]),
@@ -77,19 +77,17 @@ export const backup: Command = {
 };
 
 async function checkBackup(input: Input, file: string): Promise<Answer> {
-  const { manifest, ledgerEntries, problems } = await withPassphrase(input, false, (passphrase) =>
+  const { manifest, files, ledgerEntries, problems } = await withPassphrase(input, false, (passphrase) =>
     proveBackup(file, dirname(file), passphrase),
   );
-  const { made_at_ms, counts } = manifest;
-  const names = manifest.files.map(({ name }) => name);
+  const madeAt = moment(manifest.made_at_ms);
   const isSound = problems.length === 0;
   return {
-    json: { file, sound: isSound, made_at: moment(made_at_ms), files: names, counts, problems },
+    json: { file, sound: isSound, made_at: madeAt, files, ledger_entries: ledgerEntries, problems },
     lines: [
-      `${file} of ${moment(made_at_ms)}: ${names.join(', ')}`,
-      `${counts.sessions ?? 0} sessions, ${counts.transfers ?? 0} transfers, ${ledgerEntries} ledger entries`,
+      `${file} of ${madeAt}: ${files.join(', ')}`,
       ...(isSound
-        ? ['The database is whole, every table has as many rows as it had, and the ledger adds up.']
+        ? [`The database is whole, and the ${ledgerEntries} entries of its ledger add up.`]
         : ['THE BACKUP IS NOT SOUND:', ...problems.map((problem) => `  ${problem}`)]),
     ],
     isBad: !isSound,

@@ -13,7 +13,6 @@ import type { BlockRef } from '../../src/core/block.ts';
 import { usualDepthMax } from '../../src/core/credit-policy.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { Clock } from '../../src/lib/clock.ts';
-import { portFindings } from './exposure.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
 import { findDepth, readTwice } from './history.ts';
 import type { NetworkRecipe } from './recipe.ts';
@@ -41,8 +40,6 @@ export type CheckOptions = Readonly<{
   oldestOf(head: BlockRef): number;
   /** How long a new block is waited for on the push connection; 0: a granted subscription is enough. */
   headWaitMs: number;
-  /** This machine's addresses besides loopback, at which the node's ports must be closed. */
-  addresses: readonly string[];
   clock: Clock;
 }>;
 
@@ -58,7 +55,7 @@ type Bench = CheckOptions &
 
 /** Checks one node, at `network.url`. @throws Fault permanent if the URL is none */
 export async function checkNode(options: CheckOptions): Promise<Finding[]> {
-  const { network, recipe, clock, addresses } = options;
+  const { network, clock } = options;
   const chain = chains[network.family];
   const [{ openNode }, wire] = await Promise.all([chain.node(), chain.wire()]);
   let exchanges: Exchange[] = [];
@@ -85,7 +82,6 @@ export async function checkNode(options: CheckOptions): Promise<Finding[]> {
       const software = await readSoftware(network.family, nodeOptions, clock);
       return softwareFindings(bench, software);
     });
-    await ask('ports', () => portFindings(network.url, recipe, addresses));
     if (!(await ask('head', () => headFindings(bench)))) return found;
     await ask('transfers', () => transferFindings(bench));
     await ask('history', () => historyFindings(bench));

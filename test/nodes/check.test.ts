@@ -29,7 +29,6 @@ const recipe: NetworkRecipe = {
   chain_id: '1',
   outage_days: 1,
   history_advice: 'keep more',
-  private_ports: [],
   releases: [],
 };
 
@@ -41,7 +40,6 @@ async function check(url: string, changes: Partial<NetworkRecipe> = {}) {
     network,
     recipe: { ...recipe, ...changes },
     headWaitMs: 0,
-    addresses: ['127.0.0.2'],
     clock: systemClock,
   };
   const found = await checkNode({ ...own, oldestOf: () => 0 });

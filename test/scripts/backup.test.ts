@@ -44,7 +44,6 @@ const made = await answer('backup', '--to', target, ...secret, '--reason', 'firs
 
 test('a backup is one encrypted file that only its owner reads, and an entry in the audit log', async () => {
   assert.equal(made.files, ['quayside.db', 'secret.key', 'settings.json']);
-  assert.is(made.sessions, 2);
   assert.equal(readdirSync(target).length, 1);
   assert.is(statSync(made.file).mode & 0o777, 0o600);
   const bytes = readFileSync(made.file);
@@ -77,11 +76,10 @@ const hasAge = ['age', 'script'].every((name) => spawnSync(name, ['--version']).
   copy.close();
 });
 
-test('verify restores it, adds up the ledger, compares the counts and leaves nothing behind', async () => {
+test('verify restores it, adds up the ledger and leaves nothing behind', async () => {
   const proved = await answer('restore', made.file, '--dry-run', ...secret);
   assert.is(proved.sound, true);
-  assert.is(proved.counts.sessions, 2);
-  assert.is(proved.counts.transfers, 1);
+  assert.ok(proved.ledger_entries > 0);
   assert.equal(readdirSync(target).length, 1);
 });
 
@@ -122,18 +120,19 @@ test('a file that was cut, extended or changed, or another passphrase, is refuse
   await refused('not_found', 'restore', join(folder, 'nothing'), '--dry-run', ...secret);
 });
 
-test('a database that does not agree with the manifest is not sound, and is not restored', async () => {
+test('a database that lacks rows is not sound, and is not restored', async () => {
   const inside = join(folder, 'inside');
   mkdirSync(inside);
   await unpackArchive(made.file, inside, passphrase);
-  const manifest = JSON.parse(readFileSync(join(inside, 'manifest.json'), 'utf8'));
-  manifest.counts.sessions = 3;
-  writeFileSync(join(inside, 'manifest.json'), JSON.stringify(manifest));
+  const holed = new Sqlite(join(inside, 'quayside.db'));
+  holed.pragma('foreign_keys = OFF');
+  holed.exec('DELETE FROM blocks');
+  holed.close();
   const lying = join(folder, 'lying.backup');
   await packArchive(lying, inside, { passphrase, onBytes: () => {} });
   const { code, out } = await run('restore', lying, '--dry-run', ...secret, '--json');
   assert.is(code, 1);
-  assert.equal(JSON.parse(out).problems, ['sessions has 2 rows, the manifest says 3']);
+  assert.match(JSON.parse(out).problems[0], 'names no row of blocks');
   await refused('backup_unsound', 'restore', lying, join(folder, 'unsound'), ...secret);
   assert.equal(readdirSync(join(folder, 'unsound')), []);
 });

@@ -19,7 +19,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Config, SignerConfig } from '../../config/config.ts';
 import { Fault, permanent, transient } from '../../core/fault.ts';
 import type { OperatorAct } from '../../database/audit-log.ts';
-import { copyDatabase, describeSnapshot } from '../../database/engine/inspection.ts';
+import { copyDatabase } from '../../database/engine/inspection.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { readShipped } from '../../lib/installation.ts';
 import type { Log } from '../../lib/log.ts';
@@ -53,7 +53,6 @@ export type ProvedBackup = Readonly<{
   file: string;
   bytes: number;
   files: readonly string[];
-  sessions: number;
   /** Why the signer's part is missing; null if it is there, or there is no signer. */
   signerFault: string | null;
 }>;
@@ -87,7 +86,7 @@ export async function makeProvedBackup(
   const partial = join(folder, `${started}.tar.gz.age.${process.pid}.partial`);
   prepareTarget(folder, partial);
   try {
-    const { manifest, signerFault } = await packBackup(partial, parts, passphrase);
+    const { files, signerFault } = await packBackup(partial, parts, passphrase);
     const { problems } = await proveBackup(partial, config.dataDir, passphrase);
     const sound = `${started}${signerFault === null ? '' : WITHOUT_SIGNER}.tar.gz.age`;
     const file = join(folder, problems.length > 0 ? UNSOUND_NAME : sound);
@@ -98,8 +97,7 @@ export async function makeProvedBackup(
     }
     const newest = { file, made_at_ms: act.atMs, proved_at_ms: clock.nowMs(), sent_at_ms: null };
     updateBackupReport(config.dataDir, () => ({ newest }));
-    const files = manifest.files.map(({ name }) => name);
-    return { file, bytes: statSync(file).size, files, sessions: manifest.counts.sessions ?? 0, signerFault };
+    return { file, bytes: statSync(file).size, files, signerFault };
   } finally {
     rmSync(partial, { force: true });
   }
@@ -146,7 +144,6 @@ async function packBackup(file: string, parts: BackupParts, passphrase: Uint8Arr
   try {
     const inside = (name: string) => join(scratch.folder, name);
     copyDatabase(databaseFile(config.dataDir), inside('quayside.db'));
-    const content = describeSnapshot(inside('quayside.db'));
     // After the database: a journal that knows more than the database is what `payout reconcile` is for.
     const signerFault = config.signer ? await writeSignerPart(config.signer, inside('signer.backup'), parts) : null;
     copyFileSync(secretKeyFile(config.dataDir, env), inside('secret.key'));
@@ -156,9 +153,6 @@ async function packBackup(file: string, parts: BackupParts, passphrase: Uint8Arr
       version: 1,
       program_version: readShipped<{ version: string }>('package.json').version,
       made_at_ms: act.atMs,
-      schema_version: content.schemaVersion,
-      files,
-      counts: content.counts,
     };
     writeFileSync(inside('manifest.json'), JSON.stringify(manifest));
     // They are unpacked as they are here, whatever the mode of what they were copied from.
@@ -168,7 +162,7 @@ async function packBackup(file: string, parts: BackupParts, passphrase: Uint8Arr
       passphrase,
       onBytes: (done) => onProgress(Math.min(done, total), total),
     });
-    return { manifest, signerFault };
+    return { files: files.map(({ name }) => name), signerFault };
   } finally {
     scratch.remove();
   }

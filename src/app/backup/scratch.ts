@@ -1,6 +1,6 @@
 /**
- * Folders for what a backup is made of or was unpacked into, and for trials, which nothing encrypts. A
- * process that was killed leaves its folder behind; the next one removes it.
+ * Folders for what a backup is made of or was unpacked into, and for trials, which nothing encrypts. A process that was
+ * killed leaves its folder behind; the next one removes it.
  */
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,11 +9,11 @@ import { takeInstanceLock } from '../../database/engine/instance-lock.ts';
 import { DAY_MS, systemClock } from '../../lib/clock.ts';
 
 /** The names that `openScratch` gives. */
-const SCRATCH_NAME = /^(making-backup|unpacked-backup|restored-standby|rehearsed-move)-\w{6}$/;
+const SCRATCH_NAME = /^(making-backup|unpacked-backup|restored-standby)-\w{6}$/;
 /** A file that is being packed; it changes all the time, so one that has not for a day is nobody's any more. */
 const PARTIAL_NAME = /^quayside-\d{8}T\d{9}Z\.tar\.gz\.age\.\d+\.partial$/;
 
-type ScratchKind = 'making-backup' | 'unpacked-backup' | 'restored-standby' | 'rehearsed-move';
+type ScratchKind = 'making-backup' | 'unpacked-backup' | 'restored-standby';
 type Scratch = Readonly<{ folder: string; remove(): void }>;
 
 /** Makes a folder in `parent` for this process, after it has removed what killed ones left there. */

@@ -3,11 +3,11 @@
  */
 import { join } from 'node:path';
 import { type Database, openSqliteDatabase } from '../../database/database.ts';
-import { checkIntegrity, describeSnapshot } from '../../database/engine/inspection.ts';
+import { checkIntegrity } from '../../database/engine/inspection.ts';
 import { migrate } from '../../database/engine/migrate.ts';
 import { ledgerProblems } from '../../database/ledger.ts';
 import { openSecretKey } from '../../lib/secret-key.ts';
-import { type Manifest, unpackArchive } from './archive.ts';
+import { filesIn, type Manifest, unpackArchive } from './archive.ts';
 import { openScratch } from './scratch.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -22,7 +22,7 @@ export type Unpacked = Readonly<{
 }>;
 
 /**
- * Unpacks a backup, checks it against its manifest, gives it to `work`, and removes the scratch folder.
+ * Unpacks a backup, has SQLite check it, gives it to `work`, and removes the scratch folder.
  * @param parent the folder in which the scratch folder is made
  * @throws Fault permanent `backup_damaged`, `passphrase_wrong`, `secret_key_wrong`, `database_newer`, `not_found`
  */
@@ -36,14 +36,14 @@ export async function withUnpacked<T>(
   try {
     const manifest = await unpackArchive(file, folder, passphrase);
     const path = join(folder, 'quayside.db');
-    const problems = problemsOf(path, manifest);
+    const { pages, foreignKeys } = checkIntegrity(path, 0);
     migrate({ file: path, backupDir: null });
     const secretKey = openSecretKey(join(folder, 'secret.key'));
     const options = { file: path, busyTimeoutMs: BUSY_TIMEOUT_MS, outageWaitS: 0 };
     const database = openSqliteDatabase({ ...options, secretKey });
     try {
       await database.probe();
-      return await work({ folder, manifest, problems, database });
+      return await work({ folder, manifest, problems: [...pages, ...foreignKeys], database });
     } finally {
       database.close();
     }
@@ -52,34 +52,21 @@ export async function withUnpacked<T>(
   }
 }
 
-/** @throws Fault `storage_unavailable`, `storage_damaged` */
-function problemsOf(path: string, manifest: Manifest): string[] {
-  const { pages, foreignKeys } = checkIntegrity(path, 0);
-  const { counts, schemaVersion } = describeSnapshot(path);
-  const tables = [...new Set([...Object.keys(counts), ...Object.keys(manifest.counts)])];
-  const different = tables.filter((table) => counts[table] !== manifest.counts[table]);
-  return [
-    ...pages,
-    ...foreignKeys,
-    ...different.map(
-      (table) => `${table} has ${counts[table] ?? 'no'} rows, the manifest says ${manifest.counts[table] ?? 'none'}`,
-    ),
-    ...(schemaVersion === manifest.schema_version
-      ? []
-      : [`its schema is ${schemaVersion}, not ${manifest.schema_version}`]),
-  ];
-}
-
 /** `problems` is empty for a backup that is sound. */
-type Proof = Readonly<{ manifest: Manifest; ledgerEntries: number; problems: readonly string[] }>;
+type Proof = Readonly<{
+  manifest: Manifest;
+  files: readonly string[];
+  ledgerEntries: number;
+  problems: readonly string[];
+}>;
 
 /**
- * Proves a backup: restores it into a scratch folder within `parent`, compares it with its manifest and adds up the
- * ledger.
+ * Proves a backup: restores it into a scratch folder within `parent`, and adds up the ledger.
  * @throws Fault permanent: see `withUnpacked`
  */
 export const proveBackup = (file: string, parent: string, passphrase: Uint8Array): Promise<Proof> =>
-  withUnpacked(file, { parent, passphrase }, async ({ manifest, problems, database }) => {
+  withUnpacked(file, { parent, passphrase }, async ({ folder, manifest, problems, database }) => {
     const report = await database.ledger.verify();
-    return { manifest, ledgerEntries: report.entries, problems: [...problems, ...ledgerProblems(report)] };
+    const files = filesIn(folder).map(({ name }) => name);
+    return { manifest, files, ledgerEntries: report.entries, problems: [...problems, ...ledgerProblems(report)] };
   });

@@ -39,28 +39,6 @@ export function copyDatabase(file: string, to: string): void {
   lookInto(file, (client) => client.prepare('VACUUM INTO ?').run(to));
 }
 
-type SnapshotContent = Readonly<{
-  schemaVersion: number;
-  /** Rows of each table. */
-  counts: Readonly<Record<string, number>>;
-}>;
-
-/**
- * Returns the content of a copy of any version of the schema.
- * @throws Fault `storage_unavailable`, `storage_damaged`
- */
-export function describeSnapshot(file: string): SnapshotContent {
-  return lookInto(file, (client) => {
-    const tables = client
-      .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
-      .pluck()
-      .all() as string[];
-    const count = (table: string) => Number(client.prepare(`SELECT count(*) FROM "${table}"`).pluck().get());
-    const counts = Object.fromEntries(tables.map((table) => [table, count(table)]));
-    return { schemaVersion: versionOf(client), counts };
-  });
-}
-
 /**
  * Returns when an indexer last reported to a file, which each does every few seconds; null before the first time.
  * @throws Fault `storage_unavailable`, `storage_damaged`

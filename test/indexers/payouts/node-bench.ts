@@ -11,10 +11,10 @@ import type { Family } from '../../../src/chains/chain.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
 import { chains } from '../../../src/chains/index.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
-import type { PayoutNode, SignedSpend, SpendKey } from '../../../src/chains/spend.ts';
+import type { PayoutNode } from '../../../src/chains/spend.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
-import { type HotRole, type Intent, isPayback } from '../../../src/core/intent.ts';
+import type { HotRole } from '../../../src/core/intent.ts';
 import { isRefused } from '../../../src/core/spend.ts';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
 import { openLog } from '../../../src/lib/log.ts';
@@ -215,36 +215,19 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
   const walletKey = (role: HotRole, index: number) => spending.derive(seed, { role, index });
   const depositKey = (index: number) => spending.derive(seed, { role: 'collection', index });
 
-  /** Signs what the signer would sign, of which neither the database nor the signer's journal knows. */
-  async function sign(intent: Intent, keys: readonly SpendKey[], owner: SpendKey, to: string): Promise<SignedSpend> {
-    const [payer] = keys;
-    assert.ok(payer);
-    const currency = 'currency' in intent ? intent.currency : null;
-    const lockKey = isPayback(intent) && spending.refundLock?.(payer, intent.id);
-    const lock = lockKey;
-    const token = tokens.find(({ symbol }) => symbol === currency) ?? null;
-    const draft = { intent, payer: payer.key, owners: [owner.key], to, token, ...(lock && { lock }) };
-    const nonce = (await own.count(payer.key))?.head ?? null;
-    const quote = await own.quote(draft, nonce, []);
-    assert.ok(
-      !isRefused(quote),
-      JSON.stringify(quote, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
-    );
+  /** Pays from the refund wallet, of which neither the database nor the signer's journal knows. @returns the id */
+  async function payUnknown(id: string, to: string, units: bigint): Promise<string> {
+    const payer = walletKey('refund', 0);
+    const intent = refundOf(id, units, { network, to });
+    const lock = spending.refundLock?.(payer, id);
+    const token = tokens.find(({ symbol }) => symbol === intent.currency) ?? null;
+    const draft = { intent, payer: payer.key, owners: [payer.key], to, token, ...(lock && { lock }) };
+    const quote = await own.quote(draft, (await own.count(payer.key))?.head ?? null, []);
+    assert.ok(!isRefused(quote), `it is quoted: ${Object(quote).message}`);
     const order = { network: { chainId, tokens, treasury, feeUnitsMax: 10n ** 30n }, intent, terms: quote.terms };
-    return spending.sign(order, keys);
-  }
-
-  async function send({ tx, bytes }: SignedSpend): Promise<string> {
+    const { tx, bytes } = spending.sign(order, [payer]);
     assert.equal(await own.broadcast(bytes), { kind: 'accepted' });
     return tx;
-  }
-
-  /** Signs a sweep of a deposit address. The gas wallet pays the fee where it may. */
-  async function signSweep(id: string, index: number, units: bigint): Promise<SignedSpend> {
-    const owner = depositKey(index);
-    const intent = { kind: 'sweep', id, network, currency: 'USDT', from: [{ index, units }] } as const;
-    const payer = chains[family].spendRules.payer(intent);
-    return sign(intent, payer.role === 'gas' ? [walletKey('gas', 0), owner] : [owner], owner, treasury);
   }
 
   /** Lets time pass, saves what has become final, and lets the engine run once. @returns the code of what it reports */
@@ -287,43 +270,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
       await database.addresses.add({ family, mode: 'test', source: 'signer', firstIndex, keys });
       for (const key of keys) deposits.add(key);
     },
-    /** Sends native coin from a wallet to a deposit address, which is known nowhere. */
-    async giveGas(
-      id: string,
-      index: number,
-      units: bigint,
-      { payer = walletKey('gas', 0), to = depositKey(index).key } = {},
-    ): Promise<string> {
-      const receiver = { ...depositKey(index), key: to };
-      const intent = { kind: 'gas', id, network, form: 'transfer', index, units } as const;
-      return send(await sign(intent, [payer, receiver], payer, receiver.key));
-    },
-    /**
-     * Lends a deposit address the gas wallet's stake, or takes it back, which is known nowhere.
-     */
-    async lend(
-      id: string,
-      form: 'delegate' | 'reclaim',
-      index: number,
-      units: bigint,
-      to = depositKey(index).key,
-    ): Promise<string> {
-      const payer = walletKey('gas', 0);
-      const receiver = { ...walletKey('refund', 0), key: to };
-      return send(await sign({ kind: 'gas', id, network, form, units, index }, [payer, receiver], payer, to));
-    },
-    signSweep,
-    /** Sweeps a deposit address, which is known nowhere. */
-    sweep: async (id: string, index: number, units: bigint): Promise<string> => send(await signSweep(id, index, units)),
-    /** Sends tokens from the refund wallet, which is known nowhere: a refund that was lost, or a thief. */
-    async payUnknown(id: string, to: string, units: bigint, payer = walletKey('refund', 0)): Promise<string> {
-      return send(await sign(refundOf(id, units, { network, to }), [payer], payer, to));
-    },
-    /** Signs a refund as a run does that is lost. */
-    async signRefund(id: string, to: string, units: bigint): Promise<SignedSpend> {
-      const payer = walletKey('refund', 0);
-      return sign(refundOf(id, units, { network, to }), [payer], payer, to);
-    },
+    payUnknown,
     /** Plans a refund to somebody. @returns its id */
     async planRefund(id: string, to: string, units: bigint, waitMs = 0): Promise<string> {
       const intent = refundOf(id, units, { network, to });
