@@ -1,14 +1,13 @@
 /**
- * Compares the final blocks of one network, which are read again from its node, with the database: blocks that no
- * night has compared yet, and those that differed. A difference is an alarm until a night finds these blocks the same.
+ * Compares the final blocks of one network that no night has compared yet, which are read again from its node, with the
+ * database. A difference is an alarm until a person acknowledges it.
  */
 import type { Chain } from '../src/chains/chain.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault, transient } from '../src/core/fault.ts';
 import { formatUnits } from '../src/core/money.ts';
 import { isIncoming } from '../src/core/transfer.ts';
-import { alarmKey } from '../src/database/alarms.ts';
-import type { BlockComparison, NumberRange } from '../src/database/blocks.ts';
+import type { BlockComparison } from '../src/database/blocks.ts';
 import type { Database } from '../src/database/database.ts';
 import { isFollowed, type NetworkStatus } from '../src/database/networks.ts';
 import type { RereadDifference } from '../src/database/recovery.ts';
@@ -20,8 +19,6 @@ import { rereadBlocks } from './reread.ts';
 const PATIENCE_MS = 600_000;
 /** The process rests as long as it works, so that the node and the follower have half of the time for themselves. */
 const REST_MS_MAX = 5_000;
-/** Faults of a node that no longer has the blocks. */
-const GONE: readonly string[] = ['node_history_pruned', 'node_block_missing'];
 
 type ComparisonParts = Readonly<{
   network: NetworkConfig;
@@ -33,8 +30,6 @@ type ComparisonParts = Readonly<{
 }>;
 
 type Night = ComparisonParts & Readonly<{ signal: AbortSignal }>;
-type Found = Pick<BlockComparison, 'differs' | 'differences' | 'message'>;
-const nothing: Found = { differs: null, differences: 0, message: null };
 
 /** Compares everything that is due. Faults of the node are logged, and the rest is left for the next night. */
 export async function compareNetwork(parts: ComparisonParts, signal: AbortSignal): Promise<void> {
@@ -42,10 +37,8 @@ export async function compareNetwork(parts: ComparisonParts, signal: AbortSignal
   try {
     const { cursor, floor } = await followedStatus(parts);
     if (!cursor || floor <= 0) return;
-    const night = { ...parts, signal };
     const before = (await database.blocks.listComparisons()).find((one) => one.network === network.key) ?? null;
-    const open = before ? await compareAgain(night, before) : nothing;
-    await compareNew(night, Math.min(floor, cursor.number), before, open);
+    await compareNew({ ...parts, signal }, Math.min(floor, cursor.number), before);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     if (!signal.aborted) log.warn({ network: network.key, code: error.code }, `blocks not compared: ${error.message}`);
@@ -62,48 +55,35 @@ async function followedStatus({ network: { key }, database, clock }: ComparisonP
   throw transient('network_not_followed', `${key} is not followed`);
 }
 
-/** Compares the blocks that differed. What the node no longer has stays as it was. @returns what differs still */
-async function compareAgain(night: Night, before: BlockComparison): Promise<Found> {
-  if (!before.differs) return nothing;
-  let found = nothing;
-  try {
-    await readAgain(night, before.differs, ({ differences }) => {
-      found = added(night, found, differences);
-    });
-  } catch (error) {
-    if (error instanceof Fault && GONE.includes(error.code)) return before;
-    throw error;
-  }
-  if (night.signal.aborted) return before;
-  await keep(night, { ...before, ...found });
-  return found;
-}
-
 /**
  * Compares the blocks since the last night, or since a day ago; keeps how far it came after each part of them.
  * @param final the highest number that was read and is final
  */
-async function compareNew(night: Night, final: number, before: BlockComparison | null, open: Found): Promise<void> {
+async function compareNew(night: Night, final: number, before: BlockComparison | null): Promise<void> {
   const { network, database, clock, log } = night;
+  const { key } = network;
   const dayAgo = Math.max(0, final - Math.ceil(DAY_MS / network.blockTimeMs));
-  const first = before ? before.through + 1 : (await database.blocks.rereadAnchor(network.key, dayAgo))?.number;
+  const first = before ? before.through + 1 : (await database.blocks.rereadAnchor(key, dayAgo))?.number;
   const from = first ?? final + 1;
   if (from > final) return;
-  let state = { ...open, network: network.key, from, through: from, comparedAtMs: 0, blocks: 0, transfers: 0 };
+  let state = { network: key, from, through: from, comparedAtMs: 0, blocks: 0, transfers: 0, differences: 0 };
   await readAgain(night, { from, to: final }, async ({ throughNumber: through, blocks: read, differences }) => {
-    state = { ...state, ...added(night, state, differences), through, comparedAtMs: clock.nowMs() };
     const received = read.reduce((sum, block) => sum + block.transfers.filter(isIncoming).length, 0);
-    state = { ...state, blocks: state.blocks + read.length, transfers: state.transfers + received };
-    await keep(night, state);
+    if (differences.length > 0 && state.differences === 0) await raise(night, differences, final);
+    state = {
+      ...{ ...state, through, comparedAtMs: clock.nowMs(), blocks: state.blocks + read.length },
+      ...{ transfers: state.transfers + received, differences: state.differences + differences.length },
+    };
+    await database.blocks.recordComparison(state);
   });
   const { through, blocks, transfers, differences } = state;
-  log.info({ network: network.key, from, through, blocks, transfers, differences }, 'final blocks compared');
+  log.info({ network: key, from, through, blocks, transfers, differences }, 'final blocks compared');
 }
 
 /** Compares a range part by part, and rests after each. */
 async function readAgain(
   night: Night,
-  { from, to }: NumberRange,
+  { from, to }: Readonly<{ from: number; to: number }>,
   onPart: Parameters<typeof rereadBlocks>[0]['onPart'],
 ): Promise<void> {
   const { clock, signal } = night;
@@ -120,17 +100,6 @@ async function readAgain(
   });
 }
 
-function added(night: Night, { differs, differences, message }: Found, more: readonly RereadDifference[]): Found {
-  const [first] = more;
-  if (!first) return { differs, differences, message };
-  const numbers = [...more.map(({ number }) => number), ...(differs ? [differs.from, differs.to] : [])];
-  return {
-    differs: { from: Math.min(...numbers), to: Math.max(...numbers) },
-    differences: differences + more.length,
-    message: message ?? textOf(night, first),
-  };
-}
-
 function textOf({ network, chain }: Night, { kind, number, transfer }: RereadDifference): string {
   if (!transfer) return `the database holds another block ${number}`;
   const { tx, index, currency, units, to } = transfer;
@@ -140,22 +109,16 @@ function textOf({ network, chain }: Night, { kind, number, transfer }: RereadDif
   return kind === 'unknown' ? `the node does not have ${what}` : `the database does not have ${what}`;
 }
 
-/** Saves how far it came, and raises or ends the alarm. */
-async function keep({ database, clock }: ComparisonParts, comparison: BlockComparison): Promise<void> {
-  const { network, differs, differences, message } = comparison;
-  await database.blocks.recordComparison(comparison);
-  const [key, atMs] = [alarmKey('comparison', network), clock.nowMs()];
-  if (!differs) return void (await database.alarms.end(key, atMs));
-  const reread = `quayside network reread ${network} --from ${differs.from} --to ${differs.to}`;
-  await database.alarms.keep({
-    key,
-    atMs,
-    network,
-    sessionId: null,
-    code: 'comparison_differs',
-    message:
-      `blocks ${differs.from} to ${differs.to} of ${network} have ${differences} difference(s) between the chain and the ` +
-      `database: ${message}. \`${reread}\` adds missed transfers; the next night compares these blocks again, and ends ` +
-      'this alarm if they are the same',
-  });
+/** Raises the alarm of a night with the first part that differs. */
+async function raise(night: Night, differences: readonly RereadDifference[], final: number): Promise<void> {
+  const { database, clock } = night;
+  const [first] = differences.toSorted((one, other) => one.number - other.number);
+  if (!first) return;
+  const { key: network } = night.network;
+  const message =
+    `blocks of ${network} from ${first.number} on differ between the chain and the database: ${textOf(night, first)}. ` +
+    `\`quayside network reread ${network} --from ${first.number} --to ${final}\` shows each difference and adds missed ` +
+    'transfers; acknowledge this alarm then';
+  const code = 'comparison_differs';
+  await database.alarms.raise({ atMs: clock.nowMs(), code, message, network, sessionId: null });
 }

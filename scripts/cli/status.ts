@@ -160,7 +160,7 @@ async function leasesPart({ config, database }: Installation): Promise<Part> {
 /** The last comparison and backup, whether somebody hears of alarms, and unsafe settings. */
 async function carePart({ config, database }: Installation): Promise<Part> {
   const comparison = (await database.blocks.listComparisons()).map(({ comparedAtMs, ...found }) => {
-    const result = found.differs ? `DIFFERENCES: ${found.message}` : 'no difference';
+    const result = found.differences > 0 ? `DIFFERENCES: ${found.differences}` : 'no difference';
     return { ...found, compared_at: momentOrNull(comparedAtMs), result };
   });
   const isHeard = (await database.alarms.listTargets()).some(isInformed);

@@ -48,7 +48,6 @@ export const alarmScopes = [
   'endpoint',
   'deliveries',
   'sending',
-  'comparison',
   'nightly',
   'notices',
   'backup',

@@ -89,12 +89,9 @@ export type Unconfirmed = Readonly<{ hash: string; number: number; txs: readonly
 // ── Comparison with the chain ────────────────────────────────────────────────────────────────────────────────────────
 // The nightly comparison reads final blocks again.
 
-export type NumberRange = Readonly<{ from: number; to: number }>;
-
 /**
  * How far a network's final blocks were compared with the database. `from` to `through` are the numbers of the last
- * night, with the blocks that were read in them and the transfers to us. `differs` spans the blocks that differ still,
- * which the next night compares again; `message` is the first difference in them.
+ * night, with the blocks that were read in them, the transfers to us, and the differences.
  */
 export type BlockComparison = Readonly<{
   network: NetworkKey;
@@ -103,9 +100,7 @@ export type BlockComparison = Readonly<{
   comparedAtMs: number;
   blocks: number;
   transfers: number;
-  differs: NumberRange | null;
   differences: number;
-  message: string | null;
 }>;
 
 export function comparisonQueries(db: Db) {
