@@ -5,7 +5,7 @@
 import * as assert from 'uvu/assert';
 import { matchContent } from '../../../indexers/follower/matcher.ts';
 import { createPayer } from '../../../indexers/payouts/engine.ts';
-import { readOwners } from '../../../indexers/payouts/sweep-watch.ts';
+import { createSweepWatch, readOwners } from '../../../indexers/payouts/sweep-watch.ts';
 import { createSweeper, type SweeperOptions } from '../../../indexers/payouts/sweeper.ts';
 import type { Family } from '../../../src/chains/chain.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
@@ -17,6 +17,7 @@ import { Fault } from '../../../src/core/fault.ts';
 import type { HotRole } from '../../../src/core/intent.ts';
 import { isRefused } from '../../../src/core/spend.ts';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
+import type { Clock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { approverOf, signApproval } from '../../../src/signer/approval.ts';
 import { thawText } from '../../../src/signer/freeze.ts';
@@ -63,7 +64,7 @@ export type NodeBenchOptions = Readonly<{
   through?: (node: PayoutNode) => PayoutNode;
 }>;
 
-export const closers: (() => unknown)[] = [];
+const closers: (() => unknown)[] = [];
 
 /** Closes all that was opened, the newest first. */
 export async function closeBenches(): Promise<void> {
@@ -71,7 +72,7 @@ export async function closeBenches(): Promise<void> {
 }
 
 /** Opens a real signing service without a socket, and the signer that asks it. */
-export function openSigner(family: Family, clock: HandClock, wallets?: NodeBenchOptions['wallets']) {
+function openSigner(family: Family, clock: HandClock, wallets?: NodeBenchOptions['wallets']) {
   const { chainId, tokens } = simulatedChains[family];
   const spending = spendings[family];
   const treasury = spending.derive(new Uint8Array(64).fill(3), { role: 'collection', index: 0 }).key;
@@ -98,13 +99,17 @@ export function openSigner(family: Family, clock: HandClock, wallets?: NodeBench
 function sweepsOn(parts: SweeperOptions) {
   const { network: settings, database, clock } = parts;
   const sweeper = createSweeper(parts);
+  /** Plans sweeps of what is due, without saving them. */
+  const judgeSweeps = async (policy = settings.sweep) =>
+    sweeper.plan(await readOwners(settings, database, clock), policy);
   return {
     sweeper,
-    /** Plans sweeps of what is due. @returns their ids */
-    async planSweeps(): Promise<readonly string[]> {
-      const owners = await readOwners(settings, database, clock);
-      return sweeper.commit(await sweeper.plan(owners, settings.sweep));
-    },
+    judgeSweeps,
+    /** Plans sweeps, and saves them. @returns their ids */
+    planSweeps: async (): Promise<readonly string[]> => sweeper.commit(await judgeSweeps()),
+    /** Makes the watch that plans sweeps by itself. */
+    sweepWatch: (ownClock: Clock = clock) =>
+      createSweepWatch({ network: settings, sweeper, database, clock: ownClock, log: openLog('test', 'silent') }),
   };
 }
 
@@ -125,7 +130,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
   for (let left = FIRST_BLOCKS; left > 0; left--) sim.world.mine();
   const { database, file, close } = openTempDatabase();
   closers.push(close);
-  const { service, signer, treasury } = openSigner(family, clock, wallets);
+  const { service, journal, signer, treasury } = openSigner(family, clock, wallets);
   const limits = { requestTimeoutMs: 5_000, responseBytesMax: 1 << 22 };
   const place = { url: sim.httpUrl, chainId, tokens };
   const payouts = await chains[family].payouts?.();
@@ -245,7 +250,8 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
   assert.is(await pass(READ_MS), null);
 
   return {
-    ...{ family, sim, database, file, signer, service, node, clock, tokens, treasury, advance, look, pass, walletKey },
+    ...{ family, sim, database, file, signer, service, journal, node, clock, tokens, treasury },
+    ...{ advance, look, pass, walletKey },
     ...sweepsOn({ network: settings, rules, node, signer, database, clock }),
     /** Lets minutes pass in which balances are read. @returns what the engine reported */
     async passMinutes(minutes: number): Promise<(string | null)[]> {

@@ -4,12 +4,9 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createSweepWatch } from '../../../indexers/payouts/sweep-watch.ts';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
 import { FROZEN_BY_OPERATOR } from '../../../src/database/payouts/holds.ts';
-import { openLog } from '../../../src/lib/log.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
-import { testNetwork } from '../../support/test-network.ts';
 import { COIN, closeBenches, type NodeBench, network, openNodeBench } from './node-bench.ts';
 
 const GWEI = 1_000_000_000n;
@@ -34,9 +31,7 @@ async function open(sweep = policy): Promise<Priced> {
   bench.sim.pay(bench.treasury, 1n);
   for (let n = 0; n < 6; n++) assert.is(await bench.pass(BLOCK_MS), null);
   await confirm(bench);
-  const { sweeper, database, clock, tokens } = bench;
-  const settings = testNetwork({ name: 'one', family: 'evm', tokens, sweep });
-  const watch = createSweepWatch({ network: settings, sweeper, database, clock, log: openLog('test', 'silent') });
+  const watch = bench.sweepWatch();
   return { ...bench, cost, plan: () => watch.look() };
 }
 
