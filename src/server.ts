@@ -86,7 +86,7 @@ async function serve(parts: Parts, writeTimes: WriteTimes): Promise<void> {
   const refreshing = rates.start();
   const funding = fundSandboxWallets(config, clock, log, signal);
   const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
-  const hasNewCredentials = config.sandbox && (await ensureCredentials(database, at)).isNew;
+  if (config.sandbox) await ensureCredentials(database, at);
   const stores = (await database.stores.list()).length;
 
   const host = reachable(config.metricsHost);
@@ -98,7 +98,7 @@ async function serve(parts: Parts, writeTimes: WriteTimes): Promise<void> {
     dashboard_url: dashboardUrl,
   });
   const ports = { port: api.port, metricsPort: operators.port, dashboardPort: dashboard.port };
-  process.send?.({ ready: true, ...ports, baseUrl, dashboardUrl, stores, hasNewCredentials });
+  process.send?.({ ready: true, ...ports, baseUrl, dashboardUrl, stores });
   log.info({ baseUrl, metricsPort: operators.port }, 'the server is ready');
 
   await Promise.race([aborted(signal), chores]);

@@ -16,7 +16,6 @@ import { removeAbandoned } from './backup/scratch.ts';
 import { atTimes, COMPARISON_TIME, daily, runOnce } from './nightly.ts';
 import { prepareEitherDatabase } from './prepare-database.ts';
 import { RETENTION_TIME } from './retention.ts';
-import { readCredentials } from './sandbox-credentials.ts';
 import { operatorBanner, safetyWarnings, sandboxBanner } from './startup-banner.ts';
 import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
 
@@ -29,7 +28,6 @@ const serverReady = z.object({
   baseUrl: z.string(),
   dashboardUrl: z.string(),
   stores: z.int(),
-  hasNewCredentials: z.boolean(),
 });
 type Ports = Pick<Config, 'port' | 'metricsPort' | 'dashboardPort'>;
 const ready = z.object({ ready: z.literal(true) });
@@ -120,7 +118,7 @@ async function run(config: Config, server: ChildProcess, isNew: boolean): Promis
   if (!listening) return;
   const { port, metricsPort, dashboardPort } = listening;
   ports = { port, metricsPort, dashboardPort };
-  printBanner(config, listening);
+  say(config.sandbox ? sandboxBanner(config, listening) : operatorBanner(config, listening));
   for (const { code, message } of safetyWarnings(config)) log.warn({ code }, message);
   startWebhooks();
   // Unlocking the keystore costs half a second of a core, on purpose, and payments do not wait for it.
@@ -212,14 +210,6 @@ function startSigner(dataDir: string, { dir, unlock }: SignerConfig, logLevel: s
 
 function supervised(spec: Omit<ChildSpec, 'env'>): void {
   children.push(supervise({ ...spec, env: () => env }, { clock, log }));
-}
-
-/** Prints the banner; in the sandbox, with what the server has stored for the demo. */
-function printBanner(config: Config, listening: z.infer<typeof serverReady>): void {
-  const { baseUrl, dashboardUrl, stores, hasNewCredentials } = listening;
-  const credentials = config.sandbox ? readCredentials(config.dataDir) : null;
-  if (credentials) say(sandboxBanner(config, { credentials, dashboardUrl, isNew: hasNewCredentials }));
-  else say(operatorBanner(config, { baseUrl, dashboardUrl, stores }));
 }
 
 function say(lines: readonly string[]): void {

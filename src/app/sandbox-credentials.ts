@@ -47,25 +47,23 @@ export function readCredentials(dataDir: string): Credentials | null {
 }
 
 /**
- * Returns the credentials for this start: those of the file if their key is in the database, otherwise of a new store
- * and key. The file then has this start's base URL.
+ * Writes the credentials for this start: those of the file if their key is in the database, otherwise of a new store and
+ * key. The file then has this start's base URL.
  */
 export async function ensureCredentials(
   database: Database,
   at: Readonly<{ dataDir: string; baseUrl: string; nowMs: number }>,
-): Promise<Readonly<{ credentials: Credentials; isNew: boolean }>> {
+): Promise<void> {
   const before = readCredentials(at.dataDir);
   const known = before && (await database.keys.find(createHash('sha256').update(before.api_key).digest('hex')));
-  const isNew = !before || !known || known.revokedAtMs !== null;
-  const webhook = isNew ? null : await database.endpoints.findSecret(known.storeId, 'test');
-  const credentials =
-    isNew || !webhook
-      ? await issueCredentials(database, at)
-      : { ...before, base_url: at.baseUrl, webhook_secret: webhook.secret };
+  const isUsable = known !== null && known.revokedAtMs === null;
+  const webhook = isUsable ? await database.endpoints.findSecret(known.storeId, 'test') : null;
+  const credentials = webhook
+    ? { ...before, base_url: at.baseUrl, webhook_secret: webhook.secret }
+    : await issueCredentials(database, at);
   if (JSON.stringify(credentials) !== JSON.stringify(before)) {
     writeSecretFile(credentialsFile(at.dataDir), `${JSON.stringify(credentials, null, 2)}\n`);
   }
-  return { credentials, isNew };
 }
 
 async function issueCredentials(

@@ -6,35 +6,22 @@ import { relative } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { readShipped } from '../lib/installation.ts';
 import { signerFiles } from '../signer/files.ts';
-import { type Credentials, credentialsFile } from './sandbox-credentials.ts';
+import { credentialsFile } from './sandbox-credentials.ts';
 
 const { version } = readShipped<{ version: string }>('package.json');
 
-/** Returns the banner of the sandbox; the first start includes its credentials, which are shown only once. */
+/** Returns the banner of the sandbox. It names the file of the secrets: a log keeps everything that is printed. */
 export function sandboxBanner(
   config: Pick<Config, 'dataDir' | 'networks'>,
-  { credentials, dashboardUrl, isNew }: Readonly<{ credentials: Credentials; dashboardUrl: string; isNew: boolean }>,
+  { baseUrl, dashboardUrl }: Readonly<{ baseUrl: string; dashboardUrl: string }>,
 ): string[] {
-  const file = credentialsFile(config.dataDir);
   const networks = config.networks.map(({ name }) => name).join(', ');
-  const secrets = [
-    ['merchant id', credentials.merchant_id],
-    ['API key', credentials.api_key],
-    ['secret', credentials.api_secret],
-    ['webhook secret', credentials.webhook_secret],
-  ];
   return [
     '',
     `Quayside ${version} is running as a sandbox with simulated networks: ${networks}.`,
     '',
-    ...[['base URL', credentials.base_url], ...(isNew ? secrets : [])].map(
-      ([name, value]) => `  ${name?.padEnd(15)} ${value}`,
-    ),
-    '',
-    isNew
-      ? `These credentials are shown only once and stored in ${shortest(file)}, which only you can read.`
-      : `The credentials are in ${shortest(file)}.`,
-    `API reference: ${credentials.base_url}/docs. Payment pages: ${credentials.base_url}/pay/<session id>.`,
+    `Base URL: ${baseUrl}. API reference: ${baseUrl}/docs. Payment pages: ${baseUrl}/pay/<session id>.`,
+    `The demo store's API key and secrets are in ${shortest(credentialsFile(config.dataDir))}, which only you can read.`,
     '',
     'Try next, in a second terminal:',
     '',

@@ -1,7 +1,7 @@
 /**
  * What a new user does, with real processes: start, pay, look around.
  */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
@@ -11,7 +11,6 @@ import type { Json } from '../support/instance.ts';
 import {
   endAll,
   expectBooks,
-  find,
   runProgram,
   runQuayside,
   type Supervisor,
@@ -40,19 +39,18 @@ test.after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('the first start creates credentials, shows them once, and stores them readable only by their owner', () => {
+test('the first start stores credentials that only their owner reads, and prints none', () => {
   for (const name of ['sandbox-credentials.json', 'secret.key', 'sandbox.json', 'quayside.db', 'server.json']) {
     assert.is(statSync(join(dataDir, name)).mode & 0o777, 0o600, name);
   }
   assert.is(statSync(dataDir).mode & 0o777, 0o700, 'the folder is closed to others');
   const credentials = JSON.parse(readFileSync(join(dataDir, 'sandbox-credentials.json'), 'utf8'));
   assert.equal(Object.keys(credentials), ['base_url', 'merchant_id', 'api_key', 'api_secret', 'webhook_secret']);
-  for (const value of Object.values(credentials))
-    assert.is(quayside.stdout().split(String(value)).length - 1 > 0, true);
-  assert.match(quayside.stdout(), /npm run demo/);
+  for (const text of [/npm run demo/, /sandbox-credentials\.json/, credentials.base_url])
+    assert.match(quayside.stdout(), text);
   assert.match(credentials.api_key, /^sk_test_[0-9A-Za-z]{32}$/);
   for (const secret of [credentials.api_key, credentials.api_secret, credentials.webhook_secret]) {
-    assert.not.ok(quayside.stderr().includes(secret), 'no log line holds a secret');
+    assert.not.ok(`${quayside.stdout()}${quayside.stderr()}`.includes(secret), 'a log keeps everything');
   }
 });
 
@@ -112,24 +110,6 @@ for (const network of ['tron', 'ethereum', 'bsc', 'solana']) {
   });
 }
 
-test('the secret key is rotated between a payment and its refunds, one of which waits for its signature meanwhile', async () => {
-  const { id } = await sandbox.createSession();
-  await sandbox.tool('pay', id, '--network', 'ethereum');
-  await sandbox.paid(id);
-  await sandbox.refund(id, 'asked-before', '1.00');
-  await find('it can no longer become another one', async () => {
-    const { status } = await sandbox.showRefund('asked-before');
-    return status === 'processing';
-  });
-  assert.is(await quayside.end('SIGTERM'), 0);
-  const passphraseFile = join(folder, 'passphrase');
-  writeFileSync(passphraseFile, 'correct horse battery staple\n', { mode: 0o600 });
-  const backups = join(folder, 'backups');
-  await sandbox.tool('secret-key', 'rotate', '--to', backups, '--passphrase-file', passphraseFile);
-  quayside = await sandbox.start();
-  await sandbox.refund(id, 'asked-after', '2.00');
-});
-
 test("the demo refunds a part on each family's network, signed by the sandbox's signer", async () => {
   const refundOn = async (network: string): Promise<void> => {
     const demo = ['scripts/demo.ts', '--network', network, '--refund', '--json'];
@@ -142,22 +122,6 @@ test("the demo refunds a part on each family's network, signed by the sandbox's 
     assert.ok((refund.transaction_hash ?? '').length >= 64, network);
   };
   await Promise.all(['ethereum', 'solana', 'tron'].map(refundOn));
-});
-
-test('what was refunded around the rotation has arrived', async () => {
-  for (const [id, units] of [
-    ['asked-before', 1],
-    ['asked-after', 2],
-  ] as const) {
-    const { transaction_hash: tx } = await find(`${id} is completed`, async () => {
-      const refund = await sandbox.showRefund(id);
-      return refund.status === 'completed' && refund;
-    });
-    assert.match(tx ?? '', /^0x[0-9a-f]{64}$/);
-    const listed = await sandbox.tool('refund', 'list');
-    const found = listed.filter((one: { refund_id: string }) => one.refund_id === id);
-    assert.equal([found.length, found[0].amount], [1, `${units}.00`]);
-  }
 });
 
 test('the books balance after payments and refunds', async () => {
@@ -195,9 +159,9 @@ test('status shows networks, pools and rates, also when called from another fold
   assert.equal(
     pools.map(({ family, taken }) => [family, taken]),
     [
-      ['tron', 8],
-      ['evm', 8],
-      ['solana', 8],
+      ['tron', 7],
+      ['evm', 7],
+      ['solana', 7],
     ],
     'each payment took one address of each family',
   );

@@ -161,9 +161,6 @@ export type SessionAnswer = Readonly<{
   payments: readonly Readonly<{ amount: string; network: string }>[];
 }>;
 
-export type RefundAnswer = Readonly<{ status: string; transaction_hash?: string }>;
-
-const REFUND_ADDRESS = `0x${'71'.repeat(20)}`;
 /** Blocks come faster than the sandbox shows them to people, so that nobody waits for depth and finality. */
 const BLOCK_MS = 200;
 
@@ -214,17 +211,17 @@ export function sandboxInstallation(
   const tool = (...words: string[]) => toolAnswer(quaysideTool, words, variables);
 
   /** One call as the demo store. */
-  async function call<T = SessionAnswer>(method: string, path: string, body?: object): Promise<T> {
+  async function call(method: string, path: string, body?: object): Promise<SessionAnswer> {
     const credentials = readCredentials(dataDir);
     if (!credentials) throw new Error(`there are no credentials in ${dataDir}`);
     const { base_url: baseUrl, api_key: apiKey, api_secret: apiSecret } = credentials;
     const client = signedClient({ baseUrl, apiKey, apiSecret });
     const { status, text, json } = await client.send(method, `/api/v1/${path}`, body);
-    if (status !== 200 && status !== 201) throw new Error(`${method} ${path}: ${status} ${text}`);
-    return json as T;
+    if (status !== 200) throw new Error(`${method} ${path}: ${status} ${text}`);
+    return json as SessionAnswer;
   }
 
-  const showSession = (id: string) => call<SessionAnswer>('GET', `checkout/sessions/${id}`);
+  const showSession = (id: string) => call('GET', `checkout/sessions/${id}`);
   const status = (): Promise<Status> => tool('status');
 
   return {
@@ -246,17 +243,10 @@ export function sandboxInstallation(
       });
       return supervisor;
     },
-    createSession(): Promise<SessionAnswer> {
+    createSession() {
       const order = { amount: 1050, currency: 'USD', order_id: `order-${orders++}-${process.pid}` };
       return call('POST', 'checkout/sessions/create', order);
     },
-    cancelSession: (id: string) => call('POST', `checkout/sessions/${id}/cancel`),
-    /** Asks for a refund on EVM networks. */
-    refund(id: string, refundId: string, amount: string): Promise<RefundAnswer> {
-      const wish = { order_id: id, refund_id: refundId, amount, currency: 'USDT' };
-      return call('POST', 'refunds/create', { ...wish, metadata: { refund_address: REFUND_ADDRESS } });
-    },
-    showRefund: (refundId: string) => call<RefundAnswer>('GET', `refunds/${refundId}`),
     paid: (id: string) =>
       find(`session ${id} is paid`, async () => {
         const session = await showSession(id);

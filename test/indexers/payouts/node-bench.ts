@@ -96,9 +96,17 @@ function openSigner(family: Family, clock: HandClock, wallets?: NodeBenchOptions
   return { service: service(), journal: journal(), signer: overSocket(service), treasury };
 }
 
-function sweepsOn(parts: SweeperOptions) {
-  const { network: settings, database, clock } = parts;
+function sweepsOn(parts: SweeperOptions & Readonly<{ clock: HandClock }>) {
+  const { network: settings, database } = parts;
   const sweeper = createSweeper(parts);
+  /** What sleeps lets time pass at once. */
+  const clock: Clock = {
+    nowMs: parts.clock.nowMs,
+    async sleep(ms) {
+      parts.clock.advance(ms);
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
   /** Plans sweeps of what is due, without saving them. */
   const judgeSweeps = async (policy = settings.sweep) =>
     sweeper.plan(await readOwners(settings, database, clock), policy);
@@ -108,8 +116,7 @@ function sweepsOn(parts: SweeperOptions) {
     /** Plans sweeps, and saves them. @returns their ids */
     planSweeps: async (): Promise<readonly string[]> => sweeper.commit(await judgeSweeps()),
     /** Makes the watch that plans sweeps by itself. */
-    sweepWatch: (ownClock: Clock = clock) =>
-      createSweepWatch({ network: settings, sweeper, database, clock: ownClock, log: openLog('test', 'silent') }),
+    sweepWatch: () => createSweepWatch({ network: settings, sweeper, database, clock, log: openLog('test', 'silent') }),
   };
 }
 

@@ -5,7 +5,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
-import type { Clock } from '../../../src/lib/clock.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { until } from '../../support/until.ts';
 import { COIN, closeBenches, network, openNodeBench, thief } from './node-bench.ts';
@@ -48,15 +47,7 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
     sim.world.mine();
   }
 
-  // Fifteen seconds between two rounds pass at once; the caller of the watch decides when to stop.
-  const passing: Clock = {
-    nowMs: clock.nowMs,
-    async sleep(ms) {
-      clock.advance(ms);
-      await new Promise((resolve) => setImmediate(resolve));
-    },
-  };
-  return { ...bench, receive, gasWallet: bench.walletKey('gas', 0).key, watch: bench.sweepWatch(passing) };
+  return { ...bench, receive, gasWallet: bench.walletKey('gas', 0).key, watch: bench.sweepWatch() };
 }
 
 const reasons = (left: readonly Readonly<{ owner: { index: number }; why: string }>[]) =>
