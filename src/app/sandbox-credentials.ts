@@ -47,8 +47,8 @@ export function readCredentials(dataDir: string): Credentials | null {
 }
 
 /**
- * Writes the credentials for this start: those of the file if their key is in the database, otherwise of a new store and
- * key. The file then has this start's base URL.
+ * Writes the credentials for this start: those of the file if their key is in the database, otherwise of a new store
+ * and key. The file then has this start's base URL.
  */
 export async function ensureCredentials(
   database: Database,

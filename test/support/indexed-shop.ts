@@ -94,17 +94,17 @@ export async function openIndexedShop(
 /** A shop on a simulated node of its own. */
 export type NodeShop = Awaited<ReturnType<typeof openNodeShop>>;
 
-type NodeShopOptions = Readonly<{
+export type NodeShopOptions = Readonly<{
   node?: Partial<SimulatedNodeOptions>;
   network?: Partial<NetworkConfig>;
-  /** Where the indexer finds the node, if not at its own addresses. */
-  placeOf?: (node: SimulatedNode) => Partial<NetworkConfig> | Promise<Partial<NetworkConfig>>;
+  /** Where the indexer finds its nodes, if not at the node's own addresses. */
+  placeOf?: (node: SimulatedNode) => Promise<Partial<NetworkConfig>>;
   /** The chain's first blocks. */
   blocks?: number;
   settings?: Parameters<typeof openIndexedShop>[2];
 }>;
 
-const ownPlace = ({ family, url, httpUrl }: SimulatedNode): Partial<NetworkConfig> => ({
+const ownPlace = async ({ family, url, httpUrl }: SimulatedNode): Promise<Partial<NetworkConfig>> => ({
   ...(family === 'evm' && { name: 'ethereum' }),
   ...(family === 'solana' && { rpcUrl: httpUrl, xpub: null }),
   url,
@@ -112,9 +112,9 @@ const ownPlace = ({ family, url, httpUrl }: SimulatedNode): Partial<NetworkConfi
 
 /** Opens the shop; its indexer is not started. The node is closed with it. */
 export async function openNodeShop(family: Family, options: NodeShopOptions = {}) {
-  const { node: chain, network, placeOf = () => ({}), blocks = 30, settings } = options;
+  const { node: chain, network, placeOf = ownPlace, blocks = 30, settings } = options;
   const node = await startSimulatedNode({ family, seed: 'shop', ...chain });
-  const place = { ...ownPlace(node), ...(await placeOf(node)) };
+  const place = await placeOf(node);
   const shop = await openIndexedShop(testNetwork({ name: family, family, ...place, ...network }), 50, settings);
   const mine = (count = 1): void => {
     for (let left = count; left > 0; left--) node.world.mine();

@@ -9,13 +9,11 @@
  *   });
  */
 import type { Family, Node } from '../../src/chains/chain.ts';
-import type { NetworkConfig } from '../../src/config/network.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { openIndexedShop } from './indexed-shop.ts';
+import { type NodeShopOptions, openNodeShop } from './indexed-shop.ts';
 import { lockstepClock } from './lockstep-clock.ts';
 import { SLEEPERS } from './running-indexer.ts';
-import { type SimulatedNode, startSimulatedNode, writtenBy } from './simulated-node.ts';
-import { testNetwork } from './test-network.ts';
+import { type SimulatedNode, writtenBy } from './simulated-node.ts';
 import { until } from './until.ts';
 
 const POLL_MS = 1000;
@@ -23,36 +21,27 @@ const RETRY_MS = 300;
 
 export type PolledIndexer = Awaited<ReturnType<typeof openPolledIndexer>>;
 
-export type PolledOptions = Readonly<{
-  /** The chain's first blocks. */
-  blocks?: number;
-  network?: Partial<NetworkConfig>;
-  /** Where the indexer finds what its node cannot serve. */
-  fallbackUrlOf?: (own: SimulatedNode) => string;
-  /** Where the indexer finds its node, if not at the node's own port. */
-  urlOf?: (own: SimulatedNode) => Promise<string>;
-  through?: (node: Node) => Node;
-}>;
+/** Without a place of its own, the node is asked over HTTP. */
+export type PolledOptions = Pick<NodeShopOptions, 'blocks' | 'network' | 'placeOf'> &
+  Readonly<{ through?: (node: Node) => Node }>;
 
 /** Returns the hash of a node's newest block, as its family writes it. */
 export const tipOf = ({ family, world }: SimulatedNode): string => writtenBy[family].hash(world.tip().hash);
 
 /** Starts both and waits until the indexer is at the head. */
-export async function openPolledIndexer(family: Family, options: PolledOptions = {}) {
+export async function openPolledIndexer(
+  family: Family,
+  { network, through = (node) => node, ...options }: PolledOptions = {},
+) {
   // Orders are made by the system's clock.
   const clock = lockstepClock(systemClock.nowMs());
-  const own = await startSimulatedNode({ family, seed: 'own', clock });
-  const mine = (blocks: number): void => {
-    for (let left = blocks; left > 0; left--) own.world.mine();
-  };
-  mine(options.blocks ?? 30);
-  const url = (await options.urlOf?.(own)) ?? own.httpUrl;
-  const fallbackUrl = options.fallbackUrlOf?.(own);
-  const settings = { pollMs: POLL_MS, ...(fallbackUrl !== undefined && { fallbackUrl }), ...options.network };
-  const shop = await openIndexedShop(testNetwork({ name: family, family, url, ...settings }));
+  const shop = await openNodeShop(family, {
+    ...{ placeOf: async (own) => ({ url: own.httpUrl }), ...options },
+    ...{ node: { seed: 'own', clock }, network: { pollMs: POLL_MS, ...network } },
+  });
+  const { node: own, mine, close } = shop;
   const view = clock.view();
   const rest = () => until('the indexer is idle', () => view.asleep() >= SLEEPERS);
-  const { through = (node) => node } = options;
   shop.start({ clock: view, nodeClock: clock.view(), requestTimeoutMs: 20_000, through });
   // What fails before the connection is open is retried, once time passes.
   await until('the indexer is at the head', async () => {
@@ -75,10 +64,7 @@ export async function openPolledIndexer(family: Family, options: PolledOptions =
         await rest();
       }
     },
-    async close() {
-      await shop.close();
-      await own.close();
-    },
+    close,
   };
 }
 

@@ -24,11 +24,12 @@ async function scene(
   let liar: Liar | undefined;
   const options: PolledOptions = {
     network: { confirmations, reorgDepthMax: 100 },
-    async urlOf(own) {
+    async placeOf(own) {
       liar = await startLiar(own);
-      return liar.httpUrl;
+      const url = liar.httpUrl;
+      if (fallback === 'none') return { url };
+      return { url, fallbackUrl: fallback === 'own' ? own.httpUrl : fallback(own) };
     },
-    ...(fallback !== 'none' && { fallbackUrlOf: fallback === 'own' ? ({ httpUrl }) => httpUrl : fallback }),
   };
   await inPolledIndexer(family, options, (polled) => {
     assert.ok(liar);

@@ -40,12 +40,12 @@ type Scene = Readonly<{
 
 /**
  * Opens the scene.
- * @param urlOf where the indexer finds its node, if not at the node's own port
+ * @param placeOf where the indexer finds its node, if not at the node's own port
  */
 async function scene(
   family: Family,
   play: (scene: Scene) => Promise<void>,
-  urlOf: (own: SimulatedNode) => Promise<string> = async ({ httpUrl }) => httpUrl,
+  placeOf: (own: SimulatedNode) => Promise<{ url: string }> = async ({ httpUrl: url }) => ({ url }),
 ): Promise<void> {
   const nodes: SimulatedNode[] = [];
   let asked = 0;
@@ -60,7 +60,7 @@ async function scene(
       },
     };
   };
-  const { clock, shop, own, poll, close } = await openPolledIndexer(family, { blocks: BLOCKS, urlOf, through });
+  const { clock, shop, own, poll, close } = await openPolledIndexer(family, { blocks: BLOCKS, placeOf, through });
   try {
     await play({
       family,
@@ -97,15 +97,15 @@ async function sceneBehindGateway(
 ): Promise<void> {
   const closers: (() => Promise<unknown>)[] = [];
   let gateway: Liar | null = null;
-  const urlOf = async ({ httpUrl }: SimulatedNode) => {
+  const placeOf = async ({ httpUrl }: SimulatedNode) => {
     gateway = await startLiar({ httpUrl });
     closers.unshift(gateway.close);
     const bridge = await bridgeTo?.(gateway.httpUrl);
     if (bridge) closers.unshift(bridge.stop);
-    return bridge?.url ?? gateway.httpUrl;
+    return { url: bridge?.url ?? gateway.httpUrl };
   };
   try {
-    await scene(family, (s) => play({ ...s, gateway: gateway as Liar }), urlOf);
+    await scene(family, (s) => play({ ...s, gateway: gateway as Liar }), placeOf);
   } finally {
     for (const close of closers) await close();
   }
