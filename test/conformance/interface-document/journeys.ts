@@ -15,6 +15,9 @@ export const coins = ['USDT', 'USDC'] as const;
 export type Network = (typeof networks)[number];
 export type Coin = (typeof coins)[number];
 
+/** A call that nobody signed. */
+export const unsigned = { headers: { 'X-Service-Signature': '0'.repeat(64) } };
+
 /** Creates a session; what is not given is an order of 10.50 USD. */
 export const create = async (shop: Shop, fields: object = {}, merchant: Merchant = shop): Promise<Json> =>
   accepted(await merchant.call('POST', `${SESSIONS}/create`, order(shop, fields)));

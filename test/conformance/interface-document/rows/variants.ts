@@ -22,24 +22,33 @@ const createMode = async (shop: Shop, fields: object = {}): Promise<Json> =>
 export const variantSections = [
   section(
     'Variant: /v1/payment/sessions',
-    row('POST create', async (shop) => assert.ok((await quickStart(shop)).session.session_id)),
-    row('GET by id', async (shop) => {
-      const { session } = await quickStart(shop);
-      const read = accepted(await shop.call('GET', `${PATH}/${session.session_id}`));
-      assert.equal(read.session, session);
-    }),
+    row(
+      [
+        'POST create; GET by id; order_id; amount as an object of value (string) and currency',
+        'The response is wrapped in base (code, message); session: session_id, merchant_id, order_id, amount',
+        'status in upper case: PENDING; payment_url; tron_address; qr_code_data; created_at, expires_at',
+      ],
+      async (shop) => {
+        const body = quickStart.body(shop, { amount: { value: '12.34', currency: 'USDT' } });
+        const { base, session } = await quickStart(shop, body);
+        assert.equal(base, { code: 0, message: 'success' });
+        const { merchant_id, order_id, amount, status } = session;
+        assert.equal(
+          { merchant_id, order_id, amount, status },
+          { merchant_id: shop.merchantId, order_id: body.order_id, amount: body.amount, status: 'PENDING' },
+        );
+        assert.is((await fetch(session.payment_url)).status, 200);
+        assert.match(session.tron_address, /^T\w{33}$/);
+        assert.ok(session.qr_code_data);
+        assert.is(session.expires_at - session.created_at, 1800);
+        const read = accepted(await shop.call('GET', `${PATH}/${session.session_id}`));
+        assert.equal(read.session, session);
+      },
+    ),
     row('merchant_id', async (shop) => {
       const { session } = await quickStart(shop, { merchant_id: shop.merchantId });
       assert.is(session.merchant_id, shop.merchantId);
       refused(await shop.call('POST', PATH, quickStart.body(shop, { merchant_id: 'mer_other' })), 403);
-    }),
-    row('order_id', async (shop) => {
-      const body = quickStart.body(shop);
-      assert.is((await quickStart(shop, body)).session.order_id, body.order_id);
-    }),
-    row('amount as an object of value (string) and currency', async (shop) => {
-      const { session } = await quickStart(shop, { amount: { value: '12.34', currency: 'USDT' } });
-      assert.equal(session.amount, { value: '12.34', currency: 'USDT' });
     }),
     row('description, success_url, cancel_url', async (shop) => {
       const fields = {
@@ -55,56 +64,44 @@ export const variantSections = [
       accepted(await shop.call('POST', `${SESSIONS}/${session.session_id}/cancel`));
       await eventAt(shop.receiver, '/one-off', session.session_id);
     }),
-    row('The response is wrapped in base (code, message)', async (shop) => {
-      assert.equal((await quickStart(shop)).base, { code: 0, message: 'success' });
-    }),
-    row('session: session_id, merchant_id, order_id, amount', async (shop) => {
-      const { session } = await quickStart(shop);
-      for (const field of ['session_id', 'merchant_id', 'order_id', 'amount']) assert.ok(session[field], field);
-    }),
-    row('status in upper case: PENDING', async (shop) => assert.is((await quickStart(shop)).session.status, 'PENDING')),
     row('status in upper case: COMPLETED', async (shop) => {
       const { paid } = await paidIn(shop, 'bsc', 'USDT');
       assert.is(accepted(await shop.call('GET', `${PATH}/${paid.id}`)).session.status, 'COMPLETED');
     }),
-    row('payment_url', async (shop) => {
-      assert.is((await fetch((await quickStart(shop)).session.payment_url)).status, 200);
-    }),
-    row('tron_address', async (shop) => assert.match((await quickStart(shop)).session.tron_address, /^T\w{33}$/)),
-    row('qr_code_data', async (shop) => assert.ok((await quickStart(shop)).session.qr_code_data)),
-    row('created_at, expires_at', async (shop) => {
-      const { created_at, expires_at } = (await quickStart(shop)).session;
-      assert.is(expires_at - created_at, 1800);
-    }),
   ),
   section(
     'Variant: create with mode',
-    row('mode, payment_method_types (array), amount as a decimal string', async (shop) => {
-      const { session } = await createMode(shop);
-      const read = accepted(await shop.call('GET', `${SESSIONS}/${session.session_id}`));
-      assert.is(read.amount_total, 1050);
-    }),
-    row('payment_method_options.crypto (network, currency)', async (shop) => {
-      const { session } = await createMode(shop);
-      const { payment_options } = accepted(await shop.call('GET', `${SESSIONS}/${session.session_id}`));
-      assert.equal(
-        payment_options.map(({ network, currency }: Json) => `${currency} on ${network}`),
-        ['USDT on tron'],
-      );
-    }),
+    row(
+      [
+        'mode, payment_method_types (array), amount as a decimal string',
+        'payment_method_options.crypto (network, currency)',
+      ],
+      async (shop) => {
+        const { session } = await createMode(shop);
+        const read = accepted(await shop.call('GET', `${SESSIONS}/${session.session_id}`));
+        assert.is(read.amount_total, 1050);
+        assert.equal(
+          read.payment_options.map(({ network, currency }: Json) => `${currency} on ${network}`),
+          ['USDT on tron'],
+        );
+      },
+    ),
     row('a StablePay-Version-style version header', async (shop) => {
       const bend = { headers: { 'Service-Version': '2025-01-01' } };
       accepted(await shop.call('POST', `${SESSIONS}/create`, modeBody(shop), bend));
     }),
-    row('returns base', async (shop) => assert.equal((await createMode(shop)).base, { code: 0, message: 'success' })),
-    row('session: session_id, order_id, payment_status, created, status, url, created_at, expires_at', async (shop) => {
-      const { session } = await createMode(shop);
-      assert.is(session.payment_status, 'pending');
-      assert.is(session.status, 'PENDING');
-      assert.is(session.created, session.created_at);
-      assert.is(session.expires_at - session.created_at, 1800);
-      assert.ok(session.session_id && session.order_id);
-      assert.is((await fetch(session.url)).status, 200);
-    }),
+    row(
+      ['returns base', 'session: session_id, order_id, payment_status, created, status, url, created_at, expires_at'],
+      async (shop) => {
+        const { base, session } = await createMode(shop);
+        assert.equal(base, { code: 0, message: 'success' });
+        assert.is(session.payment_status, 'pending');
+        assert.is(session.status, 'PENDING');
+        assert.is(session.created, session.created_at);
+        assert.is(session.expires_at - session.created_at, 1800);
+        assert.ok(session.session_id && session.order_id);
+        assert.is((await fetch(session.url)).status, 200);
+      },
+    ),
   ),
 ];
