@@ -22,8 +22,6 @@ export type Choice = Readonly<{
   pay: string | null;
   token: string | null;
   walletQr: boolean;
-  /** The fault of the refund address that was just sent. Links do not carry it on. */
-  refundFault: string | null;
   /** The origin whose page frames this one. */
   parent: string | null;
   /** The payer has chosen not to be returned to the shop. */

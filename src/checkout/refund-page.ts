@@ -5,34 +5,18 @@
 import type { NetworkConfig } from '../config/network.ts';
 import { MINOR_DECIMALS, shownUnits } from '../core/money.ts';
 import type { Refunds } from '../database/database.ts';
-import type { DestinationFault, Refund } from '../database/refunds/refund.ts';
+import type { Refund } from '../database/refunds/refund.ts';
 import type { Session } from '../database/session.ts';
 import { type Html, html } from '../lib/html.ts';
-import { exampleAddress } from '../payments/destination.ts';
 import { documentOf, RELOAD_S } from '../web/document.ts';
+import { type AddressStep, addressStep } from './address-form.ts';
 import { type IconName, icon, markOf } from './icon.ts';
 import { networkMark, networkTitle, type PageModel, tokenMark } from './model.ts';
 import { addressGroups } from './send.ts';
 import type { TextKey, Words } from './texts.ts';
 
-/** Longer than any address. */
-export const ADDRESS_CHARACTERS_MAX = 128;
-/** Rate limit of addresses to check; each costs a query. */
-export const ADDRESS_TRIES = { perSecond: 1, burst: 30 } as const;
-/** Rate limit of addresses stored for one session or refund: each is an entry of the audit log, for ever. */
-export const ADDRESS_CHANGES = { perSecond: 1 / 3600, burst: 10, namesMax: 10_000 } as const;
-/** Enough for the form with an address. */
-export const ADDRESS_FORM_BYTES_MAX = 2048;
-
-/**
- * - `ask`: the form, with what was typed and what is wrong with it, if anything.
- * - `confirm`: the address, to compare with the wallet.
- * - `state`: the state of the refund, with a link to the form while the payer may name another address.
- */
-export type RefundStep =
-  | Readonly<{ kind: 'ask'; typed: string; fault: DestinationFault | null }>
-  | Readonly<{ kind: 'confirm'; address: string }>
-  | Readonly<{ kind: 'state'; mayChange: boolean }>;
+/** `state`: the state of the refund, with a link to the form while the payer may name another address. */
+export type RefundStep = AddressStep | Readonly<{ kind: 'state'; mayChange: boolean }>;
 
 type RefundPageModel = Readonly<{
   refund: Refund;
@@ -62,9 +46,18 @@ export function refundPage(model: RefundPageModel, style: string): string {
 }
 
 function section(model: RefundPageModel): Html {
-  const { step } = model;
-  if (step.kind === 'ask') return askSection(model, step.typed, step.fault);
-  return step.kind === 'confirm' ? confirmSection(model, step.address) : stateSection(model, step.mayChange);
+  const { step, words, token, network, refund } = model;
+  if (step.kind === 'state') return stateSection(model, step.mayChange);
+  const { say } = words;
+  const values = valuesOf(model);
+  const form = {
+    ...{ words, network, currency: refund.currency, action: token, back: `${token}?change=1` },
+    askTitle: say('refund_ask_title'),
+    askText: html`${marks(model)} ${say('refund_ask_text', values)}`,
+    confirmText: html`${marks(model)} ${say('refund_confirm_text', values)}`,
+    confirmButton: say('refund_confirm_button', values),
+  };
+  return addressStep(form, step);
 }
 
 /** Returns the values that the texts need; `amount` includes its currency. */
@@ -76,35 +69,6 @@ function valuesOf({ refund, network, shop }: RefundPageModel) {
 /** Draws the marks of the token and the network. */
 const marks = ({ refund: { currency }, network: { mark, title, tokenMarks } }: RefundPageModel): Html =>
   html`${markOf(tokenMarks?.[currency], currency)}${markOf(mark, title)}`;
-
-function askSection(model: RefundPageModel, typed: string, fault: DestinationFault | null): Html {
-  const { token, words } = model;
-  const values = valuesOf(model);
-  const { amount, network, currency, shop } = values;
-  const error =
-    fault &&
-    html`<p class="field-error" id="address-error">${icon('alert')} ${words.say(`refund_bad_${fault}`, { network, example: exampleAddress({ networks: [model.network] }, model.network.key) })}</p>`;
-  return html`<h1 id="headline">${words.say('refund_ask_title')}</h1>
-<p>${marks(model)} ${words.say('refund_ask_text', { shop, amount, network })}</p>
-<form class="claim" method="post" action="${token}">
-<label for="address">${words.say('refund_label', { currency, network })}</label>
-<input id="address" name="address" value="${typed}" maxlength="${ADDRESS_CHARACTERS_MAX}" required dir="ltr" autocomplete="off" autocapitalize="off" spellcheck="false"${fault ? html` aria-invalid="true" aria-describedby="address-error"` : null}>
-${error}
-<ul class="rules"><li>${words.say('refund_rule_network', { currency, network })}</li><li>${words.say('refund_rule_exchange', { currency, network: model.network.exchangeName })}</li></ul>
-<p><button class="button main">${words.say('refund_continue')}</button></p>
-</form>`;
-}
-
-function confirmSection(model: RefundPageModel, address: string): Html {
-  const { token, words } = model;
-  const { amount, network } = valuesOf(model);
-  return html`<h1 id="headline">${words.say('refund_confirm_title')}</h1>
-<p>${marks(model)} ${words.say('refund_confirm_text', { amount, network })}</p>
-<p>${addressGroups(address)}</p>
-<p class="muted">${words.say('address_hint')}</p>
-<form method="post" action="${token}"><input type="hidden" name="address" value="${address}"><input type="hidden" name="confirmed" value="yes">
-<p><button class="button main">${words.say('refund_confirm_button', { amount })}</button> <a class="button" href="${token}?change=1">${words.say('refund_change')}</a></p></form>`;
-}
 
 const icons: Readonly<Record<Refund['status'], IconName>> = {
   pending: 'wait',

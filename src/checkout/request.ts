@@ -41,7 +41,6 @@ export function asked(request: Request): { choice: Choice; words: Words } {
     pay: query.get('pay'),
     token: query.get('token'),
     walletQr: query.get('qr') === 'wallet',
-    refundFault: query.get('fault'),
     parent: query.get('parent'),
     stays: query.get('stay') === '1',
     // Dropped if there is no such language, to keep links short.

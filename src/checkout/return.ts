@@ -30,8 +30,7 @@ export function returnsTo(model: Pick<PageModel, 'session' | 'state' | 'choice' 
   const { paidAtS } = session.life;
   if (state.kind !== 'paid' || successUrl === null || paidAtS === null) return null;
   if (toSeconds(nowMs) - paidAtS > RECENT_S || state.overPar > 0n || state.foreign.length > 0) return null;
-  const { stays, parent, refundFault } = choice;
-  if (stays || parent !== null || refundFault !== null) return null;
+  if (choice.stays || choice.parent !== null) return null;
   return successLink(successUrl, session.id);
 }
 

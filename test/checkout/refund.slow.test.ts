@@ -2,11 +2,10 @@
  * The page of a claim link, and the refund address on the payment page: over HTTP, and in a real browser without
  * scripts. Screenshots are written to `.tmp/pages/`.
  */
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
-import { type ApiServer, startApi } from '../support/api-server.ts';
-import { barriers, openBrowser, openPage, phone, shows } from '../support/browser.ts';
+import type { ApiServer } from '../support/api-server.ts';
+import { barriers, openPage, phone, shows } from '../support/browser.ts';
 import {
   advanceRefunds,
   askRefund,
@@ -17,17 +16,14 @@ import {
   pass,
   type Sale,
 } from '../support/payment-scenes.ts';
+import { browserSuite } from './browser-suite.ts';
 
 const PICTURES = '.tmp/pages';
 
 const payer = chains.evm.address.format('c0ffee'.padStart(40, '1'));
 const other = chains.evm.address.format('decade'.padStart(40, '2'));
 
-const test = suite<{ api: ApiServer }>('refund pages');
-test.before(async (world) => {
-  world.api = await startApi({ pages: true });
-});
-test.after(({ api }) => api.close());
+const test = browserSuite('refund pages');
 
 let refunds = 0;
 
@@ -50,45 +46,40 @@ const devices = [
 const post = (url: string, fields: Record<string, string>) =>
   fetch(url, { method: 'POST', body: new URLSearchParams(fields), redirect: 'manual' });
 
-test('a payer gives an address, confirms it, and the refund starts', async ({ api }) => {
+test('a payer gives an address, confirms it, and the refund starts', async ({ api, browser }) => {
   const { url, read, refund_id } = await openRefund(api, await paidSale(api));
-  const browser = await openBrowser();
-  try {
-    for (const [device, options] of devices) {
-      const { page, complaints } = await openPage(browser, api.baseUrl, { ...options, javaScriptEnabled: true });
-      await page.goto(url);
-      await shows(page.locator('h1'), 'Where should your refund go?');
-      await shows(page.locator('main'), '4.50 USDT');
-      assert.equal(await barriers(page), [], device);
-      await page.screenshot({ path: `${PICTURES}/refund-ask-${device}.png`, fullPage: true });
+  for (const [device, options] of devices) {
+    const { page, complaints } = await openPage(browser, api.baseUrl, { ...options, javaScriptEnabled: true });
+    await page.goto(url);
+    await shows(page.locator('h1'), 'Where should your refund go?');
+    await shows(page.locator('main'), '4.50 USDT');
+    assert.equal(await barriers(page), [], device);
+    await page.screenshot({ path: `${PICTURES}/refund-ask-${device}.png`, fullPage: true });
 
-      await page.fill('#address', 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t');
-      await page.click('form .button.main');
-      await shows(page.locator('#address-error'), 'This is not an address on');
-      assert.equal(await barriers(page), [], device);
-      await page.screenshot({ path: `${PICTURES}/refund-wrong-${device}.png`, fullPage: true });
+    await page.fill('#address', 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t');
+    await page.click('form .button.main');
+    await shows(page.locator('#address-error'), 'This is not an address on');
+    assert.equal(await barriers(page), [], device);
+    await page.screenshot({ path: `${PICTURES}/refund-wrong-${device}.png`, fullPage: true });
 
-      await page.fill('#address', ` ${payer.toLowerCase()} `);
-      await page.click('form .button.main');
-      await shows(page.locator('h1'), 'Is this your address?');
-      assert.is((await page.locator('code.address').textContent()) ?? '', payer, 'with its checksum');
-      assert.equal(await barriers(page), [], device);
-      await page.screenshot({ path: `${PICTURES}/refund-confirm-${device}.png`, fullPage: true });
-      // The browser logs the refused address as an error.
-      assert.equal(
-        complaints.filter((text) => !/400/.test(text)),
-        [],
-      );
-      if (device === 'phone-dark') await page.click('form .button.main');
-      if (device === 'phone-dark') {
-        await shows(page.locator('h1'), 'Thank you, we have your address');
-        assert.equal(await barriers(page), []);
-        await page.screenshot({ path: `${PICTURES}/refund-named-${device}.png`, fullPage: true });
-      }
-      await page.context().close();
+    await page.fill('#address', ` ${payer.toLowerCase()} `);
+    await page.click('form .button.main');
+    await shows(page.locator('h1'), 'Is this your address?');
+    assert.is((await page.locator('code.address').textContent()) ?? '', payer, 'with its checksum');
+    assert.equal(await barriers(page), [], device);
+    await page.screenshot({ path: `${PICTURES}/refund-confirm-${device}.png`, fullPage: true });
+    // The browser logs the refused address as an error.
+    assert.equal(
+      complaints.filter((text) => !/400/.test(text)),
+      [],
+    );
+    if (device === 'phone-dark') await page.click('form .button.main');
+    if (device === 'phone-dark') {
+      await shows(page.locator('h1'), 'Thank you, we have your address');
+      assert.equal(await barriers(page), []);
+      await page.screenshot({ path: `${PICTURES}/refund-named-${device}.png`, fullPage: true });
     }
-  } finally {
-    await browser.close();
+    await page.context().close();
   }
   await advanceRefunds(api);
   assert.is((await read()).status, 'processing');
@@ -173,13 +164,8 @@ test('a payer leaves an address on the payment page in two steps; later refunds 
   const page = `${api.baseUrl}${sale.payerPath}`;
   assert.match(await (await fetch(page)).text(), 'Your refund address (optional)');
   const wrong = await leaveAddress(api, sale, '0x12', '');
-  assert.is(wrong.status, 303);
-  assert.match(
-    await (
-      await fetch(new URL(wrong.headers.get('location') ?? '', `${api.baseUrl}${sale.path}/refund-address`))
-    ).text(),
-    'This is not an address on',
-  );
+  assert.is(wrong.status, 400);
+  assert.match(await wrong.text(), /value="0x12"[\s\S]*This is not an address on/);
   const asked = await leaveAddress(api, sale, payer.toLowerCase(), '');
   assert.is(asked.status, 200);
   assert.match(await asked.text(), 'Is this your address?');
@@ -241,38 +227,36 @@ test('the payer’s token goes to no third party and into no log', async ({ api 
   assert.not.match(api.logged(), token ?? '');
 });
 
-test('both steps on the payment page work in a browser without scripts, also in a frame', async ({ api }) => {
-  const browser = await openBrowser();
-  try {
-    for (const [device, options] of devices) {
-      const sale = await paidSale(api);
-      const { page, complaints } = await openPage(browser, api.baseUrl, { ...options, javaScriptEnabled: false });
-      await page.goto(`${api.baseUrl}${sale.payerPath}`);
-      await page.click('#refund-address summary');
-      await page.screenshot({ path: `${PICTURES}/refund-leave-${device}.png`, fullPage: true });
-      await page.fill('#refund-to', payer);
-      await page.click('#refund-address .button');
-      await shows(page.locator('h1'), 'Is this your address?');
-      assert.is(await page.locator('code.address').textContent(), payer);
-      await page.screenshot({ path: `${PICTURES}/refund-leave-confirm-${device}.png`, fullPage: true });
-      await page.click('a.button');
-      await page.locator('#refund-to').waitFor({ state: 'attached' });
-      assert.is(await page.locator('#refund-to').count(), 1, '“No, change it” leads back to the form');
-      await page.click('#refund-address summary');
-      await page.fill('#refund-to', payer);
-      await page.click('#refund-address .button');
-      await page.click('form .button.main');
-      assert.is(await page.locator('.refund-address code.address').textContent(), payer);
-      await page.screenshot({ path: `${PICTURES}/refund-left-${device}.png`, fullPage: true });
-      assert.equal(complaints, []);
-      await page.context().close();
-    }
-  } finally {
-    await browser.close();
+test('both steps on the payment page work in a browser without scripts, also in a frame', async ({ api, browser }) => {
+  for (const [device, options] of devices) {
+    const sale = await paidSale(api);
+    const { page, complaints } = await openPage(browser, api.baseUrl, { ...options, javaScriptEnabled: false });
+    await page.goto(`${api.baseUrl}${sale.payerPath}`);
+    await page.click('#refund-address summary');
+    await page.screenshot({ path: `${PICTURES}/refund-leave-${device}.png`, fullPage: true });
+    await page.fill('#refund-to', payer);
+    await page.click('#refund-address .button');
+    await shows(page.locator('h1'), 'Is this your address?');
+    assert.is(await page.locator('code.address').textContent(), payer);
+    await page.screenshot({ path: `${PICTURES}/refund-leave-confirm-${device}.png`, fullPage: true });
+    await page.click('a.button');
+    await page.locator('#refund-to').waitFor({ state: 'attached' });
+    assert.is(await page.locator('#refund-to').count(), 1, '“No, change it” leads back to the form');
+    await page.click('#refund-address summary');
+    await page.fill('#refund-to', payer);
+    await page.click('#refund-address .button');
+    await page.click('form .button.main');
+    assert.is(await page.locator('.refund-address code.address').textContent(), payer);
+    await page.screenshot({ path: `${PICTURES}/refund-left-${device}.png`, fullPage: true });
+    assert.equal(complaints, []);
+    await page.context().close();
   }
 });
 
-test('the payment page shows its payer what becomes of refunds, as it happens, and nobody else', async ({ api }) => {
+test('the payment page shows its payer what becomes of refunds, as it happens, and nobody else', async ({
+  api,
+  browser,
+}) => {
   const sale = await paidSale(api);
   const { refund_id } = await openRefund(api, sale);
   const read = async (path: string) => (await fetch(`${api.baseUrl}${path}`)).text();
@@ -282,27 +266,22 @@ test('the payment page shows its payer what becomes of refunds, as it happens, a
   api.clock.advance(1);
   assert.is((await askRefund(api, sale, 'named', { ...paidTo(other), amount: '1.00' })).status, 201);
   await advanceRefunds(api);
-  const browser = await openBrowser();
-  try {
-    for (const [device, options] of devices) {
-      const { page, complaints } = await openPage(browser, api.baseUrl, options);
-      await page.goto(`${api.baseUrl}${sale.payerPath}`);
-      const shown = (await page.locator('.transfers').last().textContent()) ?? '';
-      assert.match(shown, /1\.00 USDT on .*Your refund is on its way.*4\.50 USDT on .*Your refund is on its way/s);
-      const addresses = await page.locator('code.address').allTextContents();
-      assert.equal(addresses, [other, payer], 'the one that the shop named, and the one that the payer left');
-      assert.equal(await barriers(page), [], device);
-      await page.screenshot({ path: `${PICTURES}/refund-state-${device}.png`, fullPage: true });
-      if (device === 'phone-dark') {
-        const { status } = await api.send('POST', `/api/v1/refunds/${refund_id}/cancel`);
-        assert.is(status, 200);
-        await page.getByText('The refund was canceled').waitFor();
-      }
-      assert.equal(complaints, []);
-      await page.context().close();
+  for (const [device, options] of devices) {
+    const { page, complaints } = await openPage(browser, api.baseUrl, options);
+    await page.goto(`${api.baseUrl}${sale.payerPath}`);
+    const shown = (await page.locator('.transfers').last().textContent()) ?? '';
+    assert.match(shown, /1\.00 USDT on .*Your refund is on its way.*4\.50 USDT on .*Your refund is on its way/s);
+    const addresses = await page.locator('code.address').allTextContents();
+    assert.equal(addresses, [other, payer], 'the one that the shop named, and the one that the payer left');
+    assert.equal(await barriers(page), [], device);
+    await page.screenshot({ path: `${PICTURES}/refund-state-${device}.png`, fullPage: true });
+    if (device === 'phone-dark') {
+      const { status } = await api.send('POST', `/api/v1/refunds/${refund_id}/cancel`);
+      assert.is(status, 200);
+      await page.getByText('The refund was canceled').waitFor();
     }
-  } finally {
-    await browser.close();
+    assert.equal(complaints, []);
+    await page.context().close();
   }
   for (const path of [sale.path, `${sale.path}?k=${'0'.repeat(32)}`]) {
     assert.not.match(await read(path), /refund was canceled|4\.50/, path);
