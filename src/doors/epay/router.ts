@@ -2,7 +2,7 @@
  * The routes of EPay, on the root and under any prefix of one segment: `submit.php` for browsers, `mapi.php` and
  * `api.php` for servers; and the payer's return from the payment page.
  */
-import type { Request, RequestHandler, Response, Router } from 'express';
+import type { Request, RequestHandler, Router } from 'express';
 import type { Door, ShownOrder } from '../../database/doors.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 import { html } from '../../lib/html.ts';
@@ -58,29 +58,31 @@ const submit =
     response.redirect(302, page.pageUrl);
   };
 
-/** Answers a panel's server with the address of the payment page. */
-const create =
-  (deps: DoorDeps): RequestHandler =>
+/** Answers a panel's server, always with 200: some clients read no other answer. */
+const answering =
+  (deps: DoorDeps, work: (asked: Asked) => Promise<object | DoorFault>): RequestHandler =>
   async (request, response) => {
     const asked = await readAsked(deps, request);
-    const page = isDoorFault(asked) ? asked : await place(deps, asked);
-    if (isDoorFault(page)) refuse(deps, request, response, page);
-    else response.json(codec.createdAnswer(page.order, page.pageUrl));
+    const answer = isDoorFault(asked) ? asked : await work(asked);
+    if (isDoorFault(answer)) logFault(deps, request, answer);
+    response.json(isDoorFault(answer) ? codec.faultAnswer(answer) : answer);
   };
 
-/** Answers what a panel's server asks about its orders, always with 200: some clients read no other answer. */
-const answerApi =
-  (deps: DoorDeps): RequestHandler =>
-  async (request, response) => {
-    const asked = await readAsked(deps, request);
-    if (isDoorFault(asked)) return refuse(deps, request, response, asked);
-    const access = codec.checkAccess(asked.fields, asked.door.key);
-    if (access) return refuse(deps, request, response, access);
+/** Answers with the address of the payment page. */
+const create = (deps: DoorDeps): RequestHandler =>
+  answering(deps, async (asked) => {
+    const page = await place(deps, asked);
+    return isDoorFault(page) ? page : codec.createdAnswer(page.order, page.pageUrl);
+  });
+
+/** Answers what a panel asks about its orders. */
+const answerApi = (deps: DoorDeps): RequestHandler =>
+  answering(deps, async (asked) => {
     const act = asked.fields.get('act') ?? '';
-    const answer = Object.hasOwn(acts, act) ? await acts[act]?.(deps, asked) : undefined;
-    if (answer && isDoorFault(answer)) refuse(deps, request, response, answer);
-    else response.json(answer ?? UNKNOWN_ACT);
-  };
+    const access = codec.checkAccess(asked.fields, asked.door.key);
+    if (access) return access;
+    return (Object.hasOwn(acts, act) && (await acts[act]?.(deps, asked))) || UNKNOWN_ACT;
+  });
 
 type Act = (deps: DoorDeps, asked: Asked) => Promise<object | DoorFault>;
 
@@ -97,17 +99,8 @@ async function showAccount({ database, clock }: DoorDeps, { door }: Asked): Prom
   const count = (fromMs: number, beforeMs: number) => database.doors.countOrders(door.id, { fromMs, beforeMs });
   const [end, yesterday] = [today + DAY_MS, today - DAY_MS];
   return {
-    ...{
-      code: 1,
-      msg: 'success',
-      pid: door.pid,
-      key: '',
-      active: 1,
-      money: '0.00',
-      type: 1,
-      account: '',
-      username: '',
-    },
+    ...{ code: 1, msg: 'success', pid: door.pid, key: '', active: 1, money: '0.00' },
+    ...{ type: 1, account: '', username: '' },
     orders: await count(0, end),
     orders_today: await count(today, end),
     orders_lastday: await count(yesterday, today),
@@ -219,9 +212,4 @@ async function place(deps: DoorDeps, { door, fields }: Asked) {
 /** The field's name and a code, because a value may be a key. */
 function logFault({ log }: DoorDeps, { method }: Request, { field, code }: DoorFault): void {
   log.info({ method, field, code }, 'a request of a door was refused');
-}
-
-function refuse(deps: DoorDeps, request: Request, response: Response, fault: DoorFault): void {
-  logFault(deps, request, fault);
-  response.json(codec.faultAnswer(fault));
 }

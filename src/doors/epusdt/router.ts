@@ -2,7 +2,7 @@
  * The routes of Epusdt 0.x, GMPay and BEpusdt, on the root and under a door's number. Requests of the older two name no
  * merchant, so at the root each of their keys is tried.
  */
-import type { Request, RequestHandler, Response, Router } from 'express';
+import type { Request, RequestHandler, Router } from 'express';
 import type { Door, ShownOrder } from '../../database/doors.ts';
 import { readBody as readBytes } from '../../lib/request-body.ts';
 import { optionAddress, optionName } from '../../payments/option.ts';
@@ -27,89 +27,77 @@ export function serveEpusdt(router: Router, deps: DoorDeps): void {
     router.post(`${prefix}/payments/gmpay/v1/order/create-transaction`, create(deps, ['gmpay'], false));
     router.get(`${prefix}/payments/gmpay/v1/config`, showConfig(deps));
     router.post(`${prefix}/pay/switch-network`, switchNetwork(deps));
-    router.get(
-      `${prefix}/pay/check-status/:id`,
-      lookUp(deps, (order, dialect) => codec.statusAnswer(dialect, order)),
-    );
-    router.get(
-      `${prefix}/pay/checkout-counter-resp/:id`,
-      lookUp(deps, (order, dialect) => codec.checkoutAnswer(dialect, order)),
-    );
+    router.get(`${prefix}/pay/check-status/:id`, lookUp(deps, codec.statusAnswer));
+    router.get(`${prefix}/pay/checkout-counter-resp/:id`, lookUp(deps, codec.checkoutAnswer));
     for (const page of ['checkout-counter', 'checkout']) router.get(`${prefix}/pay/${page}/:id`, openPage(deps));
   }
 }
 
-/** Creates an order, or answers with the one that the panel made before. */
-const create =
-  (deps: DoorDeps, dialects: readonly codec.EpusdtDialect[], isChoice: boolean): RequestHandler =>
+/** Answers with what `work` returns, and logs the field that is wrong, never a value. */
+const answering =
+  ({ log }: DoorDeps, isGmpay: boolean, work: (request: Request) => Promise<object | DoorFault>): RequestHandler =>
   async (request, response) => {
-    const isGmpay = dialects.includes('gmpay');
-    const body = await received(request);
-    if (isDoorFault(body)) return refuse(deps, response, body, isGmpay);
-    const found = await findDoor(deps, request, body, dialects);
-    if (isDoorFault(found)) return refuse(deps, response, found, isGmpay);
-    const { dialect, settings, key } = found;
-    const asked = codec.readOrder(dialect, body, { ...settings, key }, isChoice);
-    const placed = isDoorFault(asked) ? asked : await placeOrder(deps, found, asked);
-    if (isDoorFault(placed)) return refuse(deps, response, placed, isGmpay);
-    response.json(codec.createdAnswer(dialect, shown(deps, { door: found, ...placed }), deps.clock.nowMs()));
+    const answer = await work(request);
+    if (!isDoorFault(answer)) {
+      response.json(answer);
+      return;
+    }
+    log.info({ field: answer.field, code: answer.code }, 'a request of a door was refused');
+    const { status, body } = codec.faultAnswer(answer, isGmpay);
+    response.status(status).json(body);
   };
+
+/** Creates an order, or answers with the one that the panel made before. */
+const create = (deps: DoorDeps, dialects: readonly codec.EpusdtDialect[], isChoice: boolean): RequestHandler =>
+  answering(deps, dialects.includes('gmpay'), async (request) => {
+    const signed = await readSigned(deps, request, dialects);
+    if (isDoorFault(signed)) return signed;
+    const { door, body } = signed;
+    const asked = codec.readOrder(door.dialect, body, { ...door.settings, key: door.key }, isChoice);
+    const placed = isDoorFault(asked) ? asked : await placeOrder(deps, door, asked);
+    if (isDoorFault(placed)) return placed;
+    return codec.createdAnswer(door.dialect, shown(deps, { door, ...placed }), deps.clock.nowMs());
+  });
 
 /** Cancels an order for which no money was seen. */
-const cancel =
-  (deps: DoorDeps): RequestHandler =>
-  async (request, response) => {
-    const body = await received(request);
-    const door = isDoorFault(body) ? body : await findDoor(deps, request, body, ['epusdt', 'bepusdt']);
-    if (isDoorFault(body) || isDoorFault(door)) return refuse(deps, response, isDoorFault(body) ? body : door, false);
-    const tradeNo = body.fields.get('trade_id') ?? '';
-    const order = await deps.database.doors.findOrder(door.id, { tradeNo });
-    if (!order?.sessionId) return refuse(deps, response, doorFault('trade_id', 'unknown_order'), false);
-    const { storeId, mode } = door;
+const cancel = (deps: DoorDeps): RequestHandler =>
+  answering(deps, false, async (request) => {
+    const signed = await readSigned(deps, request, ['epusdt', 'bepusdt']);
+    if (isDoorFault(signed)) return signed;
+    const { id: doorId, storeId, mode } = signed.door;
+    const tradeNo = signed.body.fields.get('trade_id') ?? '';
+    const order = await deps.database.doors.findOrder(doorId, { tradeNo });
+    if (!order?.sessionId) return doorFault('trade_id', 'unknown_order');
     const replay = { idempotencyKey: null, path: '', bodyHash: '' };
-    const outcome = await deps.database.sessions.cancel({
-      ...{ id: order.sessionId, storeId, mode, replay },
-      nowMs: deps.clock.nowMs(),
-    });
-    const status = 'session' in outcome && outcome.session.life.status;
-    if (status === 'canceled') response.json(codec.canceledAnswer(tradeNo));
-    else refuse(deps, response, doorFault('trade_id', 'is_paid'), false);
-  };
+    const owned = { id: order.sessionId, storeId, mode, replay };
+    const outcome = await deps.database.sessions.cancel({ ...owned, nowMs: deps.clock.nowMs() });
+    const isCanceled = 'session' in outcome && outcome.session.life.status === 'canceled';
+    return isCanceled ? codec.canceledAnswer(tradeNo) : doorFault('trade_id', 'is_paid');
+  });
 
 /** Answers with the address of a network that the payer or the panel picked. The order's session offers all along. */
-const switchNetwork =
-  (deps: DoorDeps): RequestHandler =>
-  async (request, response) => {
+const switchNetwork = (deps: DoorDeps): RequestHandler =>
+  answering(deps, true, async (request) => {
     const body = await received(request);
-    if (isDoorFault(body)) return refuse(deps, response, body, true);
+    if (isDoorFault(body)) return body;
     const text = (name: string): string => body.fields.get(name) ?? '';
     const method = methodOfPair(text('token'), text('network'));
-    if (method === 'unknown') return refuse(deps, response, doorFault('network', 'method_off'), true);
-    await answerOrder(deps, response, text('trade_id'), method, (order, dialect) =>
-      order.offer ? codec.checkoutAnswer(dialect, order) : doorFault('network', 'method_off'),
-    );
-  };
-
-type Answer = (order: codec.OpenOrder, dialect: codec.EpusdtDialect) => object | DoorFault;
-
-const lookUp =
-  (deps: DoorDeps, answer: Answer): RequestHandler =>
-  (request, response) =>
-    answerOrder(deps, response, String(request.params.id), null, answer);
+    const found = method === 'unknown' ? null : await findOrder(deps, text('trade_id'));
+    if (method === 'unknown' || !found) return doorFault('network', 'method_off');
+    if (isDoorFault(found)) return found;
+    const order = shown(deps, found, method);
+    return order.offer ? codec.checkoutAnswer(found.door.dialect, order) : doorFault('network', 'method_off');
+  });
 
 /** Answers about an order by its unguessable number. Nothing else authorizes these requests. */
-async function answerOrder(
+const lookUp = (
   deps: DoorDeps,
-  response: Response,
-  tradeNo: string,
-  method: Method | null,
-  answer: Answer,
-): Promise<void> {
-  const found = await findOrder(deps, tradeNo);
-  const answered = isDoorFault(found) ? found : answer(shown(deps, found, method), found.door.dialect);
-  if (isDoorFault(answered)) return refuse(deps, response, answered, true);
-  response.json(answered);
-}
+  answer: (dialect: codec.EpusdtDialect, order: codec.OpenOrder) => object,
+): RequestHandler =>
+  answering(deps, true, async (request) => {
+    const found = await findOrder(deps, String(request.params.id));
+    return isDoorFault(found) ? found : answer(found.door.dialect, shown(deps, found));
+  });
 
 /** Sends a payer to the payment page. */
 const openPage =
@@ -138,24 +126,25 @@ async function received(request: Request): Promise<codec.Body | DoorFault> {
 }
 
 /** Finds the door whose key signed a request: by its number, or else by trying each key of the dialects. */
-async function findDoor(
+async function readSigned(
   { database: { doors } }: DoorDeps,
   request: Request,
-  body: codec.Body,
   dialects: readonly codec.EpusdtDialect[],
-): Promise<OpenDoor | DoorFault> {
+): Promise<Readonly<{ door: OpenDoor; body: codec.Body }> | DoorFault> {
+  const body = await received(request);
+  if (isDoorFault(body)) return body;
   const pid = request.params.pid ?? (dialects.includes('gmpay') ? (body.fields.get('pid') ?? '') : null);
   const byPid = pid !== null && /^[0-9]{1,10}$/.test(String(pid)) ? await doors.find({ pid: Number(pid) }) : null;
   const open: Door[] = byPid ? [byPid] : [];
   if (pid === null) for (const dialect of dialects) open.push(...(await doors.ofDialect(dialect)));
   const own = open.filter((door): door is OpenDoor => dialects.some((dialect) => dialect === door.dialect));
-  const results = own.map((door) => ({
-    door,
-    result: codec.checkSignature(body, { ...door.settings, key: door.key }),
-  }));
-  const right = results.find(({ result }) => !isDoorFault(result));
-  const fault = results.find(({ result }) => isDoorFault(result))?.result;
-  return right?.door ?? (fault && isDoorFault(fault) ? fault : doorFault('pid', 'unknown_door'));
+  const faultOf = (door: OpenDoor): DoorFault | null => {
+    const signed = codec.checkSignature(body, { ...door.settings, key: door.key });
+    return isDoorFault(signed) ? signed : null;
+  };
+  const door = own.find((one) => faultOf(one) === null);
+  if (door) return { door, body };
+  return (own[0] && faultOf(own[0])) ?? doorFault('pid', 'unknown_door');
 }
 
 type Found = Placed & Readonly<{ door: OpenDoor }>;
@@ -186,12 +175,4 @@ function shown({ config }: DoorDeps, { door, order, session }: Found, asked: Met
     expiresAtMs: session.terms.expiresAtS * 1000,
     pageUrl: `${paymentUrl(session, config)}${option ? `?pay=${optionName(option)}` : ''}`,
   };
-}
-
-/** Answers a request that is refused, and logs the field that is wrong, never a value. */
-function refuse({ log }: DoorDeps, response: Response, fault: object, isGmpay: boolean): void {
-  if (!isDoorFault(fault)) return;
-  log.info({ field: fault.field, code: fault.code }, 'a request of a door was refused');
-  const { status, body } = codec.faultAnswer(fault, isGmpay);
-  response.status(status).json(body);
 }
