@@ -1,5 +1,5 @@
 /**
- * Rows of exported books, for the tool and the dashboard: the columns of each kind, and the value of money in the
+ * The exported books, for the tool and the dashboard: a row for each posting, with the value of its money in the
  * currency of its order.
  */
 
@@ -9,9 +9,10 @@ import { permanent } from '../core/fault.ts';
 import type { Asset } from '../core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS, pow10 } from '../core/money.ts';
 import { parseRate } from '../core/rate.ts';
-import type { NetworkKey } from '../core/transfer.ts';
-import type { Booked, BookKind } from '../database/reports.ts';
-import type { Cells } from '../lib/export-text.ts';
+import type { Mode, NetworkKey } from '../core/transfer.ts';
+import type { Database } from '../database/database.ts';
+import { BOOK_PAGE_ENTRIES, type Booked, type BookFilter } from '../database/reports.ts';
+import { csvLine } from '../lib/export-text.ts';
 import { createAddressFormat } from '../payments/destination.ts';
 import { exponentOf } from '../rates/currencies.ts';
 
@@ -20,9 +21,6 @@ type Row = Readonly<{ booked: Booked; networks: readonly NetworkConfig[]; decima
 
 const addressCell = ({ booked: { network }, networks }: Row, key: string | null): string | null =>
   key === null ? null : createAddressFormat({ networks })(network, key);
-
-const feeCell = ({ booked: { network, feeUnits }, networks }: Row): string | null =>
-  feeUnits === null ? null : signedText(feeUnits, decimalsOf(networks, network, 'native'));
 
 /** Each column by its name. */
 const columns = {
@@ -52,33 +50,47 @@ const columns = {
   refund: ({ booked }) => booked.refundId,
   receipt: ({ booked }) => booked.receiptNumber,
   held: ({ booked }) => booked.heldKind,
-  fee: feeCell,
-  fee_currency: (row) => feeCell(row) && symbolOf(row.networks, row.booked.network, 'native'),
   session: ({ booked }) => booked.sessionId,
   order: ({ booked }) => booked.orderId,
   reverses: ({ booked }) => booked.reverses,
   reason: ({ booked }) => booked.reason,
 } as const satisfies Readonly<Record<string, (row: Row) => string | number | null>>;
 
-type Column = keyof typeof columns;
+type Parts = Readonly<{ database: Database; config: Readonly<{ networks: readonly NetworkConfig[] }> }>;
 
-const common: readonly Column[] = ['time', 'entry', 'kind', 'store', 'mode', 'network', 'currency', 'amount'];
-const valued: readonly Column[] = ['value', 'value_currency', 'rate', 'rate_source', 'rate_time'];
-const placed: readonly Column[] = ['transfer_index', 'block', 'block_hash', 'block_time', 'from', 'to'];
-const repaid: readonly Column[] = ['to', 'payout', 'refund', 'receipt', 'held', 'fee', 'fee_currency'];
+/** How far an export has come: entries that were looked at, of all, and rows that were found. */
+type Progress = Readonly<{ done: number; all: number; rows: number }>;
 
-export const columnsOf: Readonly<Record<BookKind, readonly Column[]>> = {
-  payments: [...common, ...valued, 'transaction', ...placed, 'session', 'order', 'reverses'],
-  refunds: [...common, ...valued, 'transaction', ...repaid, 'session', 'order'],
-  sweeps: [...common, 'transaction', 'payout', 'fee', 'fee_currency'],
-  fees: [...common, 'transaction', 'payout', 'payout_kind', 'session', 'order'],
-  adjustments: [...common, 'reason'],
-};
+/**
+ * Yields the books as CSV, page by page: memory does not grow with their length.
+ * @param mode null for both
+ * @param onPage is awaited after each page
+ * @throws Fault permanent `network_unknown` if decimals are not known
+ */
+export async function* bookText(
+  { database: { reports }, config: { networks } }: Parts,
+  filter: BookFilter,
+  mode: Mode | null,
+  onPage: (progress: Progress) => Promise<void> | void,
+): AsyncGenerator<string> {
+  const newest = (await reports.newestEntries()).filter(({ network }) => network.startsWith(`${mode ?? ''}`));
+  const all = newest.reduce((sum, { entry }) => sum + entry, 0);
+  let [done, rows] = [0, 0];
+  yield csvLine(Object.keys(columns));
+  for (const { network, entry: through } of newest) {
+    for (let after = 0; after < through; after += BOOK_PAGE_ENTRIES) {
+      const page = (await reports.bookPage(filter, network, after)).filter(({ entry }) => entry <= through);
+      done += Math.min(through - after, BOOK_PAGE_ENTRIES);
+      rows += page.length;
+      await onPage({ done, all, rows });
+      if (page.length > 0) yield page.map((booked) => lineOf(booked, networks)).join('');
+    }
+  }
+}
 
-/** Returns the cells of a posting. @throws Fault permanent `network_unknown` if its decimals are not known */
-export function cellsOf(kind: BookKind, booked: Booked, networks: readonly NetworkConfig[]): Cells {
+function lineOf(booked: Booked, networks: readonly NetworkConfig[]): string {
   const decimals = booked.decimals ?? decimalsOf(networks, booked.network, booked.asset);
-  return columnsOf[kind].map((name) => columns[name]({ booked, networks, decimals }));
+  return csvLine(Object.values(columns).map((cell) => cell({ booked, networks, decimals })));
 }
 
 const isoTime = (ms: number): string => new Date(ms).toISOString();

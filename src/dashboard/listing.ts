@@ -21,8 +21,8 @@ export type Listing<At extends StoreAt | null, Row> = Readonly<{
   columns(visit: Visit<At>, rows: readonly Row[]): Promise<readonly Column<Row>[]> | readonly Column<Row>[];
   /** Stands there while nothing is in the list: why, and what to do. */
   empty(visit: Visit<At>): Html | string;
-  /** Whether there is a file of the same days, for who may export payments. */
-  hasFile?: true;
+  /** The path of a file of the same days, for who may export payments. */
+  file?: string;
 }>;
 
 /** A page of a list. `form` limits it. */
@@ -47,11 +47,12 @@ export async function showList<At extends StoreAt | null, Row>(
     empty: goOn === null && isFirst && !isLimited ? listing.empty(visit) : noMatch(words, path, goOn !== null),
   });
   const isOfDays = Object.keys(chosen).every((name) => name === 'from' || name === 'to');
-  const hasFile = listing.hasFile === true && isOfDays && may(visit, 'payments:export');
+  const hasFile = listing.file !== undefined && isOfDays && may(visit, 'payments:export');
+  const file = hasFile ? filled(listing.file ?? '', params) : null;
   return {
     form: fields.length === 0 ? null : limitForm(words, path, fields, chosen),
     ...{ isLimited, isFirst },
-    table: html`${table}${pager(words, { path, chosen, isFirst, goOn, hasFile })}`,
+    table: html`${table}${pager(words, { path, chosen, isFirst, goOn, file })}`,
   };
 }
 

@@ -6,7 +6,7 @@ import type { Page } from './page.ts';
 import { accountPages } from './pages/account.ts';
 import { alarmPages } from './pages/alarms.ts';
 import { auditPage } from './pages/audit.ts';
-import { bookPages } from './pages/books.ts';
+import { bookPage } from './pages/books.ts';
 import { developerPages } from './pages/developers.ts';
 import { moneyOutPages } from './pages/money-out.ts';
 import { operatorPage } from './pages/operator.ts';
@@ -26,7 +26,7 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     ...paymentsPages(deps),
     ...paymentPages(deps),
     ...refundsPages(deps),
-    ...bookPages(deps),
+    bookPage(deps),
     ...webhooksPages(deps),
     ...developerPages(deps),
     ...storePages(deps),

@@ -179,16 +179,7 @@ export function statsCommands({ client, read }: Db) {
 // ── Entries for accounting ───────────────────────────────────────────────────────────────────────────────────────────
 // Each page is a read of its own, so that a long export holds no transaction open.
 
-/**
- * - `payments`: money that was credited, and what reorgs took back.
- * - `refunds`: money that was paid back: refunds, and returns of held money.
- * - `sweeps`: money that reached the treasury. `fees`: native coin that our transactions cost.
- * - `adjustments`: money that left the refund and gas wallets without a payout, as an operator has explained it.
- */
-export const bookKinds = ['payments', 'refunds', 'sweeps', 'fees', 'adjustments'] as const;
-export type BookKind = (typeof bookKinds)[number];
-
-/** Entries of one page at most; what another kind or time has is skipped. */
+/** Entries of one page at most; what is of another time, or in no book, is skipped. */
 export const BOOK_PAGE_ENTRIES = 2_000;
 
 /**
@@ -230,15 +221,13 @@ export type Booked = Readonly<{
   receiptNumber: string | null;
   destination: string | null;
   heldKind: HeldKind | null;
-  /** Of money out: what the payout is for, and what its successful transaction cost. */
+  /** Of money out: what the payout is for. */
   payoutKind: Intent['kind'] | null;
-  feeUnits: bigint | null;
 }>;
 
 export type NewestEntry = Pick<Booked, 'network' | 'entry'>;
 
 export type BookFilter = Readonly<{
-  kind: BookKind;
   /** Booked from this time on, and before that one (Unix ms). */
   fromMs: number;
   toMs: number;
@@ -246,27 +235,37 @@ export type BookFilter = Readonly<{
   storeId: string | null;
 }>;
 
-type Row = Omit<Booked, 'units' | 'rate' | 'feeUnits'> &
-  Readonly<{ units: string; terms: string | null; feeUnits: string | null }>;
+type Row = Omit<Booked, 'units' | 'rate'> & Readonly<{ units: string; terms: string | null }>;
 
-/** The account whose postings a kind lists, its sign there, the entries that it lists, and whose money they are. */
-type Book = Readonly<{ account: string; sign: bigint; kinds: readonly EntryKind[]; session: string }>;
+/** The account whose postings say how much an entry is about, their sign there, and the session that it belongs to. */
+type Book = Readonly<{ account: string; sign: 1n | -1n; session: string }>;
 
-const booksOf: Readonly<Record<BookKind, Book>> = {
-  payments: {
-    account: 'collected',
-    sign: 1n,
-    kinds: ['payment', 'payment_reversed'],
-    session: `(SELECT o.subject FROM ledger_postings AS o WHERE o.network = e.network AND o.seq = e.seq AND o.account = 'received')`,
-  },
-  refunds: { account: 'refunded', sign: -1n, kinds: ['refund_paid', 'refund_matched'], session: 'p.subject' },
-  sweeps: { account: 'treasury', sign: 1n, kinds: ['sweep_done'], session: 'NULL' },
-  fees: { account: 'fees', sign: 1n, kinds: ['fee'], session: 'y.session_id' },
-  adjustments: { account: 'adjusted', sign: 1n, kinds: ['adjustment'], session: 'NULL' },
+const collected: Book = {
+  account: 'collected',
+  sign: 1n,
+  session: `(SELECT o.subject FROM ledger_postings AS o WHERE o.network = e.network AND o.seq = e.seq AND o.account = 'received')`,
+};
+const refunded: Book = { account: 'refunded', sign: -1n, session: 'p.subject' };
+
+/** The kinds of entries that are in the books: the others move money between accounts of ours. */
+const booksOf: Readonly<Partial<Record<EntryKind, Book>>> = {
+  payment: collected,
+  payment_reversed: collected,
+  refund_paid: refunded,
+  refund_matched: refunded,
+  sweep_done: { account: 'treasury', sign: 1n, session: 'NULL' },
+  fee: { account: 'fees', sign: 1n, session: 'y.session_id' },
+  adjustment: { account: 'adjusted', sign: 1n, session: 'NULL' },
 };
 
+/** Returns SQL that says something of an entry's book. */
+const byKind = (write: (book: Book) => string): string =>
+  `CASE e.kind ${Object.entries(booksOf)
+    .map(([kind, book]) => `WHEN '${kind}' THEN ${write(book)}`)
+    .join(' ')} END`;
+
 /** A fee's occurrence is the generation of its payout. */
-const pageOf = ({ account, kinds, session }: Book): string => `
+const bookPage = `
   SELECT e.seq AS entry, e.kind, e.cause, e.at_ms AS "atMs", e.reason, p.network, p.asset, p.units,
     coalesce(t.tx, CASE e.kind WHEN 'fee' THEN (
       SELECT a.tx FROM payout_attempts AS a
@@ -279,27 +278,22 @@ const pageOf = ({ account, kinds, session }: Book): string => `
     t.position, t.decimals, t.from_key AS "fromKey", d.key AS "toKey",
     b.hash, b.number, b.time_s AS "timeS",
     r.refund_id AS "refundId", r.receipt_number AS "receiptNumber", r.destination, r.held_kind AS "heldKind",
-    y.kind AS "payoutKind", y.fee_units AS "feeUnits"
+    y.kind AS "payoutKind"
   FROM ledger_entries AS e
-  JOIN ledger_postings AS p ON p.network = e.network AND p.seq = e.seq AND p.account = '${account}'
+  JOIN ledger_postings AS p ON p.network = e.network AND p.seq = e.seq
+    AND p.account = ${byKind(({ account }) => `'${account}'`)}
   LEFT JOIN transfers AS t ON t.id = ${paidTransfer}
   LEFT JOIN blocks AS b ON b.id = t.block_id
   LEFT JOIN addresses AS d ON d.id = t.address_id
   LEFT JOIN payouts AS y ON t.id IS NULL AND y.id = e.cause
   LEFT JOIN refunds AS r ON t.id IS NULL AND r.id = e.cause
-  LEFT JOIN sessions AS s ON s.id = ${session}
-  WHERE e.network = :network AND e.seq > :after AND e.seq <= :through AND e.kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')})
+  LEFT JOIN sessions AS s ON s.id = ${byKind(({ session }) => session)}
+  WHERE e.network = :network AND e.seq > :after AND e.seq <= :through
     AND e.at_ms >= :fromMs AND e.at_ms < :toMs AND (CAST(:storeId AS TEXT) IS NULL OR s.store_id = :storeId)
   ORDER BY e.seq, p.subject`;
 
-/** Statements are prepared with the first page: only exports ask for them. */
+/** Statements are prepared when they are needed: only exports ask for them. */
 export function bookQueries(db: Db) {
-  const pages = new Map<BookKind, ReturnType<Db['client']['prepare']>>();
-  const pageStatement = (kind: BookKind): ReturnType<Db['client']['prepare']> => {
-    const known = pages.get(kind) ?? db.client.prepare(pageOf(booksOf[kind]));
-    pages.set(kind, known);
-    return known;
-  };
   return {
     /** Returns the number of the newest entry of each network that has some. */
     async newestEntries(): Promise<readonly NewestEntry[]> {
@@ -308,18 +302,15 @@ export function bookQueries(db: Db) {
       return db.read(async () => (await db.client.prepare(query).all()) as NewestEntry[]);
     },
     /** Returns what matches among a network's `BOOK_PAGE_ENTRIES` entries after the entry `after`, by entry. */
-    async bookPage({ kind, ...filter }: BookFilter, network: NetworkKey, after: number): Promise<readonly Booked[]> {
+    async bookPage(filter: BookFilter, network: NetworkKey, after: number): Promise<readonly Booked[]> {
       const page = { ...filter, network, after, through: after + BOOK_PAGE_ENTRIES };
-      return db.read(async () =>
-        ((await pageStatement(kind).all(page)) as Row[]).map((row) => toBooked(row, booksOf[kind])),
-      );
+      return db.read(async () => ((await db.client.prepare(bookPage).all(page)) as Row[]).map(toBooked));
     },
   };
 }
 
-const toBooked = ({ units, terms, feeUnits, ...row }: Row, { sign }: Book): Booked => ({
+const toBooked = ({ units, terms, ...row }: Row): Booked => ({
   ...row,
-  units: sign * BigInt(units),
+  units: (booksOf[row.kind]?.sign ?? 1n) * BigInt(units),
   rate: terms === null ? null : (readSessionTerms(terms).conversion?.rate ?? null),
-  feeUnits: feeUnits === null ? null : BigInt(feeUnits),
 });

@@ -1,12 +1,7 @@
-/**
- * Rows as text: CSV (RFC 4180) or a JSON array.
- */
+/** Rows as text: CSV (RFC 4180). */
 
 /** Cells in the order of the columns; null is an empty cell. */
 export type Cells = readonly (string | number | null)[];
-
-/** The parts of a file: before the rows, each row, and after them. */
-type RowWriter = Readonly<{ begin: string; row(cells: Cells, isFirst: boolean): string; end: string }>;
 
 const NUMBER = /^-?\d+(?:\.\d+)?$/;
 /** A spreadsheet takes a cell that begins with one of these for a formula. */
@@ -26,15 +21,4 @@ export function csvCell(value: string | number | null): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-const csvLine = (cells: Cells): string => `${cells.map(csvCell).join(',')}\r\n`;
-
-/** Returns how rows of these columns are written. Amounts in JSON are strings, because they are exact. */
-export const rowWriter = (format: 'csv' | 'json', columns: readonly string[]): RowWriter =>
-  format === 'csv'
-    ? { begin: csvLine(columns), row: (cells) => csvLine(cells), end: '' }
-    : {
-        begin: '[',
-        row: (cells, isFirst) =>
-          `${isFirst ? '\n' : ',\n'}${JSON.stringify(Object.fromEntries(columns.map((name, at) => [name, cells[at]])))}`,
-        end: '\n]\n',
-      };
+export const csvLine = (cells: Cells): string => `${cells.map(csvCell).join(',')}\r\n`;

@@ -70,17 +70,17 @@ type Pager = Readonly<{
   isFirst: boolean;
   /** Where the next page begins; null on the last one. */
   goOn: string | null;
-  /** Whether there is a file of it, for this visitor. */
-  hasFile: boolean;
+  /** The path of its file, for this visitor; null for none. */
+  file: string | null;
 }>;
 
 /** Renders the links to the newest of a list, to what is older, and to the list as a file. */
-export function pager(words: Says, { path, chosen, isFirst, goOn, hasFile }: Pager): Html | null {
-  if (isFirst && goOn === null && !hasFile) return null;
+export function pager(words: Says, { path, chosen, isFirst, goOn, file }: Pager): Html | null {
+  if (isFirst && goOn === null && file === null) return null;
   const all = Object.keys(chosen).length === 0 ? 'All as CSV' : 'These as CSV';
   return html`<p class="pager">${isFirst ? null : html`<a href="${path}${queryOf(chosen)}">${words.say('Newest')}</a>`}
 ${goOn && html`<a href="${path}${queryOf(chosen, { before: goOn })}" rel="next">${words.say('Older')}</a>`}
-${hasFile ? html`<a href="${path}.csv${queryOf(chosen)}">${words.say(all)}</a>` : null}</p>`;
+${file && html`<a href="${file}${queryOf(chosen)}">${words.say(all)}</a>`}</p>`;
 }
 
 /** Rows, the newest first, and where the next ones begin; null at the end. */

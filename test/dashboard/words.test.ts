@@ -113,7 +113,7 @@ test('text that is not one of the texts is found', () => {
 });
 
 /** What is no page to look at: a redirect, a file, a number for the script, a picture. */
-const noDocuments = ['/', '/s/:store/:mode/payments.csv', '/s/:store/:mode/refunds.csv'];
+const noDocuments = ['/', '/s/:store/:mode/books.csv'];
 
 test('pages have no text but the texts', () =>
   withDashboard(

@@ -16,6 +16,7 @@ import { type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page
 import { findPayments, findPlaces } from '../search.ts';
 import { confirmedText, networksOf, price, refundedText, sessionState } from '../show.ts';
 import type { Words } from '../texts.ts';
+import { BOOKS_PATH } from './books.ts';
 
 const statuses = ['pending', 'paid', 'expired', 'canceled', 'failed'] as const;
 
@@ -87,7 +88,7 @@ const paymentList = (deps: DashboardDeps): Listing<StoreAt, SessionSummary> => (
   },
   columns: (visit, sessions) => columnsOf(deps, visit, sessions),
   empty: ({ at, words }) => words.html(`payments.empty_${at.mode}`),
-  hasFile: true,
+  file: BOOKS_PATH,
 });
 
 function fieldsOf({ words }: Visit<StoreAt>): readonly Field[] {

@@ -73,7 +73,6 @@ const refundList = (deps: DashboardDeps): Listing<StoreAt, Refund> => ({
     words.html(
       'Refunds that you or your shop make appear here. A payment’s page makes one, or `POST /api/v1/refunds/create`.',
     ),
-  hasFile: true,
 });
 
 const columnsOf = ({ config }: DashboardDeps, { at, words }: Visit<StoreAt>): readonly Column<Refund>[] => [

@@ -82,13 +82,13 @@ test('a final transfer that nothing explains freezes money out', async ({ databa
   const adjusted = async () =>
     (await database.ledger.verify()).balances.flatMap(({ account, units }) => (account === 'adjusted' ? units : []));
   assert.equal(await adjusted(), [500n]);
-  const book = { kind: 'adjustments', fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, storeId: null } as const;
-  const exported = (await database.reports.bookPage(book, network, 0)).map(({ asset, units, reason }) => [
-    asset,
-    units,
-    reason,
-  ]);
-  assert.equal(exported, [['USDT', 500n, 'a test']]);
+  const book = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, storeId: null } as const;
+  const exported = await database.reports.bookPage(book, network, 0);
+  const adjustments = exported.filter(({ kind }) => kind === 'adjustment');
+  assert.equal(
+    adjustments.map(({ asset, units, reason }) => [asset, units, reason]),
+    [['USDT', 500n, 'a test']],
+  );
   await booksAgree(database);
   const seen = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
   const learned = { payer: wallet, payerRole: 'refund' } as const;
