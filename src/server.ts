@@ -20,7 +20,7 @@ import { ensureCredentials } from './app/sandbox-credentials.ts';
 import { removeServerFile, writeServerFile } from './app/server-file.ts';
 import { runWatches } from './app/watches/run.ts';
 import { createCheckout } from './checkout/router.ts';
-import { dashboardUrlAt, reachable, withPort } from './config/config.ts';
+import { reachable, withPorts } from './config/config.ts';
 import { Fault } from './core/fault.ts';
 import type { Mode } from './core/transfer.ts';
 import { createDashboard } from './dashboard/app.ts';
@@ -79,9 +79,8 @@ async function serve(parts: Parts, writeTimes: WriteTimes): Promise<void> {
   await Promise.race([firstAddresses(parts), chores]);
   const api = await listenForMerchants(parts, metrics);
   const operators = await listenForOperators(parts, metrics);
-  const dashboard = await listenForPeople({ ...parts, config: withPort(config, api.port) });
-  const { baseUrl } = withPort(config, api.port);
-  const dashboardUrl = dashboardUrlAt(config, dashboard.port);
+  const dashboard = await listenForPeople({ ...parts, config: withPorts(config, { port: api.port }) });
+  const { baseUrl, dashboardUrl } = withPorts(config, { port: api.port, dashboardPort: dashboard.port });
   bind(baseUrl);
   const refreshing = rates.start();
   const funding = fundSandboxWallets(config, clock, log, signal);
@@ -144,7 +143,7 @@ async function listenForMerchants(
   const guard = createUrlGuard(config.webhooks.allowCidrs);
   const { host, port: wanted, trustedProxies: proxies } = config;
   return listen({ host, port: wanted, setting: 'QUAYSIDE_PORT', proxies }, clock, (port) => {
-    const boundConfig = withPort(config, port);
+    const boundConfig = withPorts(config, { port });
     const hasSandbox = config.networks.some(({ sandbox }) => sandbox);
     const simulation = hasSandbox && { simulate: createSimulator({ sessions: database.sessions, config, clock }) };
     const checkWebhookUrl = (url: string, mode: Mode) => guard.check(url, mode, true);
@@ -203,7 +202,7 @@ async function listenForPeople({ config, database, rates, log }: Parts): Promise
         Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database.addresses, network))),
       readBackups: () => backupsOf(readBackupReport(config.dataDir)),
     });
-  return listen(at, clock, (port) => answerAt(dashboardUrlAt(config, port)));
+  return listen(at, clock, (port) => answerAt(withPorts(config, { dashboardPort: port }).dashboardUrl));
 }
 
 /** `/metrics` for Prometheus and `/rates` for the operator's tool, on a port that is never shown to merchants. */

@@ -4,7 +4,6 @@
 import type { z } from 'zod';
 import { type Fault, permanent } from '../core/fault.ts';
 import { pathText } from './setting.ts';
-import { isFileVariable } from './variables.ts';
 
 export type Problem = Readonly<{ path: string; text: string }>;
 
@@ -15,9 +14,8 @@ export type Problem = Readonly<{ path: string; text: string }>;
 export function configInvalid(problems: readonly Problem[], origins: ReadonlyMap<string, string>): Fault {
   const lines = problems.map(({ path, text }) => {
     const variable = originOf(path, origins);
-    const shown = variable && isFileVariable(variable) ? withoutValue(text) : text;
     const from = variable ? ` (set by ${variable})` : '';
-    return `  ${path}${path && ': '}${shown}${from}`;
+    return `  ${path}${path && ': '}${text}${from}`;
   });
   return permanent('config_invalid', `the configuration is wrong in ${lines.length} place(s):\n${lines.join('\n')}`);
 }
@@ -29,12 +27,6 @@ function originOf(path: string, origins: ReadonlyMap<string, string>): string | 
     if (variable) return variable;
   }
   return [...origins].find(([below]) => path && below.startsWith(`${path}.`))?.[1];
-}
-
-/** The content of a file may be a secret, also where it is the wrong file for this setting. */
-function withoutValue(text: string): string {
-  const at = text.lastIndexOf(', expected ');
-  return at < 0 ? text : `not usable${text.slice(at)}`;
 }
 
 /** Checks one part against its schema. @returns the settings, or null after adding to `problems` */

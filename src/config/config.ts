@@ -112,21 +112,20 @@ function checkBackup(problems: Problem[], { nightly, folder, passphrase_path }: 
   for (const key of missing) problems.push({ path: `backup.${key}`, text });
 }
 
-/** Returns the configuration with ports that the system chose for port 0. */
-export function withPorts(config: Config, ports: Pick<Config, 'port' | 'metricsPort' | 'dashboardPort'>): Config {
-  const dashboardUrl = dashboardUrlAt(config, ports.dashboardPort);
-  return { ...withPort(config, ports.port), ...ports, dashboardUrl };
-}
-
-/** Returns the configuration with the port of the API that the system chose for port 0. */
-export function withPort(config: Config, port: number): Config {
-  const follow = (url: string) => (url === defaultBaseUrl(config) ? defaultBaseUrl({ ...config, port }) : url);
-  return { ...config, port, baseUrl: follow(config.baseUrl), checkoutUrl: follow(config.checkoutUrl) };
-}
-
-/** Returns the dashboard's address with the port that the system chose for port 0. */
-export function dashboardUrlAt({ dashboardUrl, dashboardPort }: Config, port: number): string {
-  return dashboardUrl === localUrl(dashboardPort) ? localUrl(port) : dashboardUrl;
+/** Returns the configuration with ports that the system chose for port 0, and the URLs that follow them. */
+export function withPorts(
+  config: Config,
+  ports: Partial<Pick<Config, 'port' | 'metricsPort' | 'dashboardPort'>>,
+): Config {
+  const bound = { ...config, ...ports };
+  const follow = (url: string) => (url === defaultBaseUrl(config) ? defaultBaseUrl(bound) : url);
+  const isLocal = config.dashboardUrl === localUrl(config.dashboardPort);
+  return {
+    ...bound,
+    baseUrl: follow(config.baseUrl),
+    checkoutUrl: follow(config.checkoutUrl),
+    dashboardUrl: isLocal ? localUrl(bound.dashboardPort) : config.dashboardUrl,
+  };
 }
 
 /** Passkeys and cookies work on this name, not on an IP address. */

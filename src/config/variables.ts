@@ -1,21 +1,13 @@
 /**
  * Settings by environment variables. The name is `QUAYSIDE_` and the path of the setting in capitals, with two
- * underscores between its levels: `QUAYSIDE_NETWORKS__BSC__URL` is `networks.bsc.url`. The same name with `_FILE` at
- * its end names a file that holds the value.
+ * underscores between its levels: `QUAYSIDE_NETWORKS__BSC__URL` is `networks.bsc.url`.
  */
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isFields } from '../core/fields.ts';
 import { pathText, type Tree } from './setting.ts';
 
 /** The beginning of the names of all variables. */
 export const PREFIX = 'QUAYSIDE_';
-/** No setting's own name ends so. `QUAYSIDE_SIGNER__UNLOCK__FILE` is the setting `signer.unlock.file`. */
-const FILE_SUFFIX = /(?<=[^_])_FILE$/i;
-
-/** Whether the variable names a file that holds the value. */
-export const isFileVariable = (name: string): boolean => FILE_SUFFIX.test(name);
-
 /** Variables that are not settings: paths of the operator's file and the secret key. */
 export const otherVariables: readonly string[] = ['QUAYSIDE_CONFIG', 'QUAYSIDE_SECRET_KEY_FILE'];
 
@@ -23,7 +15,7 @@ type Presets = Readonly<{ names: readonly string[]; read(name: string): Tree }>;
 
 /**
  * Sets what the variables say. A longer path is set after a shorter one, whatever their order.
- * @param cwd folder from which relative paths are resolved: those of `_FILE`, and `data_dir`
+ * @param cwd folder from which a relative `data_dir` is resolved
  * @returns the variable that set the value at each path, and what is wrong with the variables
  */
 export function applyVariables(
@@ -35,16 +27,11 @@ export function applyVariables(
   const origins = new Map<string, string>();
   const problems: string[] = [];
   for (const { name, segments, text } of given(env)) {
-    try {
-      const value = isFileVariable(name) ? readValue(resolve(cwd, text)) : text;
-      const path = setAt(tree, segments, fromText(value), presets);
-      const other = origins.get(path);
-      if (other) problems.push(`${path} is set by ${other} and by ${name}: keep one of them`);
-      origins.set(path, name);
-      if (path === 'data_dir') tree.data_dir = resolve(cwd, value);
-    } catch (error) {
-      problems.push(`${name}: ${text} cannot be read: ${error instanceof Error ? error.message : error}`);
-    }
+    const path = setAt(tree, segments, fromText(text), presets);
+    const other = origins.get(path);
+    if (other) problems.push(`${path} is set by ${other} and by ${name}: keep one of them`);
+    origins.set(path, name);
+    if (path === 'data_dir') tree.data_dir = resolve(cwd, text);
   }
   return { origins, problems };
 }
@@ -53,13 +40,10 @@ function given(env: NodeJS.ProcessEnv) {
   return Object.entries(env)
     .flatMap(([name, text]) => {
       if (!name.startsWith(PREFIX) || otherVariables.includes(name) || text === undefined) return [];
-      return [{ name, text, segments: name.slice(PREFIX.length).replace(FILE_SUFFIX, '').split('__') }];
+      return [{ name, text, segments: name.slice(PREFIX.length).split('__') }];
     })
     .sort((one, other) => one.segments.length - other.segments.length);
 }
-
-/** Returns what a file holds, without the line feed that editors and `echo` put at its end. */
-const readValue = (file: string): string => readFileSync(file, 'utf8').replace(/\r?\n$/, '');
 
 /** Sets the value at the path that the segments name, creating missing objects. @returns the path */
 function setAt(tree: Tree, segments: readonly string[], value: unknown, presets: Presets): string {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { loadConfig, withPort } from '../../src/config/config.ts';
+import { loadConfig, withPorts } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
 import { readSecretKey } from '../../src/lib/secret-key.ts';
@@ -501,12 +501,14 @@ test('a missing or malformed file is named', () => {
 });
 
 test('default URLs follow the port that the system chose', () => {
-  const given = withPort(load({ port: 0, host: '0.0.0.0', networks: { ethereum: node } }), 5000);
+  const given = withPorts(load({ port: 0, host: '0.0.0.0', networks: { ethereum: node } }), { port: 5000 });
   assert.equal(
     [given.port, given.baseUrl, given.checkoutUrl],
     [5000, 'http://localhost:5000', 'http://localhost:5000'],
   );
-  const own = withPort(load({ port: 0, base_url: 'https://pay.example.com', networks: { ethereum: node } }), 5000);
+  const own = withPorts(load({ port: 0, base_url: 'https://pay.example.com', networks: { ethereum: node } }), {
+    port: 5000,
+  });
   assert.equal([own.baseUrl, own.checkoutUrl], ['https://pay.example.com', 'https://pay.example.com']);
 });
 

@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
@@ -14,13 +12,6 @@ test.after(close);
 const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(1)).derive("m/44'/60'/0'/0").publicExtendedKey;
 const bsc = { url: 'ws://127.0.0.1:8546', xpub, sweep: { native_price: '600' } };
 const base = { networks: { bsc } };
-
-let files = 0;
-function fileWith(text: string): string {
-  const path = join(folder, `value-${files++}`);
-  writeFileSync(path, text);
-  return path;
-}
 
 /** One setting of each kind: its path, its text in a variable, and what reads it in the configuration. */
 const kinds: readonly (readonly [string, readonly string[], string, (config: Config) => unknown, unknown])[] = [
@@ -66,15 +57,14 @@ const decimalsOf = ({ networks }: Config) => networks[0]?.tokens.map(({ decimals
 const ofSigner = { QUAYSIDE_SIGNER__UNLOCK: 'external' };
 
 for (const [kind, path, text, read, expected] of kinds) {
-  test(`${kind} can be set by a variable, and by a file that a variable names`, () => {
+  test(`${kind} can be set by a variable`, () => {
     const name = variableOf(path);
     const others = path[0] === 'signer' ? ofSigner : {};
     assert.equal(read(load(base, { [name]: text, ...others })), expected);
-    assert.equal(read(load(base, { [`${name}_FILE`]: fileWith(`${text}\n`), ...others })), expected);
   });
 }
 
-test('every setting has a variable of its own, none of which looks like that of a file', () => {
+test('every setting has a variable of its own', () => {
   const paths = settingPaths();
   const names = paths.map(variableOf);
   const count = new Set(names).size;
@@ -83,16 +73,11 @@ test('every setting has a variable of its own, none of which looks like that of 
     assert.ok(names.includes(name), name);
   for (const name of ['SIGNER__UNLOCK__FILE', 'NETWORKS__*__CONFIRMATIONS', 'NETWORKS__*__ADDRESS_SIGNER'])
     assert.ok(names.includes(`QUAYSIDE_${name}`), name);
-  assert.equal(
-    names.filter((name) => /[^_]_FILE$/.test(name)),
-    [],
-  );
 });
 
-test('each setting of the schema is set by its variable, and by the file that its variable names', () => {
+test('each setting of the schema is set by its variable', () => {
   // No number, word, address or JSON: what takes any text takes it, and everything else says what it expected.
   const text = '{"?":';
-  const file = fileWith(text);
   const places = { QUAYSIDE_NETWORKS__BSC__URL: bsc.url, QUAYSIDE_NETWORKS__BSC__XPUB: xpub };
   const outcome = (env: Readonly<Record<string, string>>) => {
     try {
@@ -108,49 +93,20 @@ test('each setting of the schema is set by its variable, and by the file that it
     const name = variableOf(path.map((part) => (part === '*' ? 'bsc' : part)));
     // A longer path would replace the value.
     const others = Object.fromEntries(Object.entries(places).filter(([other]) => !other.startsWith(name)));
-    const [byText, byFile] = [outcome({ ...others, [name]: text }), outcome({ ...others, [`${name}_FILE`]: file })];
-    assert.is.not(byText.config, without.config, `${name} changes nothing`);
-    assert.is(byFile.config, byText.config, `${name}_FILE does the same`);
-    if (!byText.fault) continue;
+    const { config, fault } = outcome({ ...others, [name]: text });
+    assert.is.not(config, without.config, `${name} changes nothing`);
+    if (!fault) continue;
     refused++;
-    const isForeign = byText.fault.includes('no such setting for this family');
-    assert.ok(isForeign || !byText.fault.includes('there is no such setting'), `${name}: ${byText.fault}`);
-    // A value that is taken may lack another setting beside it, of which both say the same.
-    const isTaken = byFile.fault === byText.fault;
-    assert.ok(isTaken || byText.fault.includes(`set by ${name}`), `${name}: ${byText.fault}`);
-    assert.ok(isTaken || byFile.fault.includes(`set by ${name}_FILE`), `${name}_FILE: ${byFile.fault}`);
+    const isForeign = fault.includes('no such setting for this family');
+    assert.ok(isForeign || !fault.includes('there is no such setting'), `${name}: ${fault}`);
   }
   assert.ok(refused > 70, `${refused} of them were refused for what they said`);
 });
 
-test('a secret from a file loses one line feed, is never shown, and the file is named by what cannot be read', () => {
-  const at = (text: string) => load(base, { QUAYSIDE_NETWORKS__BSC__URL_FILE: fileWith(text) }).networks[0]?.url ?? '';
-  assert.is(at('ws://n.example/k\r\n'), 'ws://n.example/k');
-  assert.is(at('ws://n.example/k'), 'ws://n.example/k');
-  assert.is(load(base, { QUAYSIDE_LOG_LEVEL_FILE: fileWith('warn') }).logLevel, 'warn');
-  assert.equal(problems(base, { QUAYSIDE_LOG_LEVEL_FILE: fileWith('warn\n\n') }), [
-    'log_level: not usable, expected one of fatal, error, warn, info, debug, trace, silent (set by QUAYSIDE_LOG_LEVEL_FILE)',
+test('one name in two spellings is refused', () => {
+  assert.equal(problems(base, { QUAYSIDE_Port: '1', QUAYSIDE_PORT: '2' }), [
+    'port is set by QUAYSIDE_Port and by QUAYSIDE_PORT: keep one of them',
   ]);
-  const [wrongFile = ''] = problems(base, { QUAYSIDE_PORT_FILE: fileWith('hunter2, expected hunter2') });
-  assert.match(wrongFile, /^port: not usable, expected a whole number .*\(set by QUAYSIDE_PORT_FILE\)$/);
-  assert.not.match(wrongFile, /hunter2/);
-  const [nested = ''] = problems(base, { QUAYSIDE_NETWORKS__BSC__TOKENS_FILE: fileWith('[{"symbol":"hunter2"}]') });
-  assert.match(nested, /^networks\.bsc\.tokens\[0\]\.symbol: not usable, .*TOKENS_FILE\)$/);
-  const [missing = ''] = problems(base, { QUAYSIDE_PORT_FILE: 'nowhere' });
-  assert.match(missing, /^QUAYSIDE_PORT_FILE: nowhere cannot be read: ENOENT/);
-});
-
-test('a file is looked for from the working directory, and the data directory in it too', () => {
-  writeFileSync(join(folder, 'where'), 'mine\n');
-  const config = load(base, { QUAYSIDE_DATA_DIR_FILE: 'where' });
-  assert.is(config.dataDir, join(folder, 'mine'));
-});
-
-test('a variable and its file together are refused, and so is one name in two spellings', () => {
-  assert.equal(problems(base, { QUAYSIDE_PORT: '1', QUAYSIDE_PORT_FILE: fileWith('2') }), [
-    'port is set by QUAYSIDE_PORT and by QUAYSIDE_PORT_FILE: keep one of them',
-  ]);
-  assert.equal(problems(base, { QUAYSIDE_Port: '1', QUAYSIDE_PORT: '2' }).length, 1);
 });
 
 test('the longer path wins, whatever the order of the variables', () => {
@@ -169,8 +125,8 @@ test('an unknown variable is refused', () => {
   }
 });
 
-test('ports that the system chose replace those of any variable or file', () => {
-  const env = { QUAYSIDE_PORT_FILE: fileWith('0\n'), QUAYSIDE_DASHBOARD_PORT: '0' };
+test('ports that the system chose replace those of any variable', () => {
+  const env = { QUAYSIDE_PORT: '0', QUAYSIDE_DASHBOARD_PORT: '0' };
   const config = loadConfig({ env, cwd: folder, beforeSandbox: true });
   const given = withPorts(config, { port: 5000, metricsPort: 6000, dashboardPort: 5001 });
   assert.equal(

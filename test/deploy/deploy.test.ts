@@ -84,7 +84,7 @@ needs('systemd-analyze')('the units expose little (needs systemd-analyze)', () =
 
 test('units and containers start programs that exist, and set variables that exist', () => {
   const variables = settingPaths().map((path) => variableOf(path.map((part) => (part === '*' ? 'ethereum' : part))));
-  const known = new Set([...variables, ...variables.map((name) => `${name}_FILE`), ...otherVariables]);
+  const known = new Set([...variables, ...otherVariables]);
   const set = files
     .filter((path) => !path.endsWith('.md'))
     .flatMap((path) => [...read(path).matchAll(/^[^#\n]*\b(QUAYSIDE_\w+)(?:=|: )/gm)].map(([, name = '']) => name));
