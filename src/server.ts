@@ -16,7 +16,7 @@ import { createMetrics, createWriteTimes, type Metrics, type WriteTimes } from '
 import { issueEndpoint, issueKey, issueUsualStore } from './app/new-credentials.ts';
 import { openDatabase } from './app/open-database.ts';
 import { type ProgramParts, runProgram } from './app/program.ts';
-import { ensureCredentials } from './app/sandbox-credentials.ts';
+import { ensureCredentials, makeSignInLink } from './app/sandbox-credentials.ts';
 import { removeServerFile, writeServerFile } from './app/server-file.ts';
 import { runWatches } from './app/watches/run.ts';
 import { createCheckout } from './checkout/router.ts';
@@ -31,6 +31,7 @@ import type { Database } from './database/database.ts';
 import { CHORES } from './database/leases.ts';
 import { underLease } from './database/under-lease.ts';
 import { createDoors } from './doors/router.ts';
+import { isLoopback } from './lib/address-range.ts';
 import { aborted, systemClock } from './lib/clock.ts';
 import { every, type Round } from './lib/every.ts';
 import { createUrlGuard } from './lib/guard.ts';
@@ -85,7 +86,11 @@ async function serve(parts: Parts, writeTimes: WriteTimes): Promise<void> {
   const refreshing = rates.start();
   const funding = fundSandboxWallets(config, clock, log, signal);
   const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
-  if (config.sandbox) await ensureCredentials(database, at);
+  const demo = config.sandbox ? await ensureCredentials(database, at) : null;
+  const signInLink =
+    demo && (isLoopback(config.host) || config.host === 'localhost')
+      ? await makeSignInLink(database.people, { storeId: demo.merchant_id, dashboardUrl, nowMs: at.nowMs })
+      : null;
   const stores = (await database.stores.list()).length;
 
   const host = reachable(config.metricsHost);
@@ -97,7 +102,7 @@ async function serve(parts: Parts, writeTimes: WriteTimes): Promise<void> {
     dashboard_url: dashboardUrl,
   });
   const ports = { port: api.port, metricsPort: operators.port, dashboardPort: dashboard.port };
-  process.send?.({ ready: true, ...ports, baseUrl, dashboardUrl, stores });
+  process.send?.({ ready: true, ...ports, baseUrl, dashboardUrl, stores, signInLink });
   log.info({ baseUrl, metricsPort: operators.port }, 'the server is ready');
 
   await Promise.race([aborted(signal), chores]);

@@ -1,7 +1,7 @@
 /** Links for people, and their removal. A store’s owner does both for its members. */
 import { type Membership, type Role, storeRoles } from '../core/access.ts';
 import type { People } from '../database/database.ts';
-import type { Person } from '../database/people.ts';
+import { type Person, SANDBOX_PERSON } from '../database/people.ts';
 import { hashOf, newToken } from '../lib/id.ts';
 import { type Context, defineAct, isRefusal, oneOf, type Refusal, refuse, type Sentence, say, textOf } from './act.ts';
 import { storeField, storeOf } from './stores.ts';
@@ -133,7 +133,7 @@ async function membershipsOf(
   if (role === undefined) {
     if (person) return [];
     const [only, ...others] = await database.stores.list();
-    const isFirst = (await database.people.list()).length === 0;
+    const isFirst = (await database.people.list()).every(({ id }) => id === SANDBOX_PERSON);
     return isFirst && only && others.length === 0 ? [operator, { role: 'owner', storeId: only.id }] : [operator];
   }
   if (role === 'operator') return [operator];

@@ -28,6 +28,7 @@ const serverReady = z.object({
   baseUrl: z.string(),
   dashboardUrl: z.string(),
   stores: z.int(),
+  signInLink: z.string().nullable(),
 });
 type Ports = Pick<Config, 'port' | 'metricsPort' | 'dashboardPort'>;
 const ready = z.object({ ready: z.literal(true) });

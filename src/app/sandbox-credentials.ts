@@ -9,12 +9,16 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { permanent } from '../core/fault.ts';
 import { scopes } from '../database/column-values.ts';
-import type { Database } from '../database/database.ts';
+import type { Database, People } from '../database/database.ts';
+import { SANDBOX_PERSON } from '../database/people.ts';
+import { hashOf, newToken } from '../lib/id.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
 import { defaultStoreSettings, issueKey, issueStore } from './new-credentials.ts';
 
 /** Shorter than a store's own, because nobody wants to wait a minute, and long enough to cancel by hand. */
 const SANDBOX_CANCEL_WINDOW_S = 20;
+
+const LINK_LIFE_MS = 30 * 60_000;
 
 const schema = z.object({
   base_url: z.string(),
@@ -47,23 +51,50 @@ export function readCredentials(dataDir: string): Credentials | null {
 }
 
 /**
- * Writes the credentials for this start: those of the file if their key is in the database, otherwise of a new store
- * and key. The file then has this start's base URL.
+ * Writes and returns the credentials for this start: those of the file if their key is in the database, otherwise of a
+ * new store and key. The file then has this start's base URL.
  */
 export async function ensureCredentials(
   database: Database,
   at: Readonly<{ dataDir: string; baseUrl: string; nowMs: number }>,
-): Promise<void> {
+): Promise<Credentials> {
   const before = readCredentials(at.dataDir);
   const known = before && (await database.keys.find(createHash('sha256').update(before.api_key).digest('hex')));
   const isUsable = known !== null && known.revokedAtMs === null;
   const webhook = isUsable ? await database.endpoints.findSecret(known.storeId, 'test') : null;
-  const credentials = webhook
-    ? { ...before, base_url: at.baseUrl, webhook_secret: webhook.secret }
-    : await issueCredentials(database, at);
+  const credentials =
+    before && webhook
+      ? { ...before, base_url: at.baseUrl, webhook_secret: webhook.secret }
+      : await issueCredentials(database, at);
   if (JSON.stringify(credentials) !== JSON.stringify(before)) {
     writeSecretFile(credentialsFile(at.dataDir), `${JSON.stringify(credentials, null, 2)}\n`);
   }
+  return credentials;
+}
+
+/**
+ * Makes a link that works once, for half an hour, and signs in as operator and owner of the demo store. It ends the
+ * link of an earlier start.
+ * @returns null once that person was removed, or where another has the name
+ */
+export async function makeSignInLink(
+  people: People,
+  { storeId, dashboardUrl, nowMs }: Readonly<{ storeId: string; dashboardUrl: string; nowMs: number }>,
+): Promise<string | null> {
+  const act = { atMs: nowMs, operator: 'sandbox', command: 'start', reason: null };
+  const isSandbox = ({ id }: Readonly<{ id: string }>) => id === SANDBOX_PERSON;
+  if (!(await people.list()).some(isSandbox)) {
+    const membership = { role: 'operator', storeId: null } as const;
+    await people.add({ id: SANDBOX_PERSON, name: 'Sandbox', membership, createdAtMs: nowMs }, act);
+  }
+  const person = (await people.list()).find(isSandbox);
+  if (!person || person.removedAtMs !== null) return null;
+  if (!person.memberships.some((one) => one.storeId === storeId)) {
+    await people.setMembership(SANDBOX_PERSON, { role: 'owner', storeId }, act);
+  }
+  const token = newToken();
+  await people.addLink(SANDBOX_PERSON, { hash: hashOf(token), salt: null, expiresAtMs: nowMs + LINK_LIFE_MS }, act);
+  return `${dashboardUrl}/link/${token}`;
 }
 
 async function issueCredentials(

@@ -13,7 +13,7 @@ const { version } = readShipped<{ version: string }>('package.json');
 /** Returns the banner of the sandbox. It names the file of the secrets: a log keeps everything that is printed. */
 export function sandboxBanner(
   config: Pick<Config, 'dataDir' | 'networks'>,
-  { baseUrl, dashboardUrl }: Readonly<{ baseUrl: string; dashboardUrl: string }>,
+  { baseUrl, dashboardUrl, signInLink }: Readonly<{ baseUrl: string; dashboardUrl: string; signInLink: string | null }>,
 ): string[] {
   const networks = config.networks.map(({ name }) => name).join(', ');
   return [
@@ -26,8 +26,11 @@ export function sandboxBanner(
     'Try next, in a second terminal:',
     '',
     `  ${sameInstallation()}npm run demo`,
-    `  ${firstPerson()}   (your way into the dashboard, as operator and owner of the demo store: ${dashboardUrl})`,
+    ...(signInLink ? [] : [`  ${firstPerson()}   (a link to the dashboard at ${dashboardUrl})`]),
     '',
+    ...(signInLink
+      ? ['The dashboard, as operator and owner of the demo store (once, within 30 minutes):', '', `  ${signInLink}`, '']
+      : []),
   ];
 }
 

@@ -6,7 +6,8 @@
  * is enough by itself. A recovery code makes a link, and so does a person who wants to change what they sign in with.
  */
 import type { Express, Request, Response } from 'express';
-import type { Person, UsedFactor } from '../database/people.ts';
+import { type Person, SANDBOX_PERSON, type UsedFactor } from '../database/people.ts';
+import { isLoopback } from '../lib/address-range.ts';
 import { queryOf, readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { hashOf, newToken } from '../lib/id.ts';
@@ -111,7 +112,7 @@ function serveLinks(app: Express, deps: SignInDeps): void {
   app.get('/link/:token', async (request, response) => {
     const link = await find(request);
     if (link) sendLink(deps, response, link, null);
-    else gone(response);
+    else if (!(await enterSandbox(deps, response))) gone(response);
   });
 
   app.post('/link/:token', async (request, response) => {
@@ -127,6 +128,26 @@ function serveLinks(app: Express, deps: SignInDeps): void {
       else response.type('html').send(documentOf(words, words.say('Recovery codes'), codesPage(words, outcome.codes)));
     }
   });
+}
+
+/**
+ * Signs in with the link that a sandbox prints at its start, which leads to the demo store. It works from this machine
+ * alone, and only while every network is simulated.
+ * @returns false for any other link
+ */
+async function enterSandbox({ database, sessions, clock, config }: SignInDeps, response: Response): Promise<boolean> {
+  const { req: request } = response;
+  // A preview of the link asks for its head.
+  if (request.method !== 'GET' || !isLoopback(request.ip ?? '') || isFactorRequired(config.networks)) return false;
+  const { session, give } = sessions.prepare(SANDBOX_PERSON);
+  const person = (await database.people.list()).find(({ id }) => id === SANDBOX_PERSON);
+  if (!person) return false;
+  const act = actOf(person, 'use a one-time link', clock);
+  if (!(await database.people.enter(hashOf(String(request.params.token)), session, act))) return false;
+  give(response);
+  const store = person.memberships.find(({ storeId }) => storeId !== null);
+  response.redirect(303, store ? `/s/${store.storeId}/test/overview` : '/');
+  return true;
 }
 
 const isChange = (request: Request): boolean => queryOf(request).get('change') === 'yes';

@@ -11,7 +11,7 @@ import type { Db } from './engine/open.ts';
 import { preparedInsert } from './engine/prepared.ts';
 import { people, webSessions } from './tables.ts';
 
-const noLink = { linkHash: null, linkSalt: null, linkExpiresAtMs: null };
+export const noLink = { linkHash: null, linkSalt: null, linkExpiresAtMs: null };
 const unused = {
   ...{ password: null, totpSecret: null, totpStep: 0, failures: 0, lockedUntilMs: 0 },
   ...{ removedAtMs: null, recoveryHashes: [], passkeys: [], ...noLink },
@@ -125,8 +125,11 @@ export type NewFactor = Readonly<{ totpSecret: string; totpStep: number; recover
 /** Secrets that a person sets with a one-time link. `factor`: null to set it up later. */
 export type NewSecrets = Readonly<{ password: string; factor: NewFactor | null }>;
 
-/** A one-time link. `salt`: random; gone once the link is used. */
-export type NewLink = Readonly<{ hash: string; salt: string; expiresAtMs: number }>;
+/** A one-time link. `salt`: random; gone once the link is used. Null: the link signs in, and sets nothing. */
+export type NewLink = Readonly<{ hash: string; salt: string | null; expiresAtMs: number }>;
+
+/** The id of the person whom the link of a sandbox's start signs in. */
+export const SANDBOX_PERSON = 'usr_sandbox';
 
 export type PersonRow = typeof people.$inferSelect;
 /** Values to change; what is undefined stays. */

@@ -94,7 +94,7 @@ CREATE TABLE people (
   recovery_hashes TEXT NOT NULL CHECK (json_valid(recovery_hashes)), --> readonly string[]
   passkeys TEXT NOT NULL CHECK (json_valid(passkeys)), --> readonly Passkey[]
   link_hash TEXT UNIQUE, -- SHA-256 of the one-time link that sets password and second factor
-  link_salt TEXT, -- random: makes the second factor
+  link_salt TEXT, -- random: makes the second factor. Null: the link signs in, and sets nothing
   link_expires_at_ms INTEGER,
   created_at_ms INTEGER NOT NULL,
   removed_at_ms INTEGER,

@@ -11,6 +11,7 @@ import {
   endAccess,
   type NewLink,
   type NewSecrets,
+  noLink,
   type Person,
   type PersonRow,
   personRows,
@@ -73,7 +74,8 @@ export const signInCommands = (db: SealedDb) => ({
 });
 
 async function setLink(db: Pick<Db, 'orm'>, personId: string, { hash, salt, expiresAtMs }: NewLink): Promise<void> {
-  await endAccess(db, personId);
+  // A link that replaces no secret ends no session.
+  if (salt !== null) await endAccess(db, personId);
   await personRows(db).set(personId, { linkHash: hash, linkSalt: salt, linkExpiresAtMs: expiresAtMs });
 }
 
@@ -95,7 +97,7 @@ function linkCommands(db: VaultDb) {
     rows.find(and(eq(people.linkHash, hash), gt(people.linkExpiresAtMs, nowMs)));
 
   return {
-    /** Makes a one-time link. The person's earlier links and sessions end. */
+    /** Makes a one-time link. The person's earlier link ends, and unless it only signs in, so do all sessions. */
     async addLink(personId: string, link: NewLink, act: OperatorAct): Promise<void> {
       await db.write(async () => {
         await setLink(db, personId, link);
@@ -106,6 +108,17 @@ function linkCommands(db: VaultDb) {
       return db.read(async () => {
         const row = await rowOfLink(hash, nowMs);
         return row?.linkSalt ? { person: toPerson(row), salt: row.linkSalt } : null;
+      });
+    },
+    /** Uses up a link that only signs in. @returns false when it is none of that person, used or too old */
+    async enter(hash: string, session: WebSession, act: OperatorAct): Promise<boolean> {
+      return db.write(async () => {
+        const row = await rowOfLink(hash, session.startedAtMs);
+        if (row?.id !== session.personId || row.linkSalt !== null) return false;
+        await rows.set(row.id, noLink);
+        await startSession(db, unproved(session));
+        await recordAct(act, { target: row.id, before: null, after: { second_factor: kindOf(null) } });
+        return true;
       });
     },
     /** Uses a link up, sets the person's secrets and signs them in. @returns false when the link is used or too old */

@@ -76,12 +76,23 @@ async function openMenu(page: Page, name: string): Promise<void> {
   await shows(page.locator('h1'), new RegExp(`^(Test )?${name}$`, 'i'));
 }
 
-test('the start names the command that makes the first account, and its link sets everything up', async (world) => {
-  const { banner, installation, page, dashboardUrl } = world;
-  const command = /npx quayside (user link <name>) {2,}\(your way/.exec(banner)?.[1] ?? '';
-  assert.ok(command, banner);
-  const words = command.replace('<name>', 'Ada').split(' ');
-  const { code, out, err } = await runQuayside([...words, '--json'], installation.variables);
+test('the start prints a link that signs in to the demo store, once', async ({ banner, page, dashboardUrl }) => {
+  const address = /^ {2}(http:\/\/localhost:\d+\/link\/\S+)$/m.exec(banner)?.[1] ?? '';
+  assert.ok(address.startsWith(`${dashboardUrl}/`), banner);
+  // A preview of the link does not use it up.
+  assert.is((await fetch(address, { method: 'HEAD' })).status, 404);
+  await page.goto(address);
+  await leadsTo(page, 'Test overview');
+  await shows(page.locator('nav'), /Demo store.*Operator.*Sandbox/s);
+  await picture(page, 'signed-in');
+  assert.is((await fetch(address)).status, 404, 'used up');
+  await press(page, 'Sign out');
+  await leadsTo(page, 'Sign in');
+});
+
+test('a link of the tool sets up password, app and codes', async (world) => {
+  const { installation, page, dashboardUrl } = world;
+  const { code, out, err } = await runQuayside(['user', 'link', 'Ada', '--json'], installation.variables);
   assert.is(code, 0, err);
   const { link: address, name } = JSON.parse(out);
   world.linkToken = address.split('/').at(-1);

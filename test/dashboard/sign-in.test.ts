@@ -5,6 +5,8 @@ import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { codeOf, newSecretOf, stepAt } from '../../src/dashboard/second-factor.ts';
+import { SANDBOX_PERSON } from '../../src/database/people.ts';
+import { hashOf } from '../../src/lib/id.ts';
 import { network, token } from '../support/api-server.ts';
 import {
   type Answer,
@@ -21,6 +23,8 @@ const CHANGE = '/sign-in?change=yes';
 const NEW_PASSWORD = 'seven kettles under velvet';
 const SUDO_ENDED_MS = 11 * 60_000;
 const operator = { role: 'operator', storeId: null } as const;
+const LINK = 'L'.repeat(43);
+const act = { operator: 'sandbox', command: 'start', reason: null };
 const isSignedIn = (status: number) => status === 200;
 
 const signIn = (dashboard: Dashboard, name: string, password: string, code: string) =>
@@ -73,6 +77,39 @@ test('a link ends after an hour, with a newer one, and with the account', () =>
     assert.is(await api.database().people.remove(third.id, act), true);
     assert.is((await dashboard.visitor().get(`/link/${third.token}`)).status, 404, 'removed');
   }));
+
+test('the link of a sandbox signs in once, and nowhere else', async () => {
+  for (const sandbox of [true, false]) {
+    await withDashboard(
+      async ({ api, visitor }) => {
+        const { people } = api.database();
+        const at = { ...act, atMs: api.clock.nowMs() };
+        const membership = { role: 'owner', storeId: api.merchantId } as const;
+        await people.add({ id: SANDBOX_PERSON, name: 'Sandbox', membership, createdAtMs: at.atMs }, at);
+        const link = { hash: hashOf(LINK), salt: null, expiresAtMs: at.atMs + 60_000 };
+        await people.addLink(SANDBOX_PERSON, link, at);
+        assert.is(
+          (await visitor().post(`/link/${LINK}`, { password: PASSWORD, later: 'yes' })).status,
+          404,
+          'sets nothing',
+        );
+        const browser = visitor();
+        const { status, headers } = await browser.get(`/link/${LINK}`);
+        assert.is(status, sandbox ? 303 : 404);
+        if (!sandbox) return;
+        assert.is((await browser.get(headers.get('location') ?? '')).status, 200);
+        assert.is((await visitor().get(`/link/${LINK}`)).status, 404, 'used up');
+        const [entry] = await api.database().audit.list(1);
+        assert.equal([entry?.operator, entry?.command], ['Sandbox (dashboard)', 'use a one-time link']);
+        await people.addLink(SANDBOX_PERSON, link, at);
+        assert.is((await browser.get('/account')).status, 200, 'a new link ends no session');
+        api.clock.advance(60_000);
+        assert.is((await visitor().get(`/link/${LINK}`)).status, 404, 'too old');
+      },
+      { networks: [{ ...plainNetwork, sandbox }] },
+    );
+  }
+});
 
 test('password, code and name must all be right, and the answer never says which is not', () =>
   withDashboard(async (dashboard) => {
