@@ -37,6 +37,8 @@ const cannotStart = z.object({ fault: z.object({ code: z.string(), message: z.st
 
 /** When the standby's copy is checked. */
 const HOURLY = '0 * * * *';
+/** The argument, of `npm start`, that asks for sample payments at the first start of a sandbox. */
+const SAMPLES = '--samples';
 
 const clock = systemClock;
 const stopping = new AbortController();
@@ -122,6 +124,8 @@ async function run(config: Config, server: ChildProcess, isNew: boolean): Promis
   say(config.sandbox ? sandboxBanner(config, listening) : operatorBanner(config, listening));
   for (const { code, message } of safetyWarnings(config)) log.warn({ code }, message);
   startWebhooks();
+  if (config.sandbox && isNew && process.argv.includes(SAMPLES))
+    background.push(runToEnd('../../scripts/sample-payments.ts'));
   // Unlocking the keystore costs half a second of a core, on purpose, and payments do not wait for it.
   if (signer && !['prompt', 'external'].includes(signer.unlock.kind)) {
     void startSigner(config.dataDir, signer, config.logLevel);
@@ -142,11 +146,13 @@ function startWebhooks(): void {
   supervised({ name: 'webhooks', module, args: [], onHalted, begin: async () => currentConfig() });
 }
 
+/** Runs a program to its end. */
+const runToEnd = (program: string): Promise<void> =>
+  runOnce(new URL(program, import.meta.url), env, { log, signal: stopping.signal });
+
 /** Runs a program at the times of a cron expression. */
 function runAt(times: string, program: string): void {
-  const { signal } = stopping;
-  const module = new URL(program, import.meta.url);
-  background.push(atTimes(times, () => runOnce(module, env, { log, signal }), signal));
+  background.push(atTimes(times, () => runToEnd(program), stopping.signal));
 }
 
 /** Reads the settings as they are now; undefined if they are invalid, so that the child itself says why. */

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
-import { find, type Supervisor, sandboxInstallation } from '../support/quayside-process.ts';
+import { find, runProgram, type Supervisor, sandboxInstallation } from '../support/quayside-process.ts';
 import { exchange, type HttpAnswer, type SignedClient, signedClient } from '../support/signed-client.ts';
 
 type Option = Readonly<{ network: string; currency: string; address: string }>;
@@ -138,6 +138,19 @@ test('a simulation that is impossible is refused with a reason', async (world) =
   assert.is(refused.status, 400);
   assert.match(refused.text, /Pay first/);
   assert.is((await exchange('POST', `${url}/simulate`, headers, 'action=dance')).status, 404);
+});
+
+test('the sample payments are in different states, and one is refunded', async ({ folder, client }) => {
+  const ended = await runProgram(['scripts/sample-payments.ts'], { QUAYSIDE_DATA_DIR: folder });
+  assert.equal([ended.code, ended.stderr], [0, '']);
+  const states = ['paid', 'paid', 'paid', 'expired', 'pending', 'paid', 'expired', 'pending'];
+  for (const [at, state] of states.entries()) {
+    await find(`sample ${at + 1} is ${state}`, async () => {
+      const { json } = await client.send('GET', `/api/v1/checkout/sessions?order_id=SAMPLE-${at + 1}`);
+      return (json as { data: readonly { payment_status: string }[] }).data[0]?.payment_status === state;
+    });
+  }
+  assert.is((await client.send('GET', '/api/v1/refunds/SAMPLE-R1')).status, 200);
 });
 
 test('open pages do not delay the end of the server', async (world) => {

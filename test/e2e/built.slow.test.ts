@@ -162,6 +162,8 @@ for (const [whom, target] of [
     explained(async () => {
       const { child } = await start('whole', copy, 'npm', 'start');
       const all = () => family(child.pid ?? 0);
+      const show = () => run('whole', join(copy, 'dist/scripts/quayside.js'), 'show', 'SAMPLE-8');
+      await find('a sample payment is there', () => show().catch(() => false as const));
       // npm, the supervisor, the sandbox, the signer, the server, the sender of webhooks, and four indexers.
       await until('all of them run', () => all().length === 10);
       const [npm = 0, supervisor = 0, ...children] = all();
