@@ -7,8 +7,8 @@ import { baseStyle } from '../web/document.ts';
 
 export const styleSheet = baseStyle + readFileSync(new URL('./browser/dashboard.css', import.meta.url), 'utf8');
 
-/** Passkeys need a script. With one, copying is easier, and no session ends unseen. */
-export const script = ['passkeys', 'copy', 'session-end']
+/** Passkeys need a script. With one, copying is easier, no session ends unseen, and a key leads to the search box. */
+export const script = ['passkeys', 'copy', 'session-end', 'find']
   .map((name) => readFileSync(new URL(`./browser/${name}.js`, import.meta.url), 'utf8'))
   .join('\n');
 

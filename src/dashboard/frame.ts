@@ -11,7 +11,7 @@ import { type Icon, icon } from '../web/icon.ts';
 import { ago } from '../web/show.ts';
 import { SCRIPT_PATH, STYLE_PATH } from './assets.ts';
 import { SEARCHED_CHARS_MAX } from './search.ts';
-import { type Languages, type TextKey, type Words, wordsFor } from './texts.ts';
+import { type Languages, OPERATOR_LANGUAGE, type TextKey, type Words, wordsFor } from './texts.ts';
 
 /** Renders a whole document of the dashboard. */
 export const documentOf = (words: Words, title: string, body: Html): string =>
@@ -71,14 +71,46 @@ const operatorPages = [
   ['/operator/audit', 'Audit log', 'list'],
 ] as const satisfies readonly (readonly [string, string, Icon])[];
 
-const link = (href: string, text: string, path: string, name: Icon): Html =>
-  html`<li><a href="${href}"${href === path ? html` aria-current="page"` : null}>${icon(name)} ${text}</a></li>`;
+type Entry = Readonly<{ href: string; text: string; name: Icon }>;
 
-/** The menu of the store and mode that the page is about. */
-const pagesOf = ({ words, memberships, path }: FrameOf, at: NonNullable<FrameOf['at']>): readonly Html[] =>
-  storePages
-    .filter(([, , permission]) => isAllowed(memberships, { permission, ...at }))
-    .map(([page, title, , name]) => link(`/s/${at.storeId}/${at.mode}/${page}`, words.say(title), path, name));
+/** Returns the pages of the menu: those of the store and mode, those of the operator, and the person's own. */
+function menuOf({ words, memberships, at }: Pick<FrameOf, 'words' | 'memberships' | 'at'>) {
+  const ofStore =
+    at === null ? [] : storePages.filter(([, , permission]) => isAllowed(memberships, { permission, ...at }));
+  const store = ofStore.map(
+    ([page, title, , name]): Entry => ({ href: `/s/${at?.storeId}/${at?.mode}/${page}`, text: words.say(title), name }),
+  );
+  const isOperator = memberships.some(({ role }) => role === 'operator');
+  const operator = (isOperator ? operatorPages : []).map(([href, text, name]): Entry => ({ href, text, name }));
+  const own: readonly Entry[] = [
+    { href: '/account', text: words.say('My account'), name: 'person' },
+    { href: '/stores/new', text: words.say('New store'), name: 'plus' },
+  ];
+  return { store, operator, own };
+}
+
+/** Returns the path of the menu's page that a text names, in the language of the page or in English; null for none. */
+export function pageNamed(languages: Languages, text: string, from: Parameters<typeof menuOf>[0]): string | null {
+  const name = text.trim().toLowerCase();
+  const english = { ...from, words: languages.choose(OPERATOR_LANGUAGE) };
+  const entries = [from, english].flatMap((one) => Object.values(menuOf(one)).flat());
+  return entries.find((entry) => entry.text.toLowerCase() === name)?.href ?? null;
+}
+
+const linksTo = (entries: readonly Entry[], path: string): readonly Html[] =>
+  entries.map(
+    ({ href, text, name }) =>
+      html`<li><a href="${href}"${href === path ? html` aria-current="page"` : null}>${icon(name)} ${text}</a></li>`,
+  );
+
+/** Renders the search box, which takes the names of the menu's pages too. */
+function searchBox({ words, memberships, at }: FrameOf, pages: ReturnType<typeof menuOf>): Html {
+  const isSearched = at !== null && isAllowed(memberships, { permission: 'payments:read', ...at });
+  const action = isSearched ? `/s/${at.storeId}/${at.mode}/payments` : '/';
+  const hint = words.say(isSearched ? 'Order, session, transaction, address, refund or event' : 'Pages');
+  return html`<form class="search-bar" role="search" action="${action}"><input type="search" name="q" list="pages" maxlength="${SEARCHED_CHARS_MAX}" autocomplete="off" spellcheck="false" aria-label="${words.say('Find')}" placeholder="${hint}"><button class="plain">${words.say('Find')}</button>
+<datalist id="pages">${Object.values(pages).flatMap((entries) => entries.map(({ text }) => html`<option value="${text}">`))}</datalist></form>`;
+}
 
 /** Links to the modes of a store: to the same page, or to the list that it is of, where the page is about one thing. */
 function modesOf({ words, path, at }: FrameOf, store: MenuStore): Html {
@@ -93,9 +125,8 @@ function modesOf({ words, path, at }: FrameOf, store: MenuStore): Html {
 
 /** Renders a page of somebody who is signed in. */
 export function framed(frame: FrameOf, title: string, content: Html): string {
-  const { words, name, memberships, stores, path, at, zone, formToken, endsIn, notice } = frame;
-  const to = (href: string, key: TextKey, name: Icon): Html => link(href, words.say(key), path, name);
-  const isOperator = memberships.some(({ role }) => role === 'operator');
+  const { words, name, stores, path, at, zone, formToken, endsIn, notice } = frame;
+  const pages = menuOf(frame);
   const own = stores.find(({ id }) => id === at?.storeId);
   // Where there is little room, the button opens the menu, without scripts; elsewhere the menu is always there.
   const bar = html`<header class="bar"><button type="button" class="plain" popovertarget="menu">${words.say('Pages')}</button>${own === undefined ? null : html`<bdi>${own.name}</bdi>${modesOf(frame, own)}`}</header>`;
@@ -103,19 +134,14 @@ export function framed(frame: FrameOf, title: string, content: Html): string {
 <p class="brand">${icon('quay')} <bdi>Quayside</bdi></p>
 ${stores.map(
   (store) => html`<h2><bdi>${store.name}</bdi></h2>
-${modesOf(frame, store)}${at?.storeId === store.id ? html`<ul>${pagesOf(frame, at)}</ul>` : null}`,
+${modesOf(frame, store)}${at?.storeId === store.id ? html`<ul>${linksTo(pages.store, path)}</ul>` : null}`,
 )}
-${isOperator ? html`<h2>${words.say('Operator')}</h2><ul lang="en" dir="ltr">${operatorPages.map(([href, text, name]) => link(href, text, path, name))}</ul>` : null}
+${pages.operator.length > 0 ? html`<h2>${words.say('Operator')}</h2><ul lang="en" dir="ltr">${linksTo(pages.operator, path)}</ul>` : null}
 <h2><bdi>${name}</bdi></h2>
-<ul>${to('/account', 'My account', 'person')}${to('/stores/new', 'New store', 'plus')}</ul>
+<ul>${linksTo(pages.own, path)}</ul>
 <p class="hint">${words.html('Times in {zone}', { zone })}<br>${words.say('Signed out after {minutes} minutes without use', { minutes: Math.round(endsIn.idleMs / 60_000) })}</p>
 <form method="post" action="/sign-out">${formTokenField(formToken)}<button class="plain">${words.say('Sign out')}</button></form>
 </nav>`;
-  const list = at && `/s/${at.storeId}/${at.mode}/payments`;
-  const search =
-    at && isAllowed(memberships, { permission: 'payments:read', ...at })
-      ? html`<form class="search-bar" role="search" action="${list}"><input type="search" name="q" maxlength="${SEARCHED_CHARS_MAX}" autocomplete="off" spellcheck="false" aria-label="${words.say('Find')}" placeholder="${words.say('Order, session, transaction, address, refund or event')}"><button class="plain">${words.say('Find')}</button></form>`
-      : null;
   const mode =
     at?.mode === 'test'
       ? html`<aside class="test-mode" aria-label="${words.say('Mode')}">${words.say('Test mode: no real money is shown on this page.')}</aside>`
@@ -124,7 +150,7 @@ ${isOperator ? html`<h2>${words.say('Operator')}</h2><ul lang="en" dir="ltr">${o
   const page = documentOf(
     words,
     title,
-    html`${mode}${bar}${sessionEnd(words, endsIn)}<div class="frame">${menu}<main id="main" tabindex="-1">${search}<h1>${title}</h1>${said}${content}${copyWords(words)}</main></div>`,
+    html`${mode}${bar}${sessionEnd(words, endsIn)}<div class="frame">${menu}<main id="main" tabindex="-1">${searchBox(frame, pages)}<h1>${title}</h1>${said}${content}${copyWords(words)}</main></div>`,
   );
   return inZone(frame, page);
 }

@@ -98,6 +98,19 @@ test('a hash and a link are copied by a button that says so in its place', async
   await page.context().close();
 });
 
+test('a key leads to the search box, and a page’s name from there to that page', async ({ browser, dashboard }) => {
+  const { page, complaints } = await signedIn(browser, dashboard, {});
+  await page.keyboard.press('Control+k');
+  const box = page.getByRole('combobox', { name: 'Find' });
+  assert.is(await box.evaluate((element) => element.ownerDocument.activeElement === element), true);
+  await page.keyboard.type('refunds');
+  await page.keyboard.press('Enter');
+  await shows(page.locator('h1'), 'Test refunds');
+  await look(page, 'palette');
+  assert.equal(complaints, []);
+  await page.context().close();
+});
+
 test('before a session ends it says so, and whoever stays keeps what was typed', async ({ browser, dashboard }) => {
   const { api } = dashboard;
   const { page, complaints } = await signedIn(browser, dashboard, {});

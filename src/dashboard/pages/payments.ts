@@ -11,6 +11,7 @@ import { type Column, list } from '../../web/list.ts';
 import { data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { pageNamed } from '../frame.ts';
 import { type Listing, showList } from '../listing.ts';
 import { type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import { findPayments, findPlaces } from '../search.ts';
@@ -117,7 +118,9 @@ async function found(
   visit: Visit<StoreAt>,
   text: string,
 ): Promise<Reply> {
-  const { at, words } = visit;
+  const { at, words, visitor } = visit;
+  const named = pageNamed(deps.languages, text, { words, at, memberships: visitor.person.memberships });
+  if (named !== null) return { to: named };
   const sessions = await findPayments(deps, at, text);
   const places = await findPlaces(deps, at, text);
   const hrefs = [...sessions.map(({ id }) => pathIn(at, `payments/${id}`)), ...places.map(({ href }) => href)];
@@ -125,7 +128,7 @@ async function found(
   const other: StoreAt = { ...at, mode: at.mode === 'live' ? 'test' : 'live' };
   const count = (await findPayments(deps, other, text)).length + (await findPlaces(deps, other, text)).length;
   const elsewhere = html`<p><a href="${pathIn(other, 'payments')}?q=${encodeURIComponent(text)}">${words.say(`payments.found_${other.mode}`, { count })}</a></p>`;
-  const named = places.map(
+  const rows = places.map(
     ({ kind, name, href }) => html`<li><a href="${href}">${words.html(`payments.place_${kind}`, { name })}</a></li>`,
   );
   const all = html`<a href="${pathIn(at, 'payments')}">${words.say('Show all')}</a>`;
@@ -135,7 +138,7 @@ async function found(
   const table = sessions.length > 0 ? list({ caption, columns, rows: sessions, empty: '' }) : null;
   return {
     title: caption,
-    content: html`${named.length > 0 ? html`<ul class="card">${named}</ul>` : null}${table}
+    content: html`${rows.length > 0 ? html`<ul class="card">${rows}</ul>` : null}${table}
 ${hrefs.length === 0 ? none : null}${count > 0 ? elsewhere : null}`,
   };
 }
