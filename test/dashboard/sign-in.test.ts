@@ -308,7 +308,7 @@ test('a recovery code confirms nothing; it signs nobody in, and leads to a link 
     const [code = '', another = ''] = codes;
     clock.advance(SUDO_ENDED_MS);
     const page = `/s/${merchantId}/test/developers`;
-    const asked = await ada.submit(page, `${page}/keys`, { name: 'Shop', 'sessions:read': 'on', expires: '30d' });
+    const asked = await ada.submit(page, `${page}/keys`, { name: 'Shop', 'sessions:read': 'on' });
     const refused = await confirm(ada, `${page}/keys`, asked, { code });
     assert.match(alertOf(refused.text), 'does not confirm this');
 
@@ -345,7 +345,7 @@ test('with simulated networks only a password is enough; from the first that is 
       assert.is((await signIn(dashboard, 'Ada', 'something else', '')).status, 403);
       const askKey = async (mode: string) => {
         const page = `/s/${api.merchantId}/${mode}/developers`;
-        const review = await ada.submit(page, `${page}/keys`, { name: 'Shop', 'sessions:read': 'on', expires: '30d' });
+        const review = await ada.submit(page, `${page}/keys`, { name: 'Shop', 'sessions:read': 'on' });
         return { page, review };
       };
       const { page, review } = await askKey('test');

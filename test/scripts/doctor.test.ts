@@ -82,7 +82,7 @@ test('a whole installation has nothing wrong, and every part is named', async ()
   assert.equal([code, bad], [0, []], text);
   const areas = [
     ...['version', 'configuration', 'database', 'ledger', 'server', 'signer', 'node', 'the networks', 'payouts'],
-    ...['the address pools', 'the exchange rates', 'API keys', 'webhooks', 'backups and nightly work'],
+    ...['the address pools', 'the exchange rates', 'webhooks', 'backups and nightly work'],
     'the disk',
     'what waits for a decision',
   ];
