@@ -9,11 +9,11 @@ import { takeInstanceLock } from '../../database/engine/instance-lock.ts';
 import { DAY_MS, systemClock } from '../../lib/clock.ts';
 
 /** The names that `openScratch` gives. */
-const SCRATCH_NAME = /^(making-backup|unpacked-backup|restored-standby)-\w{6}$/;
+const SCRATCH_NAME = /^(making-backup|unpacked-backup|restored-standby|rehearsed-move)-\w{6}$/;
 /** A file that is being packed; it changes all the time, so one that has not for a day is nobody's any more. */
 const PARTIAL_NAME = /^quayside-\d{8}T\d{9}Z\.tar\.gz\.age\.\d+\.partial$/;
 
-type ScratchKind = 'making-backup' | 'unpacked-backup' | 'restored-standby';
+type ScratchKind = 'making-backup' | 'unpacked-backup' | 'restored-standby' | 'rehearsed-move';
 type Scratch = Readonly<{ folder: string; remove(): void }>;
 
 /** Makes a folder in `parent` for this process, after it has removed what killed ones left there. */
