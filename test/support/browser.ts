@@ -66,3 +66,14 @@ export async function barriers(page: Page): Promise<string[]> {
     nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} (${failureSummary})`),
   );
 }
+
+/** Returns by how many pixels a page is wider than the screen, and the controls that are too small to touch. */
+export const misfits = (page: Page, controls: string): Promise<string[]> =>
+  page.evaluate(`(() => {
+    const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+    const small = [...document.querySelectorAll(${JSON.stringify(controls)})]
+      .map((one) => [one.textContent, one.getBoundingClientRect()])
+      .filter(([, box]) => box.height > 0 && box.height < 44)
+      .map(([text, box]) => text + ' is ' + box.height + ' high');
+    return [...(wide > 0 ? ['too wide by ' + wide] : []), ...small];
+  })()`) as Promise<string[]>;
