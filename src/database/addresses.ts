@@ -7,14 +7,13 @@
  * Free addresses of a source that is not the pool's current one are retired; they are free again when it returns.
  */
 
-import { and, eq, ne } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import { sortableTime } from '../lib/id.ts';
 import type { Db } from './engine/open.ts';
-import { findBy, perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
-import { createCounters } from './meta.ts';
+import { changeRows, findRow, findRows, insertRow, perDatabase, selectRow } from './engine/rows.ts';
+import { nextNumber } from './meta.ts';
 import type { MacedRow, RowGuard, SealedDb } from './sealing.ts';
 import { addresses, pools } from './tables.ts';
 
@@ -52,21 +51,15 @@ const createAddressCheck =
 /** Returns functions that are called within a transaction. Rows whose MAC fails raise an alarm and are not returned. */
 export const addressRowsOf = perDatabase((db: SealedDb) => {
   const { guard } = db;
-  const nextFree = selectRows(
-    db,
-    addresses,
-    `WHERE state = 'free' AND pool_id = (SELECT id FROM pools WHERE family = :family AND mode = :mode AND current = 1)
-     ORDER BY id LIMIT 1`,
-  );
+  const nextFree = `WHERE state = 'free' AND pool_id = (SELECT id FROM pools WHERE family = :family AND mode = :mode AND current = 1)
+     ORDER BY id LIMIT 1`;
   const take = db.client.prepare(
     `UPDATE addresses SET state = 'taken', session_id = :sessionId, mac = :mac WHERE id = :id AND state = 'free'`,
   );
   const spoil = db.client.prepare(`UPDATE addresses SET state = 'spoiled' WHERE id = ?`);
-  const find = findBy(db, addresses, 'family', 'mode', 'key');
   const highestSeq = db.client
     .prepare('SELECT coalesce(max(seq), 0) FROM addresses WHERE family = :family AND mode = :mode')
     .pluck();
-  const ofSession = findBy(db, addresses, 'sessionId');
 
   const accepts = createAddressCheck(guard);
 
@@ -74,7 +67,7 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
     /** Returns the free address with the lowest id of the pool's current source, or null. */
     async nextFree({ family, mode }: PoolKey): Promise<AddressRow | null> {
       for (let passed = 0; passed < ALTERED_MAX; passed++) {
-        const row = await nextFree.get({ family, mode });
+        const row = await selectRow(db, addresses, nextFree, { family, mode });
         if (!row) return null;
         if (accepts(row)) return row;
         await spoil.run(row.id);
@@ -88,7 +81,7 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
       invariant((await take.run({ id, sessionId, mac })).changes === 1, `address ${id} is free when it is taken`);
     },
     async find({ family, mode }: PoolKey, key: string): Promise<Address | null> {
-      const row = await find.get({ family, mode, key });
+      const row = await findRow(db, addresses, { family, mode, key });
       return row && accepts(row) ? row : null;
     },
     spoil: async (id: number): Promise<void> => {
@@ -98,7 +91,7 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
     highestSeq: async ({ family, mode }: PoolKey): Promise<number> => Number(await highestSeq.get({ family, mode })),
     /** Returns the keys that a session took, by family. */
     async ofSession(sessionId: string): Promise<Record<string, string>> {
-      const own = (await ofSession.all({ sessionId })).filter(accepts);
+      const own = (await findRows(db, addresses, { sessionId })).filter(accepts);
       return Object.fromEntries(own.map(({ family, key }) => [family, key]));
     },
   };
@@ -145,7 +138,8 @@ export function mayHaveGiven(hours: readonly HourOfUse[], gapMs: number): number
 }
 
 /** Addresses that may have been given out by a run that this database does not know. */
-function gapCommands({ client, orm, write }: Db) {
+function gapCommands(db: Db) {
+  const { client, write } = db;
   const lastFollowed = client.prepare('SELECT max(updated_at_ms) FROM networks').pluck();
   const use = client.prepare(
     `SELECT created_at_ms / ${HOUR_MS} AS hour, count(*) AS sessions FROM sessions
@@ -169,7 +163,7 @@ function gapCommands({ client, orm, write }: Db) {
     const through = unknown > 0 ? Math.max(nextIndex, retiredThrough) + unknown : 0;
     const known = spoiled.reduce((most, index) => Math.max(most, index + 1), retiredThrough);
     const retired = { retiredThrough: Math.max(known, through) };
-    await orm.update(pools).set(retired).where(eq(pools.id, id)).run();
+    await changeRows(db, pools, { id }, retired);
   }
 
   return {
@@ -191,7 +185,7 @@ function gapCommands({ client, orm, write }: Db) {
         const fromId = idAt(lastMs - USE_DAYS * DAY_MS);
         const guess = mayHaveGiven((await use.all({ fromId, toId: idAt(lastMs) })) as HourOfUse[], nowMs - lastMs);
         const retired: (PoolKey & { retired: number })[] = [];
-        for (const pool of await orm.select().from(pools).where(eq(pools.current, true)).all()) {
+        for (const pool of await findRows(db, pools, { current: true })) {
           const { id, family, mode } = pool;
           const imported = !derivedFamilies.has(family);
           const minutes = Math.ceil((nowMs - lastMs) / MINUTE_MS);
@@ -201,7 +195,7 @@ function gapCommands({ client, orm, write }: Db) {
           const count = Math.min(all - before, imported ? Math.floor(free / 2) : RETIRED_MAX);
           if (count <= 0) continue;
           await retireNext(pool, count);
-          await orm.update(pools).set({ gapSinceMs: lastMs, gapGiven: all }).where(eq(pools.id, id)).run();
+          await changeRows(db, pools, { id }, { gapSinceMs: lastMs, gapGiven: all });
           retired.push({ family, mode, retired: count });
         }
         return retired;
@@ -216,12 +210,6 @@ const INDEXES = 2 ** 32;
 const newPool = { nextIndex: 0, retiredThrough: 0, gapSinceMs: null, gapGiven: 0 };
 
 export function poolCommands(db: SealedDb) {
-  const insertPool = preparedInsert(db, pools);
-  const insertAddress = preparedInsert(db, addresses);
-  const isKnown = findBy(db, addresses, 'family', 'mode', 'key');
-  const nextNumber = createCounters(db);
-  const findPool = findBy(db, pools, 'family', 'mode', 'source');
-  const findCurrent = findBy(db, pools, 'family', 'mode', 'current');
   const countFree = counting(db.client, 'free');
   const countSpoiled = counting(db.client, 'spoiled');
   const watched = db.client.prepare(
@@ -234,13 +222,20 @@ export function poolCommands(db: SealedDb) {
   );
   /** Makes `source` the pool's current source. */
   async function usePool({ family, mode }: PoolKey, source: string): Promise<typeof pools.$inferSelect> {
-    const known = await findPool.get({ family, mode, source });
+    const known = await findRow(db, pools, { family, mode, source });
     if (known?.current) return known;
-    const isOther = and(eq(pools.family, family), eq(pools.mode, mode), ne(pools.source, source));
-    await db.orm.update(pools).set({ current: false }).where(isOther).run();
-    if (known) await db.orm.update(pools).set({ current: true }).where(eq(pools.id, known.id)).run();
-    else await insertPool({ ...newPool, id: await nextNumber('pools'), family, mode, source, current: true });
-    const pool = await findPool.get({ family, mode, source });
+    await changeRows(db, pools, { family, mode, current: true }, { current: false });
+    if (known) await changeRows(db, pools, { id: known.id }, { current: true });
+    else
+      await insertRow(db, pools, {
+        ...newPool,
+        id: await nextNumber(db, 'pools'),
+        family,
+        mode,
+        source,
+        current: true,
+      });
+    const pool = await findRow(db, pools, { family, mode, source });
     invariant(pool, `the pool of ${source} exists`);
     return pool;
   }
@@ -254,12 +249,12 @@ export function poolCommands(db: SealedDb) {
       await db.write(async () => {
         const pool = await usePool({ family, mode }, source);
         for (const [at, key] of keys.entries()) {
-          if (await isKnown.get({ family, mode, key })) continue;
+          if (await findRow(db, addresses, { family, mode, key })) continue;
           const index = firstIndex + at;
           const state = index < pool.retiredThrough ? 'spoiled' : 'free';
           const row = { poolId: pool.id, family, mode, key, derivationIndex: index, sessionId: null };
-          const seq = await nextNumber(`addresses:${mode}:${family}`);
-          await insertAddress({
+          const seq = await nextNumber(db, `addresses:${mode}:${family}`);
+          await insertRow(db, addresses, {
             ...row,
             id: pool.id * INDEXES + index,
             seq,
@@ -268,7 +263,7 @@ export function poolCommands(db: SealedDb) {
           });
         }
         const nextIndex = Math.max(pool.nextIndex, firstIndex + keys.length);
-        await db.orm.update(pools).set({ nextIndex }).where(eq(pools.id, pool.id)).run();
+        await changeRows(db, pools, { id: pool.id }, { nextIndex });
       });
     },
     /** Returns whether a session took an address of the pool. */
@@ -278,7 +273,7 @@ export function poolCommands(db: SealedDb) {
     /** Returns the level for new sessions. A retired source has nothing free until addresses are added to it again. */
     async level({ family, mode }: PoolKey, source: string): Promise<PoolLevel> {
       return db.read(async () => {
-        const pool = await findPool.get({ family, mode, source });
+        const pool = await findRow(db, pools, { family, mode, source });
         if (!pool) return { family, mode, free: 0, taken: 0, nextIndex: 0, retiredThrough: 0 };
         const { nextIndex, retiredThrough } = pool;
         const free = Number(await countFree.get(pool.id));
@@ -288,7 +283,7 @@ export function poolCommands(db: SealedDb) {
     },
     /** Returns the source that the pool gives addresses from; null before the first. */
     async source({ family, mode }: PoolKey): Promise<string | null> {
-      return (await db.read(() => findCurrent.get({ family, mode, current: true })))?.source ?? null;
+      return (await db.read(() => findRow(db, pools, { family, mode, current: true })))?.source ?? null;
     },
     /** Returns addresses with a `seq` above `after`, by it: taken, free and retired ones, because all are watched. */
     async watchList(

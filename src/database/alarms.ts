@@ -5,11 +5,11 @@ import { and, asc, eq, inArray, isNotNull } from 'drizzle-orm';
 import { heldAlarmCode, heldKinds } from '../core/held-money.ts';
 import type { Told, WatchedAlarm } from '../core/notice.ts';
 import type { Mode } from '../core/transfer.ts';
-import { type OperatorAct, recordActOf } from './audit-log.ts';
+import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { NoticeProgress } from './column-values.ts';
 import type { Db } from './engine/open.ts';
-import { findBy, perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
-import { createCounters } from './meta.ts';
+import { changeRows, deleteRows, findRow, insertRow, selectRow, selectRows } from './engine/rows.ts';
+import { nextNumber } from './meta.ts';
 import type { VaultDb } from './sealing.ts';
 import { alarms, noticeTargets, sessions } from './tables.ts';
 
@@ -68,50 +68,36 @@ const ALARMS_READ_MAX = 500;
 const listedCodes: ReadonlySet<string> = new Set(heldKinds.map(heldAlarmCode));
 
 /** Raises an alarm within the current transaction. With a key it lasts until it is ended. @returns its id */
-export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => Promise<number>;
-
-export const raiseAlarmOf = perDatabase((db: Db): RaiseAlarm => {
-  const insert = preparedInsert(db, alarms);
-  const nextNumber = createCounters(db);
+export async function raiseAlarm(db: Db, alarm: NewAlarm & { readonly key?: string }): Promise<number> {
+  const unseen = { acknowledgedAtMs: null, acknowledgedBy: null, acknowledgedNote: null };
+  const id = await nextNumber(db, 'alarms');
+  await insertRow(db, alarms, { ...alarm, id, key: alarm.key ?? null, endedAtMs: null, ...unseen });
   const forget = db.client.prepare('DELETE FROM alarms WHERE id <= ? AND (key IS NULL OR ended_at_ms IS NOT NULL)');
-  return async (alarm) => {
-    const key = alarm.key ?? null;
-    const unseen = { acknowledgedAtMs: null, acknowledgedBy: null, acknowledgedNote: null };
-    const id = await nextNumber('alarms');
-    await insert({ ...alarm, id, key, endedAtMs: null, ...unseen });
-    await forget.run(id - ALARMS_KEPT_MAX);
-    return id;
-  };
-});
+  await forget.run(id - ALARMS_KEPT_MAX);
+  return id;
+}
 
 /** Ends the open alarm of a key within the current transaction. @returns false when there is none */
-export const endAlarmOf = perDatabase(({ client }: Db) => {
+export async function endAlarm({ client }: Db, key: string, atMs: number): Promise<boolean> {
   const end = client.prepare('UPDATE alarms SET ended_at_ms = :atMs WHERE key = :key AND ended_at_ms IS NULL');
-  return async (key: string, atMs: number): Promise<boolean> => (await end.run({ key, atMs })).changes > 0;
-});
+  return (await end.run({ key, atMs })).changes > 0;
+}
 
 export function alarmCommands(db: Db) {
-  const { orm } = db;
-  const raiseAlarm = raiseAlarmOf(db);
-  const recordAct = recordActOf(db);
-  const end = endAlarmOf(db);
-  const findOpen = selectRows(db, alarms, 'WHERE key = :key AND ended_at_ms IS NULL');
-  const allOpen = selectRows(db, alarms, 'WHERE key IS NOT NULL AND ended_at_ms IS NULL ORDER BY at_ms, id');
-  const newest = selectRows(db, alarms, 'WHERE id < :beforeId ORDER BY id DESC LIMIT :limit');
+  const newest = (limit: number, beforeId: number) =>
+    selectRows(db, alarms, 'WHERE id < :beforeId ORDER BY id DESC LIMIT :limit', { limit, beforeId });
 
   /** Brings the open alarm up to date. @returns false when it must be raised */
   async function renew(open: AlarmRow | undefined, { code, message }: LastingAlarm): Promise<boolean> {
     if (open?.code !== code) return false;
-    if (open.message !== message) await orm.update(alarms).set({ message }).where(eq(alarms.id, open.id)).run();
+    if (open.message !== message) await changeRows(db, alarms, { id: open.id }, { message });
     return true;
   }
 
   return {
     /** Reports an event. */
     async raise(alarm: NewAlarm): Promise<void> {
-      await db.write(async () => {
-        await raiseAlarm(alarm);
-      });
+      await db.write(() => raiseAlarm(db, alarm));
     },
     /**
      * Raises a lasting alarm, or brings the open one of this key up to date; one with another code is ended first.
@@ -119,16 +105,17 @@ export function alarmCommands(db: Db) {
      */
     async keep(alarm: LastingAlarm): Promise<boolean> {
       return db.write(async () => {
-        const open = await findOpen.get({ key: alarm.key });
+        const { key } = alarm;
+        const open = await selectRow(db, alarms, 'WHERE key = :key AND ended_at_ms IS NULL', { key });
         if (await renew(open, alarm)) return false;
-        await end(alarm.key, alarm.atMs);
-        await raiseAlarm(alarm);
+        await endAlarm(db, key, alarm.atMs);
+        await raiseAlarm(db, alarm);
         return true;
       });
     },
     /** Ends the open alarm of a key. @returns false when there is none */
     async end(key: string, nowMs: number): Promise<boolean> {
-      return db.write(() => end(key, nowMs));
+      return db.write(() => endAlarm(db, key, nowMs));
     },
     /**
      * Records that somebody looks at an alarm. One that reports an event is over with it; another one ends by itself,
@@ -138,7 +125,7 @@ export function alarmCommands(db: Db) {
      */
     async acknowledge(id: number, act: OperatorAct): Promise<Acknowledged | null> {
       return db.write(async () => {
-        const alarm = await orm.select().from(alarms).where(eq(alarms.id, id)).get();
+        const alarm = await findRow(db, alarms, { id });
         if (!alarm) return null;
         const isEvent = alarm.key === null;
         if (alarm.endedAtMs !== null && !isEvent) return { outcome: 'over', alarm } as const;
@@ -147,14 +134,14 @@ export function alarmCommands(db: Db) {
           ...{ acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator, acknowledgedNote: act.reason },
           ...(isEvent && { endedAtMs: act.atMs }),
         };
-        await orm.update(alarms).set(seen).where(eq(alarms.id, id)).run();
-        await recordAct(act, { target: `A-${id}`, before: { acknowledged: false }, after: { acknowledged: true } });
+        await changeRows(db, alarms, { id }, seen);
+        await recordAct(db, act, { target: `A-${id}`, before: { acknowledged: false }, after: { acknowledged: true } });
         return { outcome: 'acknowledged', alarm: { ...alarm, ...seen } } as const;
       });
     },
     /** Returns the newest alarms, newest first; only those with a lower id than `beforeId`, if one is given. */
     async list(limit: number, beforeId = Number.MAX_SAFE_INTEGER): Promise<readonly Alarm[]> {
-      return db.read(() => newest.all({ limit, beforeId }));
+      return db.read(() => newest(limit, beforeId));
     },
     /**
      * Returns the newest alarms about a store's sessions that nobody acknowledged, among the newest of all. Held money
@@ -165,12 +152,12 @@ export function alarmCommands(db: Db) {
       limit: number,
     ): Promise<readonly Alarm[]> {
       return db.read(async () => {
-        const all = await newest.all({ limit: ALARMS_READ_MAX, beforeId: Number.MAX_SAFE_INTEGER });
+        const all = await newest(ALARMS_READ_MAX, Number.MAX_SAFE_INTEGER);
         const open = all.filter(({ code, sessionId, endedAtMs, acknowledgedAtMs }) => {
           return sessionId !== null && endedAtMs === null && acknowledgedAtMs === null && !listedCodes.has(code);
         });
         const named = [...new Set(open.flatMap(({ sessionId }) => sessionId ?? []))];
-        const own = await orm
+        const own = await db.orm
           .select({ id: sessions.id })
           .from(sessions)
           .where(and(inArray(sessions.id, named), eq(sessions.storeId, storeId), eq(sessions.mode, mode)))
@@ -181,7 +168,8 @@ export function alarmCommands(db: Db) {
     },
     /** Returns the lasting alarms that are open, oldest first. */
     async listOpen(): Promise<readonly Alarm[]> {
-      return db.read(() => allOpen.all());
+      const open = 'WHERE key IS NOT NULL AND ended_at_ms IS NULL ORDER BY at_ms, id';
+      return db.read(() => selectRows(db, alarms, open));
     },
   };
 }
@@ -223,8 +211,6 @@ const WRONG_CODES_MAX = 5;
 /** Newest alarms that a target has heard of. Older events are not repeated; what lasts always is. */
 const TOLD_KEPT_MAX = 1_000;
 
-type TargetRow = typeof noticeTargets.$inferSelect;
-
 /** The names under which a target's address and code are sealed. */
 export const noticeAddressName = (id: string): string => `where notices of ${id} go`;
 export const noticeCodeName = (id: string): string => `code of notices to ${id}`;
@@ -247,12 +233,8 @@ const isSame = (a: string, b: string): boolean => {
 };
 
 export function noticeCommands(db: VaultDb) {
-  const { orm, vault } = db;
-  const recordAct = recordActOf(db);
-  const insert = preparedInsert(db, noticeTargets);
-  const find = findBy(db, noticeTargets, 'id');
-  const rowOf = (id: string): Promise<TargetRow | undefined> => find.get({ id });
-  const all = selectRows(db, noticeTargets, 'ORDER BY created_at_ms, id');
+  const { vault } = db;
+  const rowOf = (id: string) => findRow(db, noticeTargets, { id });
   return {
     ...createAlarmWatch(db),
     /** Adds a target, which waits for its code. A URL that is only called is proved by its answer, so at once. */
@@ -264,13 +246,13 @@ export function noticeCommands(db: VaultDb) {
         };
         // A person sees nothing of a call, so there is no code to type.
         const provedAtMs = target.kind === 'dead-man' ? act.atMs : null;
-        await insert({ ...target, ...sealed, provedAtMs, progress: nothingSent });
+        await insertRow(db, noticeTargets, { ...target, ...sealed, provedAtMs, progress: nothingSent });
         const { kind, name, severity } = target;
-        await recordAct(act, { target: target.id, before: null, after: { kind, name, severity } });
+        await recordAct(db, act, { target: target.id, before: null, after: { kind, name, severity } });
       });
     },
     async listTargets(): Promise<readonly NoticeTarget[]> {
-      const rows = await db.read(() => all.all());
+      const rows = await db.read(() => selectRows(db, noticeTargets, 'ORDER BY created_at_ms, id'));
       return rows.map(({ address: _address, code: _code, progress, ...shown }) => ({ ...shown, ...progress }));
     },
     /** Returns where a target's messages go, with its secrets; null if there is none. */
@@ -291,9 +273,9 @@ export function noticeCommands(db: VaultDb) {
         const isRight = isSame(code, vault.open(row.code, noticeCodeName(id)));
         const counted = { progress: { ...row.progress, wrongCodes: wrongCodes + 1 } };
         const values = isRight ? { provedAtMs: act.atMs } : counted;
-        await orm.update(noticeTargets).set(values).where(eq(noticeTargets.id, id)).run();
+        await changeRows(db, noticeTargets, { id }, values);
         if (!isRight) return 'wrong';
-        await recordAct(act, { target: id, before: { proved: row.provedAtMs !== null }, after: { proved: true } });
+        await recordAct(db, act, { target: id, before: { proved: row.provedAtMs !== null }, after: { proved: true } });
         return 'proved';
       });
     },
@@ -302,8 +284,8 @@ export function noticeCommands(db: VaultDb) {
       return db.write(async () => {
         const row = await rowOf(id);
         if (!row) return false;
-        await orm.delete(noticeTargets).where(eq(noticeTargets.id, id)).run();
-        await recordAct(act, { target: id, before: { kind: row.kind, name: row.name }, after: null });
+        await deleteRows(db, noticeTargets, { id });
+        await recordAct(db, act, { target: id, before: { kind: row.kind, name: row.name }, after: null });
         return true;
       });
     },
@@ -314,7 +296,7 @@ export function noticeCommands(db: VaultDb) {
         // It was removed meanwhile.
         if (!row) return;
         const progress = { ...row.progress, ...(await changeOf(db, row.progress, outcome, nowMs)) };
-        await orm.update(noticeTargets).set({ progress }).where(eq(noticeTargets.id, targetId)).run();
+        await changeRows(db, noticeTargets, { id: targetId }, { progress });
       });
     },
   };
@@ -328,11 +310,8 @@ const watched = ({ id, key, code, message, network, endedAtMs, acknowledgedAtMs 
 
 function createAlarmWatch(db: Db) {
   const newest = db.client.prepare('SELECT id FROM alarms WHERE id > ? ORDER BY id DESC LIMIT 1').pluck();
-  const needing = selectRows(
-    db,
-    alarms,
-    `WHERE id > :after AND id <= :lastId AND ended_at_ms IS NULL AND acknowledged_at_ms IS NULL ORDER BY id LIMIT :limit`,
-  );
+  const needing = `WHERE id > :after AND id <= :lastId AND ended_at_ms IS NULL AND acknowledged_at_ms IS NULL
+    ORDER BY id LIMIT :limit`;
   return {
     /** Returns all alarms that a target has heard of, and at most `limit` newer ones that need somebody. */
     async watchedAlarms(
@@ -343,7 +322,7 @@ function createAlarmWatch(db: Db) {
         const lastId = ((await newest.get(after)) as number | undefined) ?? after;
         const isTold = inArray(alarms.id, Object.keys(toldAtMs).map(Number));
         const before = await db.orm.select().from(alarms).where(isTold).orderBy(asc(alarms.id)).all();
-        const fresh = await needing.all({ after, lastId, limit });
+        const fresh = await selectRows(db, alarms, needing, { after, lastId, limit });
         const all = [...before, ...fresh].map((row) => ({ ...watched(row), toldAtMs: toldAtMs[row.id] ?? null }));
         return { alarms: all, throughId: fresh.length < limit ? lastId : (fresh.at(-1)?.id ?? after) };
       });

@@ -6,8 +6,8 @@ import type { Tail } from '../core/block.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeBy, findBy, perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
-import { createMeta } from './meta.ts';
+import { changeRows, findRow, insertRow, perDatabase, selectRow } from './engine/rows.ts';
+import { listData, writeData } from './meta.ts';
 import { blocks } from './tables.ts';
 import { createShownIn } from './transfers.ts';
 
@@ -18,10 +18,7 @@ const PRUNED_MAX = 200;
 
 /** Returns functions that are called within a transaction. */
 export const blockRowsOf = perDatabase((db: Db) => {
-  const find = findBy(db, blocks, 'network', 'hash');
-  const tip = selectRows(db, blocks, 'WHERE network = :network AND canonical = 1 ORDER BY number DESC LIMIT 1');
-  const insert = preparedInsert(db, blocks);
-  const mark = changeBy(db, blocks, ['canonical', 'watchedThrough', 'number'], 'id');
+  const tip = 'WHERE network = :network AND canonical = 1 ORDER BY number DESC LIMIT 1';
   const range = 'network = :network AND number > :above AND number <= :through';
   const lastOfSlice = db.client
     .prepare(
@@ -32,15 +29,16 @@ export const blockRowsOf = perDatabase((db: Db) => {
     `DELETE FROM blocks WHERE ${range} AND NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)`,
   );
   return {
-    find: (network: NetworkKey, hash: string): Promise<BlockRow | undefined> => find.get({ network, hash }),
+    find: (network: NetworkKey, hash: string): Promise<BlockRow | undefined> => findRow(db, blocks, { network, hash }),
     /** Returns the newest canonical block. */
-    tip: (network: NetworkKey): Promise<BlockRow | undefined> => tip.get({ network }),
+    tip: (network: NetworkKey): Promise<BlockRow | undefined> => selectRow(db, blocks, tip, { network }),
     /** @returns the new block's id */
     insert: async (block: BlockRow): Promise<number> => {
-      await insert(block);
+      await insertRow(db, blocks, block);
       return block.id;
     },
-    mark,
+    mark: (id: number, values: Pick<BlockRow, 'canonical' | 'watchedThrough' | 'number'>) =>
+      changeRows(db, blocks, { id }, values),
     /**
      * Deletes blocks without transfers, `above` < number ≤ `through`, lowest first, at most `PRUNED_MAX` of them.
      * @returns the number through which it pruned
@@ -104,15 +102,14 @@ export type BlockComparison = Readonly<{
 }>;
 
 export function comparisonQueries(db: Db) {
-  const meta = createMeta(db);
   return {
     /** Returns how far each network was compared; nothing for those that never were. */
     async listComparisons(): Promise<readonly BlockComparison[]> {
-      return db.read(() => meta.listData<BlockComparison>('compared'));
+      return db.read(() => listData<BlockComparison>(db, 'compared'));
     },
     /** Replaces what is known of the network. */
     async recordComparison(comparison: BlockComparison): Promise<void> {
-      await db.write(() => meta.writeData(`compared ${comparison.network}`, comparison));
+      await db.write(() => writeData(db, `compared ${comparison.network}`, comparison));
     },
   };
 }

@@ -4,7 +4,7 @@
 
 import { createIntentMac } from '../core/intent.ts';
 import { poolCommands } from './addresses.ts';
-import { alarmCommands, noticeCommands, raiseAlarmOf } from './alarms.ts';
+import { alarmCommands, noticeCommands, raiseAlarm } from './alarms.ts';
 import { auditCommands } from './audit-log.ts';
 import { blockCommands, comparisonQueries } from './blocks.ts';
 import { doorCommands } from './doors.ts';
@@ -94,7 +94,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
       ...db,
       ...formatsOf(options),
       vault,
-      guard: createRowGuard(db, secretKey, raiseAlarmOf(db)),
+      guard: createRowGuard(db, secretKey, (alarm) => raiseAlarm(db, alarm)),
       macOf: createIntentMac(secretKey),
       tokens: createTokens(secretKey),
       outageWaitS: options.outageWaitS,

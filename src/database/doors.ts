@@ -7,15 +7,15 @@ import type { DoorDialect, DoorTerms } from '../core/door.ts';
 import type { EventType } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
-import { type OperatorAct, recordActOf } from './audit-log.ts';
+import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { DoorSettings } from './column-values.ts';
 import { isPresent, webhookSecretsOf } from './endpoints.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { findBy, preparedInsert } from './engine/prepared.ts';
-import { createCounters } from './meta.ts';
+import { changeRows, findRow, insertRow } from './engine/rows.ts';
+import { nextNumber } from './meta.ts';
 import type { VaultDb } from './sealing.ts';
-import { findSessionOf, type SessionRow } from './session.ts';
+import { findSession, type SessionRow } from './session.ts';
 import { doorOrders, endpoints } from './tables.ts';
 
 /** Doors of one dialect in an installation: the key of a request without a pid is found by trying each. */
@@ -87,9 +87,6 @@ const doorColumns = {
 
 export function doorCommands(db: VaultDb) {
   const secrets = webhookSecretsOf(db);
-  const recordAct = recordActOf(db);
-  const insert = preparedInsert(db, endpoints);
-  const nextNumber = createCounters(db);
   const countOfDialect = db.client.prepare('SELECT count(*) FROM endpoints WHERE dialect = ? AND removed = 0').pluck();
 
   /** Returns the doors that are on, with their keys. */
@@ -106,14 +103,14 @@ export function doorCommands(db: VaultDb) {
   async function add({ urlOf, key, settings, ...door }: NewDoor, act: OperatorAct): Promise<DoorAdded> {
     const { id, storeId, mode, dialect } = door;
     if (Number(await countOfDialect.get(dialect)) >= DOORS_MAX) return { kind: 'too_many' };
-    const pid = await nextNumber('doors', PID_MIN);
+    const pid = await nextNumber(db, 'doors', PID_MIN);
     const url = urlOf(pid);
-    await insert({
+    await insertRow(db, endpoints, {
       ...{ ...door, url, pid, door: settings, secret: secrets.seal(id, mode, key), extendedEvents: [] },
       ...{ perSession: false, disabledAtMs: null, disabledReason: null, removed: false, failingSinceMs: null },
       ...{ failures: 0, gones: 0, silences: 0, pausedUntilMs: 0, dueAtMs: null },
     });
-    await recordAct(act, { target: id, before: null, after: { storeId, mode, dialect, pid, ...settings } });
+    await recordAct(db, act, { target: id, before: null, after: { storeId, mode, dialect, pid, ...settings } });
     return { kind: 'added', pid, url };
   }
 
@@ -140,7 +137,6 @@ function orderCommands(db: Db) {
     `INSERT INTO door_orders (id, endpoint_id, order_no, trade_no, terms, created_at_ms)
      VALUES (:id, :endpointId, :orderNo, :tradeNo, :terms, :createdAtMs) ON CONFLICT (endpoint_id, order_no) DO NOTHING`,
   );
-  const ofPanel = findBy(db, doorOrders, 'endpointId', 'orderNo');
   const count = db.client
     .prepare(
       `SELECT count(*) FROM (SELECT 1 FROM door_orders
@@ -149,7 +145,7 @@ function orderCommands(db: Db) {
     )
     .pluck();
   const update = (id: string, values: Partial<Pick<OrderRow, 'terms' | 'sessionId'>>) =>
-    db.orm.update(doorOrders).set(values).where(eq(doorOrders.id, id)).run();
+    changeRows(db, doorOrders, { id }, values);
   const shownOf = prepareShowing(db);
   const find = async (where: SQL | undefined, limit: number, offset = 0): Promise<readonly ShownOrder[]> =>
     db.read(async () => {
@@ -160,7 +156,7 @@ function orderCommands(db: Db) {
 
   async function keep(asked: NewOrder): Promise<OrderKept> {
     await insert.run({ ...asked, terms: JSON.stringify(asked.terms) });
-    const order = await ofPanel.get(asked);
+    const order = await findRow(db, doorOrders, { endpointId: asked.endpointId, orderNo: asked.orderNo });
     invariant(order, `the order ${asked.id}, or an earlier one with its number, exists`);
     const field = BINDING.find((name) => order.terms[name] !== asked.terms[name]);
     if (field !== undefined) return { kind: 'changed', field };
@@ -236,7 +232,6 @@ export function prepareDoorOf({
 
 /** Prepares adding to an order how it was paid. To be called within a transaction. */
 function prepareShowing(db: Db): (order: OrderRow) => Promise<ShownOrder> {
-  const findSession = findSessionOf(db);
   const newest = db.client.prepare(
     `SELECT t.network, t.currency, t.tx, a.family, a.key AS address, t.units, t.decimals
      FROM addresses AS a JOIN transfers AS t ON t.address_id = a.id
@@ -245,7 +240,7 @@ function prepareShowing(db: Db): (order: OrderRow) => Promise<ShownOrder> {
   );
   return async (order) => {
     const { paidSessionId } = order;
-    const session = paidSessionId === null ? undefined : await findSession(paidSessionId);
+    const session = paidSessionId === null ? undefined : await findSession(db, paidSessionId);
     if (!session) return { ...order, paid: null };
     const { id: sessionId, paidAtS, terms } = session;
     invariant(paidAtS !== null, `session ${sessionId}, which paid an order, is paid`);
@@ -258,10 +253,9 @@ function prepareShowing(db: Db): (order: OrderRow) => Promise<ShownOrder> {
 
 /** Prepares reading the order that a session paid. To be called within a transaction. */
 export function preparePaidOrder(db: Db): (sessionId: string) => Promise<ShownOrder> {
-  const orderOf = findBy(db, doorOrders, 'paidSessionId');
   const shownOf = prepareShowing(db);
   return async (sessionId) => {
-    const order = await orderOf.get({ paidSessionId: sessionId });
+    const order = await findRow(db, doorOrders, { paidSessionId: sessionId });
     invariant(order, `session ${sessionId}, whose door has a delivery, paid an order`);
     return shownOf(order);
   };

@@ -6,13 +6,12 @@ import { and, eq, type SQL, sql } from 'drizzle-orm';
 import { sameTarget } from '../core/delivery.ts';
 import { SILENT_COUNT, STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import type { ExtendedEventType } from '../core/event.ts';
-import { invariant } from '../core/fault.ts';
 import { type Mode, otherMode } from '../core/transfer.ts';
 import { sortableId } from '../lib/id.ts';
-import { type OperatorAct, recordActOf } from './audit-log.ts';
+import { type OperatorAct, recordAct } from './audit-log.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, given, perDatabase, preparedInsert } from './engine/prepared.ts';
+import { builtOnce, changeRows, insertRow, perDatabase } from './engine/rows.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import { type Replay, replaysOf } from './replays.ts';
 import type { VaultDb } from './sealing.ts';
@@ -67,7 +66,7 @@ export const isPresent = eq(endpoints.removed, sql`0`);
 export type EventEndpoint = Pick<Endpoint, 'id' | 'url' | 'extendedEvents'>;
 
 const prepareFind = (db: Db, where: SQL) =>
-  atFirstUse(
+  builtOnce(
     db.orm
       .select({ id: endpoints.id, url: endpoints.url, extendedEvents: endpoints.extendedEvents })
       .from(endpoints)
@@ -88,22 +87,21 @@ type Named = Readonly<{ storeId: string; mode: Mode; webhookUrl: string | null; 
  * named, which is added if needed. To be called within a transaction.
  */
 export function prepareEndpointsOf(db: Db): (named: Named) => Promise<readonly EventEndpoint[]> {
-  const insert = preparedInsert(db, endpoints);
   const ofStore = prepareOfStore(db);
   const ofOrigin = prepareFind(
     db,
     sql`${eq(endpoints.perSession, sql`1`)} AND ${eq(endpoints.url, sql.placeholder('url'))} AND ${isPresent}`,
   );
   return async ({ storeId, mode, webhookUrl, nowMs }) => {
-    const found = await ofStore.all({ storeId, mode });
+    const found = await ofStore().all({ storeId, mode });
     // One URL gets an event once.
     if (webhookUrl === null || found.some(({ url }) => url === webhookUrl)) return found;
     const url = new URL(webhookUrl).origin;
-    const known = await ofOrigin.get({ storeId, mode, url });
+    const known = await ofOrigin().get({ storeId, mode, url });
     if (known) return [...found, known];
     const added = { id: `we_${sortableId(nowMs, storeId + mode + url)}`, url, extendedEvents: [], secret: null };
     const on = { perSession: true, disabledAtMs: null, disabledReason: null, createdAtMs: nowMs };
-    await insert({ ...added, storeId, mode, ...on, ...fresh, ...noDoor, silences: SILENT_COUNT });
+    await insertRow(db, endpoints, { ...added, storeId, mode, ...on, ...fresh, ...noDoor, silences: SILENT_COUNT });
     return [...found, added];
   };
 }
@@ -116,14 +114,12 @@ export function endpointCommands(db: VaultDb) {
   const secrets = webhookSecretsOf(db);
   const refreshDue = refreshDueOf(db);
   const replays = replaysOf(db);
-  const recordAct = recordActOf(db);
-  const insert = preparedInsert(db, endpoints);
   const ofStore = prepareOfStore(db);
 
   /** Returns the store's endpoint with this URL in the other mode, in whatever spelling. */
   async function findOfOtherMode({ storeId, mode, url }: Target): Promise<string | null> {
     const target = sameTarget(url);
-    const others = await ofStore.all({ storeId, mode: otherMode(mode) });
+    const others = await ofStore().all({ storeId, mode: otherMode(mode) });
     return others.find((one) => sameTarget(one.url) === target)?.id ?? null;
   }
 
@@ -137,19 +133,19 @@ export function endpointCommands(db: VaultDb) {
     const endpointId = await findOfOtherMode(endpoint);
     if (endpointId !== null) return { kind: 'other_mode', endpointId };
     const { id, storeId, mode, url } = endpoint;
-    await insert({
+    await insertRow(db, endpoints, {
       ...endpoint,
       ...fresh,
       ...noDoor,
       secret: secret === undefined ? null : secrets.seal(id, mode, secret),
     });
     const extendedEvents = endpoint.extendedEvents.join(',');
-    await recordAct(act, { target: id, before: null, after: { storeId, mode, url, extendedEvents } });
+    await recordAct(db, act, { target: id, before: null, after: { storeId, mode, url, extendedEvents } });
     return { kind: 'added' };
   }
 
   const countOfStore = async (storeId: string): Promise<number> =>
-    (await mapInOrder(modes, (mode) => ofStore.all({ storeId, mode }))).flat().length;
+    (await mapInOrder(modes, (mode) => ofStore().all({ storeId, mode }))).flat().length;
 
   /** Returns what an earlier request made. */
   async function made(id: string): Promise<EndpointRequested> {
@@ -220,7 +216,7 @@ export function endpointCommands(db: VaultDb) {
         const { changes } = await db.orm.update(endpoints).set(state).where(isThere(id)).run();
         if (before) await refreshDue(id);
         const wasEnabled = before?.disabledAtMs === null;
-        if (before) await recordAct(act, { target: id, before: { enabled: wasEnabled }, after: { enabled } });
+        if (before) await recordAct(db, act, { target: id, before: { enabled: wasEnabled }, after: { enabled } });
         return changes === 1;
       });
     },
@@ -233,7 +229,7 @@ export function endpointCommands(db: VaultDb) {
         if (!before) return false;
         await db.orm.update(endpoints).set({ extendedEvents }).where(isThere(id)).run();
         const textOf = (events: readonly string[]) => ({ extendedEvents: events.join(',') });
-        await recordAct(act, { target: id, before: textOf(before.extendedEvents), after: textOf(extendedEvents) });
+        await recordAct(db, act, { target: id, before: textOf(before.extendedEvents), after: textOf(extendedEvents) });
         return true;
       });
     },
@@ -247,7 +243,7 @@ export function endpointCommands(db: VaultDb) {
         // The row stays, because past deliveries refer to it.
         await db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();
         const { storeId, mode, url } = row;
-        await recordAct(act, { target: id, before: { storeId, mode, url }, after: null });
+        await recordAct(db, act, { target: id, before: { storeId, mode, url }, after: null });
         return 'removed';
       };
       for (;;) {
@@ -306,10 +302,8 @@ type Signed = Readonly<{ endpointId: string; storeId: string; mode: Mode }>;
 export const webhookSecretName = (owner: string, mode: Mode): string => `${owner}, ${mode} webhook secret`;
 
 /** Returns functions that are called within a transaction. */
-export const webhookSecretsOf = perDatabase(({ orm, vault }: VaultDb) => {
-  const ofEndpoint = atFirstUse(orm.select({ secret: endpoints.secret }).from(endpoints).where(given(endpoints, 'id')));
-  const { liveSecret: live, testSecret: test } = stores;
-  const ofStore = atFirstUse(orm.select({ live, test }).from(stores).where(given(stores, 'id')));
+export const webhookSecretsOf = perDatabase((db: VaultDb) => {
+  const { client, vault } = db;
   const sealed = ({ owner, mode, ...kept }: WebhookSecret): string =>
     vault.seal(JSON.stringify(kept), webhookSecretName(owner, mode));
   const opened = (owner: string, mode: Mode, text: string): WebhookSecret => ({
@@ -323,25 +317,23 @@ export const webhookSecretsOf = perDatabase(({ orm, vault }: VaultDb) => {
       sealed({ owner, mode, secret, nextSecret: null, rotatedAtMs: null }),
     /** Returns an endpoint's own secret, otherwise its store's for the mode. */
     async signing({ endpointId, storeId, mode }: Signed): Promise<WebhookSecret> {
-      const own = (await ofEndpoint.get({ id: endpointId }))?.secret;
-      if (own) return opened(endpointId, mode, own);
-      const store = await ofStore.get({ id: storeId });
-      invariant(store, `store ${storeId} exists`);
-      return opened(storeId, mode, store[mode]);
+      const own = await client.prepare('SELECT secret FROM endpoints WHERE id = ?').pluck().get(endpointId);
+      if (own) return opened(endpointId, mode, own as string);
+      const ofStore = client.prepare(`SELECT ${mode}_secret FROM stores WHERE id = ?`).pluck();
+      return opened(storeId, mode, (await ofStore.get(storeId)) as string);
     },
     /** Replaces the secret of an endpoint, or of a store in one mode. */
     async save(one: WebhookSecret): Promise<void> {
       const secret = sealed(one);
-      if ((await orm.update(endpoints).set({ secret }).where(eq(endpoints.id, one.owner)).run()).changes > 0) return;
+      if ((await changeRows(db, endpoints, { id: one.owner }, { secret })) > 0) return;
       const ofMode = one.mode === 'live' ? { liveSecret: secret } : { testSecret: secret };
-      await orm.update(stores).set(ofMode).where(eq(stores.id, one.owner)).run();
+      await changeRows(db, stores, { id: one.owner }, ofMode);
     },
   };
 });
 
 function secretCommands(db: VaultDb) {
   const secrets = webhookSecretsOf(db);
-  const recordAct = recordActOf(db);
 
   /** Returns the endpoint with this id, or the store with the mode. */
   async function findOwner(
@@ -406,7 +398,7 @@ function secretCommands(db: VaultDb) {
         await secrets.save(secret);
         const valid = (count: number) => ({ mode: now.mode, secrets: count });
         const [before, after] = step.kind === 'start' ? [1, 2] : [2, 1];
-        await recordAct(act, { target: id, before: valid(before), after: { ...valid(after), step: step.kind } });
+        await recordAct(db, act, { target: id, before: valid(before), after: { ...valid(after), step: step.kind } });
         return { kind: 'done', secret };
       });
     },

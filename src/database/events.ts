@@ -7,14 +7,14 @@ import { type EventType, isExtended } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { sortableId } from '../lib/id.ts';
-import { type OperatorAct, recordActOf } from './audit-log.ts';
+import { type OperatorAct, recordAct } from './audit-log.ts';
 import { prepareDoorOf } from './doors.ts';
 import { type EventEndpoint, IS_UNPROVEN, prepareEndpointsOf, refreshDueOf, refreshEach } from './endpoints.ts';
 import { mapInOrder, pageOf } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { findBy, perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
+import { findRow, insertRow, perDatabase, selectRows } from './engine/rows.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
-import { createCounters } from './meta.ts';
+import { nextNumber } from './meta.ts';
 import type { SessionRow } from './session.ts';
 import { type attempts, deliveries, events } from './tables.ts';
 
@@ -52,8 +52,6 @@ export const outboxOf = perDatabase((db: Db) => {
     `INSERT INTO events (id, store_id, mode, session_id, type, body, created_at_ms)
      VALUES (:id, :storeId, :mode, :sessionId, :type, :body, :nowMs) ON CONFLICT (id) DO NOTHING`,
   );
-  const nextNumber = createCounters(db);
-  const insertDelivery = preparedInsert(db, deliveries);
   const endpointsOf = prepareEndpointsOf(db);
   const doorOf = prepareDoorOf(db);
 
@@ -66,7 +64,7 @@ export const outboxOf = perDatabase((db: Db) => {
     nowMs: number,
     body: BodyOf,
   ): Promise<string> {
-    const prefix = `evt_${await nextNumber(`events:${event.storeId}`, nowMs * 1000)}`;
+    const prefix = `evt_${await nextNumber(db, `events:${event.storeId}`, nowMs * 1000)}`;
     for (let at = 0; ; at++) {
       invariant(at < 1000, `fewer than a thousand stores have an event ${prefix}…`);
       const id = `${prefix}${String(at).padStart(3, '0')}`;
@@ -87,7 +85,7 @@ export const outboxOf = perDatabase((db: Db) => {
       const door = await doorOf(session, type);
       const ids = all.flatMap((endpoint) => (receives(endpoint, type) ? endpoint.id : []));
       for (const endpointId of door === null ? ids : [...ids, door]) {
-        await insertDelivery({
+        await insertRow(db, deliveries, {
           ...{ id: `dlv_${sortableId(nowMs, eventId + endpointId)}`, eventId, endpointId, sessionId },
           ...{ state: 'waiting', attempts: 0, dueAtMs: nowMs, leaseUntilMs: null, leaseHolder: null },
           ...{ lastStatus: null, lastError: null, createdAtMs: nowMs },
@@ -99,40 +97,37 @@ export const outboxOf = perDatabase((db: Db) => {
 });
 
 export function eventQueries(db: Db) {
-  const list = (which: '' | 'AND type = :type', direction: 'ASC' | 'DESC') => {
+  type Range = Omit<EventFilter, 'types'>;
+  const list = (
+    which: '' | 'AND type = :type',
+    { first, ...range }: Range,
+    more: Readonly<{ type?: EventType }> = {},
+  ) => {
     const where = `WHERE store_id = :storeId AND mode = :mode ${which} AND id >= :fromId AND id < :beforeId`;
-    return selectRows(db, events, `${where} ORDER BY id ${direction} LIMIT :limit`);
+    const order = first === 'newest' ? 'DESC' : 'ASC';
+    return selectRows(db, events, `${where} ORDER BY id ${order} LIMIT :limit`, { ...range, ...more });
   };
-  const lists = {
-    newest: { all: list('', 'DESC'), ofType: list('AND type = :type', 'DESC') },
-    oldest: { all: list('', 'ASC'), ofType: list('AND type = :type', 'ASC') },
-  };
-  const find = findBy(db, events, 'id');
-  const ofSession = selectRows(db, events, 'WHERE session_id = :sessionId ORDER BY id LIMIT :limit');
+  const ofSession = 'WHERE session_id = :sessionId ORDER BY id LIMIT :limit';
 
   /** Reads up to `limit` of each type, so that a rare type is not searched among all the others. */
-  async function ofTypes({ types = [], first, limit, ...range }: EventFilter): Promise<StoredEvent[]> {
-    const ofEach = await mapInOrder([...new Set(types)], (type) => lists[first].ofType.all({ ...range, type, limit }));
-    const sign = first === 'newest' ? -1 : 1;
+  async function ofTypes(types: readonly EventType[], range: Range): Promise<StoredEvent[]> {
+    const ofEach = await mapInOrder([...new Set(types)], (type) => list('AND type = :type', range, { type }));
+    const sign = range.first === 'newest' ? -1 : 1;
     const sorted = ofEach.flat().sort((a, b) => (a.id < b.id ? -sign : sign));
-    return sorted.slice(0, limit);
+    return sorted.slice(0, range.limit);
   }
 
   return {
     /** Returns at most `limit` events by their ids; the cost does not grow with what is stored. */
-    async list(filter: EventFilter): Promise<readonly StoredEvent[]> {
-      return db.read(async () => {
-        if (filter.types) return ofTypes(filter);
-        const { first, types: _, ...range } = filter;
-        return lists[first].all.all(range);
-      });
+    async list({ types, ...range }: EventFilter): Promise<readonly StoredEvent[]> {
+      return db.read(() => (types ? ofTypes(types, range) : list('', range)));
     },
     async find(id: string): Promise<StoredEvent | null> {
-      return db.read(async () => (await find.get({ id })) ?? null);
+      return db.read(async () => (await findRow(db, events, { id })) ?? null);
     },
     /** Returns a session's events, oldest first. */
     async ofSession(sessionId: string, limit: number): Promise<readonly StoredEvent[]> {
-      return db.read(() => ofSession.all({ sessionId, limit }));
+      return db.read(() => selectRows(db, events, ofSession, { sessionId, limit }));
     },
   };
 }
@@ -242,7 +237,6 @@ const targetOf = (which: Resend): string =>
 
 export function resendCommands(db: Db) {
   const refreshDue = refreshDueOf(db);
-  const recordAct = recordActOf(db);
   const looking = (isFound: string, where: string) =>
     db.client.prepare(
       `SELECT d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId",
@@ -290,7 +284,7 @@ export function resendCommands(db: Db) {
               await again.run({ id, atMs: nowMs + (found + at) * RESEND_PACE_MS });
             await refreshEach(refreshDue, chosen);
             if (found === 0 && chosen.length > 0)
-              await recordAct(act, { target: targetOf(which), before: null, after: null });
+              await recordAct(db, act, { target: targetOf(which), before: null, after: null });
           }
           found += chosen.length;
           return looked;

@@ -12,7 +12,7 @@ import { confirmedParts } from '../core/received.ts';
 import { exceedsAutomatic, isCovered } from '../core/refund.ts';
 import type { Life, Standing } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
-import { type OperatorAct, recordActOf } from './audit-log.ts';
+import { type OperatorAct, recordAct } from './audit-log.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import { ledgerOf } from './ledger.ts';
 import { payoutStepsOf } from './payouts/payouts.ts';
@@ -29,7 +29,7 @@ import {
   returnedMoneyOf,
 } from './refunds/refund.ts';
 import type { SealedDb } from './sealing.ts';
-import { findSessionOf, lifeOf, type SessionRow, termsOf } from './session.ts';
+import { findSession, lifeOf, type SessionRow, termsOf } from './session.ts';
 import { amountText, countingSumsOf, type HeldRow, heldRecordsOf, transitionsOf } from './session-transitions.ts';
 import { storeRowsOf } from './stores.ts';
 import { heldMoney as records, sessions } from './tables.ts';
@@ -93,7 +93,6 @@ const sessionColumns = { storeId, mode, orderId, terms, canceledAtS };
 
 export function heldMoneyCommands(db: SealedDb) {
   const held = heldRecordsOf(db);
-  const findSession = findSessionOf(db);
   const viewOf = async (
     row: HeldRow,
     { storeId, mode, orderId, terms, canceledAtS }: Pick<SessionRow, keyof typeof sessionColumns>,
@@ -115,7 +114,7 @@ export function heldMoneyCommands(db: SealedDb) {
   ): HeldSession => ({ status: life.status, paidLate: life.paidLate, duePar: terms.duePar, confirmedPar });
 
   async function sessionOf(row: HeldRow): Promise<SessionRow> {
-    const session = await findSession(row.sessionId);
+    const session = await findSession(db, row.sessionId);
     invariant(session, `session ${row.sessionId} of held money exists`);
     return session;
   }
@@ -155,7 +154,7 @@ export function heldMoneyCommands(db: SealedDb) {
         const { effect, life, standing } = await transitionsOf(db).accept(session, row.kind, act.atMs);
         const [before, after] = [faceOf(session, session, session), faceOf(session, life, standing)];
         const what = { session: session.id, kind: row.kind, amount: amountText(openPar(row), row.currency) };
-        await recordActOf(db)(act, {
+        await recordAct(db, act, {
           target: id,
           before: { ...what, state: 'open', status: before.status },
           after: { ...what, state: 'settled', status: after.status },
@@ -192,7 +191,6 @@ export function heldReturnCommands(db: SealedDb) {
   const rows = refundRowsOf(db);
   const payouts = payoutStepsOf(db);
   const transitions = transitionsOf(db);
-  const findSession = findSessionOf(db);
 
   /** Returns an id that neither this database nor the adopted journal of the signer has. */
   async function freeId(of: HeldRow, part: HeldPart): Promise<string> {
@@ -218,12 +216,12 @@ export function heldReturnCommands(db: SealedDb) {
   async function returnNow(input: ReturnHeldMoney, check: DestinationCheck): Promise<ReturnHeldOutcome> {
     const { id, to, network, currency, act } = input;
     const row = await heldRecordsOf(db).find(id);
-    const session = row && (await findSession(row.sessionId));
+    const session = row && (await findSession(db, row.sessionId));
     if (!row || !session) return { kind: 'not_found' };
     if (row.state !== 'open') return { kind: 'not_open' };
     // The clock's changes of the session come first.
     await transitions.advance(session, act.atMs, null, []);
-    const now = (await findSession(session.id)) ?? session;
+    const now = (await findSession(db, session.id)) ?? session;
     const counting = await countingSumsOf(db)(now, now.sums);
     const all = heldParts(termsOf(now), lifeOf(now), counting, row.kind, openPar(row));
     const wanted = all.filter(
@@ -247,7 +245,7 @@ export function heldReturnCommands(db: SealedDb) {
     await ledgerOf(db).post(refundEntry(made, 'reserved'), act.atMs);
     await transitions.followReturn(now, act.atMs);
     const refund = await rows.view(made);
-    await recordActOf(db)(act, {
+    await recordAct(db, act, {
       target: id,
       before: { session: session.id, kind: row.kind, state: row.state },
       after: {

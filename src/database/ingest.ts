@@ -21,15 +21,15 @@ import {
   nameOf,
 } from '../core/transfer.ts';
 import { type Address, addressRowsOf } from './addresses.ts';
-import { raiseAlarmOf } from './alarms.ts';
+import { raiseAlarm } from './alarms.ts';
 import { type BlockRow, blockRowsOf } from './blocks.ts';
 import { mapInOrder } from './engine/bodies.ts';
-import { perDatabase } from './engine/prepared.ts';
+import { perDatabase } from './engine/rows.ts';
 import { ledgerOf } from './ledger.ts';
 import { idsAfter, networkRowsOf, type RowIds, tipColumns } from './networks.ts';
 import { outgoingRowsOf } from './payouts/wallets.ts';
 import type { SealedDb } from './sealing.ts';
-import { findSessionOf, type SessionRow, termsOf } from './session.ts';
+import { findSession, type SessionRow, termsOf } from './session.ts';
 import { transitionsOf } from './session-transitions.ts';
 import { storeRowsOf } from './stores.ts';
 import { createShownIn, type TransferRow, transferRowsOf } from './transfers.ts';
@@ -71,7 +71,7 @@ export function ingestCommands(db: SealedDb) {
     if (known) refuseContradiction(step, known, block, await transfers.ofBlock(known.id), ours);
     const fresh = () => blocks.insert({ ...block, id: step.ids.next(), network, canonical: true, watchedThrough });
     const id = known?.id ?? (await fresh());
-    if (known) await blocks.mark({ id, canonical: true, watchedThrough, number: block.number });
+    if (known) await blocks.mark(id, { canonical: true, watchedThrough, number: block.number });
     // Of a known block, only transfers to addresses that were not watched when it was first read are new.
     for (const found of ours) {
       if (found.address.seq > (known?.watchedThrough ?? 0)) await facts.add(step, id, block, found);
@@ -106,8 +106,7 @@ export function ingestCommands(db: SealedDb) {
 
         const tip = await blocks.tip(network);
         const floor = Math.max(row.floor, step.floor ?? 0);
-        await networks.progress({
-          key: network,
+        await networks.change(network, {
           ...tipColumns(tip),
           floor,
           readThroughS: step.readThroughS,
@@ -226,8 +225,6 @@ export const poolOf = ({ network, family }: Pick<Ingest, 'network' | 'family'>):
 export const blockFactsOf = perDatabase((db: SealedDb) => {
   const [addresses, blocks, transfers] = [addressRowsOf(db), blockRowsOf(db), transferRowsOf(db)];
   const transitions = transitionsOf(db);
-  const findSession = findSessionOf(db);
-  const raiseAlarm = raiseAlarmOf(db);
 
   /** @returns the phase of what pays its session; null for what does not, and for dust */
   async function insert(
@@ -278,7 +275,7 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
       ? `which session ${session.id} took later: the database that had given it out was lost or restored from a ` +
         'backup. It does not count for that session'
       : 'which no session has taken. The address will not be given out';
-    await raiseAlarm({
+    await raiseAlarm(db, {
       atMs: nowMs,
       code: session ? 'payment_before_session' : 'payment_without_session',
       message:
@@ -306,14 +303,14 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
     /** Adds a transfer to a block that holds it not yet. */
     async add(context: FactsContext, blockId: number, block: BlockRef, ours: Ours): Promise<void> {
       const { sessionId } = ours.address;
-      const session = sessionId === null ? undefined : await findSession(sessionId);
+      const session = sessionId === null ? undefined : await findSession(db, sessionId);
       const phase = await insert(context, blockId, block, ours, session);
       if (!ours.isDust && phase === null) await disclaim(context, ours, session);
     },
     /** Takes a block out of the canonical chain. */
     async drop({ id, watchedThrough, number, network, hash }: BlockRow, nowMs: number): Promise<void> {
       await outgoingRowsOf(db).drop(network, hash);
-      await blocks.mark({ id, canonical: false, watchedThrough, number });
+      await blocks.mark(id, { canonical: false, watchedThrough, number });
       await ledgerOf(db).confirmed(id, false, nowMs);
       await transfers.unconfirm(id);
     },
@@ -321,7 +318,7 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
     async settle(network: NetworkKey, blockIds: readonly number[], floor: number, nowMs: number): Promise<string[]> {
       const found = await transfers.recount(blockIds, floor);
       for (const [id, changed] of found) {
-        const session = await findSession(id);
+        const session = await findSession(db, id);
         invariant(session, `session ${id} of a taken address exists`);
         await transitions.advance(session, nowMs, network, changed);
       }
@@ -366,11 +363,10 @@ export type Confirmation = Readonly<{ hash: string; txs?: readonly string[] }>;
 type Judged = Pick<WaitingTransfer, 'received' | 'stricter'>;
 
 function waitingQueries(db: SealedDb) {
-  const findSession = findSessionOf(db);
   const shownIn = createShownIn(db);
 
   async function judged(sessionId: string, network: NetworkKey): Promise<Judged> {
-    const session = await findSession(sessionId);
+    const session = await findSession(db, sessionId);
     invariant(session, `session ${sessionId} of a taken address exists`);
     const stricter = storeTiers((await storeRowsOf(db).of(session.storeId)).settings.credit, nameOf(network));
     return { received: receivedOn(network, session.sums), stricter };

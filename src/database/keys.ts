@@ -2,10 +2,10 @@
  * API keys.
  */
 
-import { eq, getTableColumns } from 'drizzle-orm';
-import { type OperatorAct, recordActOf } from './audit-log.ts';
+import { eq, getTableColumns, sql } from 'drizzle-orm';
+import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { StoreSettings } from './column-values.ts';
-import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
+import { builtOnce, changeRows, findRow, insertRow } from './engine/rows.ts';
 import { requestNoncesOf } from './replays.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
 import type { MerchantStore } from './stores.ts';
@@ -41,15 +41,12 @@ export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedR
 
 export function keyCommands(db: SealedDb) {
   const { vault, guard } = db;
-  const recordAct = recordActOf(db);
-  const insert = preparedInsert(db, keys);
-  const find = findBy(db, keys, 'id');
-  const findByHash = atFirstUse(
+  const findByHash = builtOnce(
     db.orm
       .select({ ...getTableColumns(keys), storeStatus: stores.status, storeSettings: stores.settings })
       .from(keys)
       .innerJoin(stores, eq(stores.id, keys.storeId))
-      .where(given(keys, 'keyHash')),
+      .where(eq(keys.keyHash, sql.placeholder('keyHash'))),
   );
   const isIntact = (row: typeof keys.$inferSelect): boolean => {
     const remedy = `revoke it by \`quayside key revoke ${row.id}\` and create another`;
@@ -66,10 +63,10 @@ export function keyCommands(db: SealedDb) {
       const unused = { createdBy: act?.operator ?? null, lastUsedAtMs: null, lastUsedFrom: null };
       await db.write(async () => {
         const row = { ...key, name, ...unused, keyHash, secret: sealed };
-        await insert({ ...row, mac: guard.seal(macedKey(row)) });
+        await insertRow(db, keys, { ...row, mac: guard.seal(macedKey(row)) });
         const { id: target, storeId, mode, hint } = key;
         const after = { storeId, mode, name, hint, scopes: key.scopes.join(',') };
-        await recordAct(act, { target, before: null, after });
+        await recordAct(db, act, { target, before: null, after });
       });
     },
     /** Returns keys, altered ones too, which are marked. */
@@ -80,27 +77,27 @@ export function keyCommands(db: SealedDb) {
     },
     /** Returns the key with this id, revoked or not; null when unknown. */
     async show(keyId: string): Promise<ApiKey | null> {
-      const row = await db.read(() => find.get({ id: keyId }));
+      const row = await db.read(() => findRow(db, keys, { id: keyId }));
       return row ? checked(row) : null;
     },
     /** @returns false when there is no such key. Revoking it again keeps the first time, and is not recorded. */
     async revoke(keyId: string, act: OperatorAct): Promise<boolean> {
       return db.write(async () => {
-        const key = await find.get({ id: keyId });
+        const key = await findRow(db, keys, { id: keyId });
         if (key?.revokedAtMs === null) {
           const revoked = { ...key, revokedAtMs: act.atMs };
           const { revokedAtMs } = revoked;
           // An altered row gets a MAC too: what is revoked may do nothing.
           const set = { revokedAtMs, mac: guard.seal(macedKey(revoked)) };
-          await db.orm.update(keys).set(set).where(eq(keys.id, keyId)).run();
-          await recordAct(act, { target: keyId, before: { revokedAtMs: null }, after: { revokedAtMs: act.atMs } });
+          await changeRows(db, keys, { id: keyId }, set);
+          await recordAct(db, act, { target: keyId, before: { revokedAtMs: null }, after: { revokedAtMs: act.atMs } });
         }
         return key !== undefined;
       });
     },
     /** Returns the key with this SHA-256 (hex), revoked or not; null when unknown. */
     async find(keyHash: string): Promise<ApiKeyWithSecret | null> {
-      const row = await db.read(() => findByHash.get({ keyHash }));
+      const row = await db.read(() => findByHash().get({ keyHash }));
       if (!row || !isIntact(row)) return null;
       const { keyHash: _hash, mac: _mac, secret, storeStatus: status, ...key } = row;
       const storeStatus = status === 'pending' ? 'pending' : 'approved';

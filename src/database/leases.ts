@@ -5,7 +5,7 @@
  */
 import { transient } from '../core/fault.ts';
 import type { Db } from './engine/open.ts';
-import { findBy, selectRows } from './engine/prepared.ts';
+import { findRow, selectRows } from './engine/rows.ts';
 import { leases } from './tables.ts';
 
 /** A holder that was silent for this long has died, or is paused. */
@@ -27,18 +27,17 @@ export type LeaseStatus = Readonly<{ name: string; holder: string; fence: number
 
 export function leaseCommands(db: Db) {
   const { client } = db;
-  const find = findBy(db, leases, 'name');
   const save = client.prepare(
     `INSERT INTO leases (name, holder, fence, since_ms, until_ms) VALUES (:name, :holder, :fence, :nowMs, :untilMs)
      ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, fence = excluded.fence, since_ms = excluded.since_ms,
        until_ms = excluded.until_ms`,
   );
   const move = client.prepare('UPDATE leases SET until_ms = :untilMs WHERE name = :name AND fence = :fence');
-  const all = selectRows(db, leases, 'ORDER BY name');
+  const all = 'ORDER BY name';
 
   /** Returns the fence of a lease that may be taken; 0: nobody has had it. Null: another process holds it. */
   async function freeFence({ name, holder, isBack }: LeaseWish): Promise<number | null> {
-    const row = await find.get({ name });
+    const row = await findRow(db, leases, { name });
     if (!row) return 0;
     const isFree = row.untilMs <= (await db.nowMs()) || (isBack && row.holder === holder);
     return isFree ? row.fence : null;
@@ -70,7 +69,7 @@ export function leaseCommands(db: Db) {
     },
     async list(): Promise<readonly LeaseStatus[]> {
       return db.read(async () => {
-        const [rows, nowMs] = [await all.all(), await db.nowMs()];
+        const [rows, nowMs] = [await selectRows(db, leases, all), await db.nowMs()];
         return rows.map(({ name, holder, fence, sinceMs, untilMs }) => ({
           ...{ name, holder, fence, isHeld: untilMs > nowMs, ageMs: Math.max(0, nowMs - sinceMs) },
         }));

@@ -27,10 +27,10 @@ import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { readBigJson } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
-import { perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
-import { createCounters } from './meta.ts';
+import { insertRow, perDatabase, selectRows } from './engine/rows.ts';
+import { nextNumber } from './meta.ts';
 import { returnedMoneyOf } from './refunds/refund.ts';
-import { findSessionOf, lifeOf, type SessionRow, termsOf } from './session.ts';
+import { findSession, lifeOf, type SessionRow, termsOf } from './session.ts';
 import { ledgerEntries, ledgerPostings, heldMoney as records, sessions } from './tables.ts';
 import { createShownIn, type TransferRow } from './transfers.ts';
 
@@ -38,14 +38,10 @@ const storeOf = (session: SessionRow | null) => ({ storeId: session?.storeId ?? 
 
 /** Returns functions that are called within a transaction. */
 export const ledgerOf = perDatabase((db: Db) => {
-  const findSession = findSessionOf(db);
-  const insertEntry = preparedInsert(db, ledgerEntries);
-  const insertPosting = preparedInsert(db, ledgerPostings);
   const nextOccurrence = db.client
     .prepare('SELECT coalesce(max(occurrence), -1) + 1 FROM ledger_entries WHERE cause = :cause AND kind = :kind')
     .pluck();
   const shownIn = createShownIn(db);
-  const nextNumber = createCounters(db);
 
   /** Returns how often an entry of this kind was written for a cause. */
   const occurrenceOf = async (cause: string, kind: EntryKind): Promise<number> =>
@@ -63,14 +59,14 @@ export const ledgerOf = perDatabase((db: Db) => {
     invariant(imbalances(postings).length === 0, `entry ${kind} of ${cause} adds up to zero`);
     const [network, ...others] = new Set(postings.map((posting) => posting.network));
     invariant(network !== undefined && others.length === 0, `entry ${kind} of ${cause} is on one network`);
-    const seq = await nextNumber(`ledger:${network}`);
-    await insertEntry({ network, seq, kind, cause, occurrence: at, atMs, reason, ...storeOf(owner) });
-    for (const posting of postings) await insertPosting({ seq, ...posting });
+    const seq = await nextNumber(db, `ledger:${network}`);
+    await insertRow(db, ledgerEntries, { network, seq, kind, cause, occurrence: at, atMs, reason, ...storeOf(owner) });
+    for (const posting of postings) await insertRow(db, ledgerPostings, { seq, ...posting });
   }
 
   /** Returns the session that a transfer's money belongs to; null for money that came before its session. */
   async function ownerOf(sessionId: string | null, phase: Phase | null): Promise<SessionRow | null> {
-    const session = sessionId === null ? undefined : await findSession(sessionId);
+    const session = sessionId === null ? undefined : await findSession(db, sessionId);
     return session && phase !== null ? session : null;
   }
 
@@ -385,11 +381,7 @@ const SESSIONS_AT_ONCE = 1_000;
 /** @returns one line for each session whose held money is not what its sums say */
 export async function auditHeldMoney(db: Db): Promise<string[]> {
   const returned = returnedMoneyOf(db);
-  const paid = selectRows(
-    db,
-    sessions,
-    `WHERE id > :after AND payment_count > 0 ORDER BY id LIMIT ${SESSIONS_AT_ONCE}`,
-  );
+  const paid = `WHERE id > :after AND payment_count > 0 ORDER BY id LIMIT ${SESSIONS_AT_ONCE}`;
   const kept = new Map<string, string[]>();
   for (const { sessionId, kind, valuePar } of await db.orm.select().from(records).all()) {
     if (valuePar > 0n) kept.set(sessionId, [...(kept.get(sessionId) ?? []), `${kind} ${valuePar}`]);
@@ -398,7 +390,7 @@ export async function auditHeldMoney(db: Db): Promise<string[]> {
   const text = (lines: readonly string[]) => [...lines].sort().join(', ') || 'nothing';
   let after = '';
   for (;;) {
-    const rows = await paid.all({ after });
+    const rows = await selectRows(db, sessions, paid, { after });
     for (const row of rows) {
       const real = heldMoney(termsOf(row), lifeOf(row), withoutReturned(row.sums, await returned.of(row.id)));
       const [found, expected] = [kept.get(row.id) ?? [], real.map(({ kind, valuePar }) => `${kind} ${valuePar}`)].map(

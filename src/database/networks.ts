@@ -9,8 +9,8 @@ import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeBy, findBy, perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
-import { createCounters } from './meta.ts';
+import { changeRows, findRow, insertRow, perDatabase, selectRows } from './engine/rows.ts';
+import { nextNumber } from './meta.ts';
 import { type blocks, networks } from './tables.ts';
 
 export type NetworkRow = typeof networks.$inferSelect;
@@ -43,55 +43,39 @@ export function idsAfter({ number, lastId }: Pick<NetworkRow, 'number' | 'lastId
 }
 
 /**
- * Takes rows of networks for a transaction: what decides about money out begins with it, so that a freeze and an
- * attempt wait for each other. The tag is a clause on an engine with several writers.
+ * Takes the row of a network for a transaction; null: of every network. What decides about money out begins with it, so
+ * that a freeze and an attempt wait for each other. The tag is a clause on an engine with several writers.
  */
-export function createNetworkLock({ client }: Pick<Db, 'client'>) {
-  const one = client.prepare('SELECT key FROM networks WHERE key = ? /* lock */');
-  const ofPayout = client.prepare(
-    'SELECT key FROM networks WHERE key = (SELECT network FROM payouts WHERE id = ?) /* lock */',
-  );
-  const all = client.prepare('SELECT key FROM networks ORDER BY key /* lock */');
-  return {
-    /** Takes the row of one network; null: of every network. */
-    async take(network: NetworkKey | null): Promise<void> {
-      await (network === null ? all.all() : one.get(network));
-    },
-    /** Takes the row of the network on which a payout is made. */
-    async takeOf(payoutId: string): Promise<void> {
-      await ofPayout.get(payoutId);
-    },
-  };
+export async function lockNetwork({ client }: Pick<Db, 'client'>, network: NetworkKey | null): Promise<void> {
+  if (network === null) await client.prepare('SELECT key FROM networks ORDER BY key /* lock */').all();
+  else await client.prepare('SELECT key FROM networks WHERE key = ? /* lock */').get(network);
+}
+
+/** Takes the row of the network on which a payout is made. */
+export async function lockNetworkOf({ client }: Pick<Db, 'client'>, payoutId: string): Promise<void> {
+  await client
+    .prepare('SELECT key FROM networks WHERE key = (SELECT network FROM payouts WHERE id = ?) /* lock */')
+    .get(payoutId);
 }
 
 /** Returns functions that are called within a transaction. */
 export const networkRowsOf = perDatabase((db: Db) => {
-  const insert = preparedInsert(db, networks);
-  const nextNumber = createCounters(db);
-  const find = findBy(db, networks, 'key');
-  const all = selectRows(db, networks, 'ORDER BY key');
-  const setGaps = changeBy(db, networks, ['gaps'], 'key');
-  const position = ['tipHash', 'tipNumber', 'tipTimeS', 'floor', 'readThroughS', 'prunedThrough'] as const;
-  const progress = changeBy(db, networks, [...position, 'gaps', 'lastId', 'updatedAtMs'], 'key');
-  const setLastId = changeBy(db, networks, ['lastId'], 'key');
+  const all = 'ORDER BY key';
   return {
-    find: (key: NetworkKey): Promise<NetworkRow | undefined> => find.get({ key }),
+    find: (key: NetworkKey): Promise<NetworkRow | undefined> => findRow(db, networks, { key }),
     /** Inserts the row of a network that has none. */
     async begin(key: NetworkKey, nowMs: number): Promise<NetworkRow> {
       const row: NetworkRow = {
-        ...{ key, number: await nextNumber('networks'), lastId: 0 },
+        ...{ key, number: await nextNumber(db, 'networks'), lastId: 0 },
         ...{ state: 'starting', reason: null, updatedAtMs: nowMs, pid: 0 },
         ...{ tipHash: null, tipNumber: null, tipTimeS: null, floor: 0, readThroughS: 0, prunedThrough: -1, gaps: [] },
         ...{ headNumber: null, nodeConnected: false, nodeHeardAtMs: 0, recoveries: 0, rewoundAtMs: 0 },
       };
-      await insert(row);
+      await insertRow(db, networks, row);
       return row;
     },
-    all: (): Promise<NetworkRow[]> => all.all(),
-    progress,
-    /** Saves the last id that was given, where `progress` does not. */
-    setLastId,
-    setGaps,
+    all: (): Promise<NetworkRow[]> => selectRows(db, networks, all),
+    change: (key: NetworkKey, values: Partial<NetworkRow>) => changeRows(db, networks, { key }, values),
     /** Notes that an operator moved the network's position, so that its follower loads it again. */
     async recover(key: NetworkKey, change: Partial<Omit<NetworkRow, 'key' | 'recoveries'>>): Promise<void> {
       const changes = { ...change, recoveries: sql`${networks.recoveries} + 1` };
@@ -99,7 +83,7 @@ export const networkRowsOf = perDatabase((db: Db) => {
     },
     /** Returns how far all of these networks have been read. */
     async reading(keys: readonly NetworkKey[]): Promise<Pick<Moment, 'readThroughS' | 'rewoundAtS'>> {
-      const rows = await mapInOrder(keys, (key) => find.get({ key }));
+      const rows = await mapInOrder(keys, (key) => findRow(db, networks, { key }));
       return {
         readThroughS: Math.min(...rows.map((row) => row?.readThroughS ?? 0)),
         rewoundAtS: toSeconds(Math.max(...rows.map((row) => row?.rewoundAtMs ?? 0))),
@@ -117,7 +101,7 @@ export function networkCommands(db: Db) {
         const isOutdated = row.recoveries !== (recoveries ?? row.recoveries);
         const position = isOutdated ? {} : { state, readThroughS, reason };
         const changes = { ...heard, ...position, updatedAtMs: nowMs };
-        await db.orm.update(networks).set(changes).where(eq(networks.key, network)).run();
+        await steps.change(network, changes);
       });
     },
     async list(): Promise<readonly NetworkStatus[]> {

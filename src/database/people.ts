@@ -6,9 +6,9 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Membership } from '../core/access.ts';
 import { invariant } from '../core/fault.ts';
-import { type OperatorAct, recordActOf } from './audit-log.ts';
+import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { Db } from './engine/open.ts';
-import { preparedInsert } from './engine/prepared.ts';
+import { changeRows, deleteRows, insertRow } from './engine/rows.ts';
 import { people, webSessions } from './tables.ts';
 
 export const noLink = { linkHash: null, linkSalt: null, linkExpiresAtMs: null };
@@ -24,16 +24,14 @@ type NewPerson = Readonly<{ id: string; name: string; membership: Membership; cr
 /** Returns the repository of people. */
 export function peopleCommands(db: Db) {
   const { orm } = db;
-  const recordAct = recordActOf(db);
   const rows = personRows(db);
-  const insert = preparedInsert(db, people);
   return {
     /** @returns false when the name is taken, in any spelling */
     async add({ id, name, membership, createdAtMs }: NewPerson, act: OperatorAct): Promise<boolean> {
       return db.write(async () => {
         if (await rows.named(name)) return false;
-        await insert({ id, name, memberships: [membership], createdAtMs, ...unused });
-        await recordAct(act, { target: id, before: null, after: { name, role: shown(membership) } });
+        await insertRow(db, people, { id, name, memberships: [membership], createdAtMs, ...unused });
+        await recordAct(db, act, { target: id, before: null, after: { name, role: shown(membership) } });
         return true;
       });
     },
@@ -44,7 +42,7 @@ export function peopleCommands(db: Db) {
         invariant(row, `there is an account ${personId}`);
         const before = row.memberships.find(({ storeId }) => storeId === membership.storeId);
         await rows.set(personId, { memberships: withMembership(row.memberships, membership) });
-        await recordAct(act, {
+        await recordAct(db, act, {
           target: personId,
           before: { role: before ? shown(before) : null },
           after: { role: shown(membership) },
@@ -58,7 +56,7 @@ export function peopleCommands(db: Db) {
         const before = row?.memberships.find((own) => own.storeId === storeId);
         if (!row || !before) return false;
         await rows.set(personId, { memberships: row.memberships.filter((own) => own !== before) });
-        await recordAct(act, { target: personId, before: { role: shown(before) }, after: { role: null } });
+        await recordAct(db, act, { target: personId, before: { role: shown(before) }, after: { role: null } });
         return true;
       });
     },
@@ -69,7 +67,7 @@ export function peopleCommands(db: Db) {
         if (!row) return false;
         await rows.set(personId, { removedAtMs: act.atMs });
         await endAccess(db, personId);
-        await recordAct(act, {
+        await recordAct(db, act, {
           target: personId,
           before: { name: row.name, removed: false },
           after: { removed: true },
@@ -149,10 +147,10 @@ export function toPerson(row: PersonRow): Person {
 }
 
 /** Reads and changes people within a transaction: those whose accounts have not ended. */
-export function personRows({ orm }: Pick<Db, 'orm'>) {
+export function personRows(db: Pick<Db, 'client' | 'orm'>) {
   const select = (which?: SQL) => {
     const isActive = and(which, isNull(people.removedAtMs));
-    return orm.select().from(people).where(isActive);
+    return db.orm.select().from(people).where(isActive);
   };
   return {
     find: (which: SQL | undefined): Promise<PersonRow | undefined> => select(which).get(),
@@ -161,7 +159,7 @@ export function personRows({ orm }: Pick<Db, 'orm'>) {
     named: (name: string): Promise<PersonRow | undefined> => select(sql`lower(${people.name}) = lower(${name})`).get(),
     all: (): Promise<readonly PersonRow[]> => select().all(),
     set: async (id: string, values: PersonValues): Promise<void> => {
-      await orm.update(people).set(values).where(eq(people.id, id)).run();
+      await changeRows(db, people, { id }, values);
     },
   };
 }
@@ -173,7 +171,7 @@ export const withMembership = (all: readonly Membership[], one: Membership): rea
   );
 
 /** Signs a person out everywhere, links included. To be used within a transaction. */
-export async function endAccess(db: Pick<Db, 'orm'>, personId: string): Promise<void> {
+export async function endAccess(db: Pick<Db, 'client' | 'orm'>, personId: string): Promise<void> {
   await personRows(db).set(personId, noLink);
-  await db.orm.delete(webSessions).where(eq(webSessions.personId, personId)).run();
+  await deleteRows(db, webSessions, { personId });
 }

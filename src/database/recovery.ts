@@ -9,12 +9,12 @@ import { invariant } from '../core/fault.ts';
 import { type BlockGap, closesGap, type GapReading, gapsThrough } from '../core/gap.ts';
 import { freezeTexts } from '../core/reasons.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
-import { raiseAlarmOf } from './alarms.ts';
-import { type OperatorAct, recordActOf } from './audit-log.ts';
+import { raiseAlarm } from './alarms.ts';
+import { type OperatorAct, recordAct } from './audit-log.ts';
 import { type BlockRow, blockRowsOf } from './blocks.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { findBy, selectRows } from './engine/prepared.ts';
+import { changeRows, findRow, selectRow, selectRows } from './engine/rows.ts';
 import { blockFactsOf, type FactsContext, type Ours } from './ingest.ts';
 import { idsAfter, type NetworkRow, networkRowsOf, numbersText, tipColumns } from './networks.ts';
 import { BLOCKS_UNSEARCHED, freezerOf } from './payouts/holds.ts';
@@ -105,7 +105,6 @@ export type RereadOutcome =
 
 export function recoveryCommands(db: SealedDb) {
   const networks = networkRowsOf(db);
-  const recordAct = recordActOf(db);
   return {
     /** Returns how often operators moved the network's position; a follower that sees it change loads it again. */
     async recoveryCount(network: NetworkKey): Promise<number> {
@@ -151,8 +150,8 @@ export function recoveryCommands(db: SealedDb) {
         const why = freezeTexts[BLOCKS_UNSEARCHED]({ network, blocks: numbersText(from, to), from, to });
         if (holdsPayouts) await freezerOf(db).again(network, BLOCKS_UNSEARCHED, why, act.atMs);
         await networks.recover(network, { gaps: [gap, ...row.gaps] });
-        await raiseAlarmOf(db)({ ...skipped(network, gap, act), network, sessionId: null });
-        await recordAct(act, {
+        await raiseAlarm(db, { ...skipped(network, gap, act), network, sessionId: null });
+        await recordAct(db, act, {
           target: network,
           before: null,
           after: { from, to, money_out: holdsPayouts ? 'frozen' : 'unchanged' },
@@ -166,10 +165,10 @@ export function recoveryCommands(db: SealedDb) {
         const gaps = (await networks.find(network))?.gaps ?? [];
         const closed = gaps.filter((gap) => closesGap(read, gap)).map((gap) => ({ ...gap, closedAtMs: act.atMs }));
         const others = gaps.filter((gap) => !closesGap(read, gap));
-        if (closed.length > 0) await networks.setGaps({ key: network, gaps: [...closed, ...others] });
+        if (closed.length > 0) await networks.change(network, { gaps: [...closed, ...others] });
         for (const { from, to } of closed) {
           const range = { from, to };
-          await recordAct(act, {
+          await recordAct(db, act, {
             target: network,
             before: { ...range, gap: 'open' },
             after: { ...range, gap: 'closed' },
@@ -196,7 +195,7 @@ async function rewind(db: SealedDb, { network, to, act }: Rewind): Promise<Rewin
   if (!row || row.tipNumber === null) return { kind: 'never_read' };
   if (row.tipNumber <= to) return { kind: 'not_above', tip: row.tipNumber };
   const blocksAbove = 'WHERE network = :network AND canonical = 1 AND number > :to ORDER BY number';
-  const above = await selectRows(db, blockTable, blocksAbove).all({ network, to });
+  const above = await selectRows(db, blockTable, blocksAbove, { network, to });
   const held = await transfersAbove(db, network, to);
   if (held.transfers > REWOUND_TRANSFERS_MAX) return { kind: 'too_many', transfers: held.transfers };
   await dropAll(db, above, act.atMs);
@@ -206,7 +205,7 @@ async function rewind(db: SealedDb, { network, to, act }: Rewind): Promise<Rewin
   // Last, because what is to be read again does not end a session.
   const ids = above.map(({ id }) => id);
   const sessions = await blockFactsOf(db).settle(network, ids, after?.floor ?? 0, act.atMs);
-  await recordActOf(db)(act, {
+  await recordAct(db, act, {
     target: network,
     before: { tip: row.tipNumber, floor: row.floor, state: row.state, reason: row.reason?.code ?? null },
     after: {
@@ -233,13 +232,13 @@ async function transfersAbove({ client }: Db, network: NetworkKey, to: number) {
 }
 
 /** On the chain that is read instead, blocks above the rewind may be younger than the sessions that are open. */
-async function forgetBefore({ orm }: Db, network: NetworkKey, to: number): Promise<void> {
+async function forgetBefore(db: Db, network: NetworkKey, to: number): Promise<void> {
   const { id, beforeNumbers } = sessions;
-  const open = await orm.select({ id, beforeNumbers }).from(sessions).where(eq(sessions.status, 'pending')).all();
+  const open = await db.orm.select({ id, beforeNumbers }).from(sessions).where(eq(sessions.status, 'pending')).all();
   for (const one of open) {
     if ((one.beforeNumbers[network] ?? to) <= to) continue;
     const set = { beforeNumbers: { ...one.beforeNumbers, [network]: to } };
-    await orm.update(sessions).set(set).where(eq(id, one.id)).run();
+    await changeRows(db, sessions, { id: one.id }, set);
   }
 }
 
@@ -308,7 +307,7 @@ export function rereadCommands(db: SealedDb) {
       await outgoingRowsOf(db).add(context, matched.block, leaving);
       changed.push(id);
     }
-    await networks.setLastId({ key: network, lastId: ids.last() });
+    await networks.change(network, { lastId: ids.last() });
     await facts.settle(network, changed, row.floor, act.atMs);
     // A follower holds the newest blocks in memory: it must learn about one that was put between them.
     if (results.some(({ isAdded, held }) => isAdded && !held)) await networks.recover(network, {});
@@ -317,7 +316,7 @@ export function rereadCommands(db: SealedDb) {
       transfers: added.reduce((sum, { missing }) => sum + missing.length, 0),
       outgoing: added.reduce((sum, { leaving }) => sum + leaving.length, 0),
     };
-    if (added.length > 0) await recordActOf(db)(act, { target: network, before: null, after: { from, to, ...after } });
+    if (added.length > 0) await recordAct(db, act, { target: network, before: null, after: { from, to, ...after } });
     return { kind: 'done', differences: [...results.flatMap((one) => one.differences), ...(await replaced(input))] };
   }
 
@@ -329,7 +328,7 @@ export function rereadCommands(db: SealedDb) {
   ): Promise<number> {
     if (!known) return blocks.insert({ ...block, id: ids.next(), network, canonical: true, watchedThrough });
     const through = Math.max(known.watchedThrough, watchedThrough);
-    await blocks.mark({ id: known.id, canonical: true, watchedThrough: through, number: block.number });
+    await blocks.mark(known.id, { canonical: true, watchedThrough: through, number: block.number });
     return known.id;
   }
 
@@ -425,7 +424,7 @@ function createComparison(db: SealedDb, queries: ReturnType<typeof createQueries
 type Place = Pick<BlockRef, 'hash' | 'number'>;
 
 function createQueries(db: Db) {
-  const at = selectRows(db, blockTable, 'WHERE network = :network AND number = :number AND canonical = 1');
+  const at = 'WHERE network = :network AND number = :number AND canonical = 1';
   const from = db.client.prepare(
     `SELECT hash, number FROM blocks WHERE network = :network AND canonical = 1 AND number >= :number
      ORDER BY number LIMIT 1`,
@@ -434,13 +433,13 @@ function createQueries(db: Db) {
     `SELECT DISTINCT b.hash, b.number FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id
      WHERE b.network = :network AND b.canonical = 1 AND b.number BETWEEN :lowest AND :highest`,
   );
-  const key = findBy(db, addressTable, 'id');
   return {
-    canonicalAt: (network: NetworkKey, number: number): Promise<BlockRow | undefined> => at.get({ network, number }),
+    canonicalAt: (network: NetworkKey, number: number): Promise<BlockRow | undefined> =>
+      selectRow(db, blockTable, at, { network, number }),
     anchor: async (network: NetworkKey, number: number): Promise<Place | null> =>
       ((await from.get({ network, number })) as Place | undefined) ?? null,
     paying: async (network: NetworkKey, lowest: number, highest: number): Promise<Place[]> =>
       (await paying.all({ network, lowest, highest })) as Place[],
-    keyOf: async (id: number): Promise<string> => (await key.get({ id }))?.key ?? '',
+    keyOf: async (id: number): Promise<string> => (await findRow(db, addressTable, { id }))?.key ?? '',
   };
 }

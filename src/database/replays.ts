@@ -5,7 +5,7 @@ import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import type { Db } from './engine/open.ts';
-import { perDatabase } from './engine/prepared.ts';
+import { perDatabase } from './engine/rows.ts';
 
 /** Identifies a repeated POST. `bodyHash` covers the parsed body with defaults applied. */
 export type Replay = Readonly<{ idempotencyKey: string | null; path: string; bodyHash: string }>;

@@ -9,7 +9,7 @@ import { firstSessionId } from '../lib/id.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import { readSessionTerms } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
-import { createMeta, LAST_RUN } from './meta.ts';
+import { LAST_RUN, readMeta } from './meta.ts';
 
 /** The entries of a period in one network and currency. Amounts are at par (18 decimals). */
 export type CreditTotal = Readonly<{
@@ -84,7 +84,6 @@ const inPeriods = async <T>(
   read: (fromMs: number, toMs: number) => Promise<T>,
 ): Promise<T[]> => mapInOrder(timesMs.slice(1), (toMs, at) => read(timesMs[at] ?? toMs, toMs));
 
-/** Statements are prepared when they are needed: only the dashboard asks for them. */
 export function reportQueries({ client, read }: Db) {
   return {
     /**
@@ -139,8 +138,8 @@ export type Stats = Readonly<{
 
 const statuses: readonly SessionStatus[] = ['pending', 'paid', 'failed', 'expired', 'canceled'];
 
-export function statsCommands({ client, read }: Db) {
-  const meta = createMeta({ client });
+export function statsCommands(db: Db) {
+  const { client, read } = db;
   const countSessions = client
     .prepare(
       `SELECT count(*) FROM (
@@ -157,7 +156,7 @@ export function statsCommands({ client, read }: Db) {
     async stats(nowMs: number): Promise<Stats> {
       return read(async () => {
         const oldestMs = await one(oldestWaiting);
-        const lastRun = await meta.read(LAST_RUN);
+        const lastRun = await readMeta(db, LAST_RUN);
         return {
           retentionAtMs: lastRun === null ? null : Number(lastRun),
           sessions: Object.fromEntries(
@@ -292,7 +291,6 @@ const bookPage = `
     AND e.at_ms >= :fromMs AND e.at_ms < :toMs AND (CAST(:storeId AS TEXT) IS NULL OR s.store_id = :storeId)
   ORDER BY e.seq, p.subject`;
 
-/** Statements are prepared when they are needed: only exports ask for them. */
 export function bookQueries(db: Db) {
   return {
     /** Returns the number of the newest entry of each network that has some. */

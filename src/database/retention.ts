@@ -7,7 +7,7 @@ import { toSeconds } from '../lib/clock.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';
 import type { Db } from './engine/open.ts';
 import { ATTEMPTS_PER_MS } from './events.ts';
-import { ANONYMISED_THROUGH, ATTEMPTS_THROUGH, createMeta, LAST_RUN, type Meta } from './meta.ts';
+import { ANONYMISED_THROUGH, ATTEMPTS_THROUGH, LAST_RUN, readMeta, writeMeta } from './meta.ts';
 
 /**
  * `anonymised`: sessions without what their merchant sent about the payer. `attempts`: attempts without the answer of
@@ -25,13 +25,14 @@ type Walk = () => Promise<Readonly<{ done: number; isEnd: boolean }>>;
 /** Rows that one transaction looks at. */
 const LOOKED_AT = 500;
 
-export const walks: Readonly<Record<RetentionKind, (db: Db, meta: Meta, times: RetentionTimes) => Walk>> = {
+export const walks: Readonly<Record<RetentionKind, (db: Db, times: RetentionTimes) => Walk>> = {
   anonymised: anonymising,
   attempts: agingAttempts,
 };
 
 /** Sessions that ended, and whose money can no longer be refunded or decided about. */
-function anonymising({ client }: Db, meta: Meta, { beforeMs, nowMs }: RetentionTimes): Walk {
+function anonymising(db: Db, { beforeMs, nowMs }: RetentionTimes): Walk {
+  const { client } = db;
   const walked = client.prepare(
     `SELECT s.id, s.created_at_ms AS "createdAtMs",
        CASE WHEN s.order_details IS NOT NULL
@@ -59,7 +60,7 @@ function anonymising({ client }: Db, meta: Meta, { beforeMs, nowMs }: RetentionT
   let after: string | null = null;
   let isHeldUp = false;
   return async () => {
-    after ??= (await meta.read(ANONYMISED_THROUGH)) ?? '';
+    after ??= (await readMeta(db, ANONYMISED_THROUGH)) ?? '';
     const rows = (await walked.all({ after, beforeS })) as Row[];
     const looked = rows.map((row) => ({ ...row, isLeft: row.isOpen === 1 || isRefundable(row) }));
     const old = looked.filter(({ createdAtMs }) => createdAtMs < beforeMs);
@@ -68,7 +69,7 @@ function anonymising({ client }: Db, meta: Meta, { beforeMs, nowMs }: RetentionT
     // The next night begins before the first session that is left for another day, or may still get a refund.
     const firstOpen = old.findIndex(({ isLeft }) => isLeft);
     const passed = isHeldUp ? undefined : firstOpen < 0 ? old.at(-1) : old[firstOpen - 1];
-    if (passed) await meta.write(ANONYMISED_THROUGH, passed.id);
+    if (passed) await writeMeta(db, ANONYMISED_THROUGH, passed.id);
     isHeldUp ||= firstOpen >= 0;
     after = old.at(-1)?.id ?? after;
     return { done: due.length, isEnd: old.length < LOOKED_AT };
@@ -76,7 +77,8 @@ function anonymising({ client }: Db, meta: Meta, { beforeMs, nowMs }: RetentionT
 }
 
 /** The answers of merchants' servers. Times, statuses and errors stay. Ids rise with the time of the start. */
-function agingAttempts({ client }: Db, meta: Meta, { beforeMs }: RetentionTimes): Walk {
+function agingAttempts(db: Db, { beforeMs }: RetentionTimes): Walk {
+  const { client } = db;
   const walked = client
     .prepare(`SELECT id FROM attempts WHERE id > :after AND id < :before ORDER BY id LIMIT ${LOOKED_AT}`)
     .pluck();
@@ -86,12 +88,12 @@ function agingAttempts({ client }: Db, meta: Meta, { beforeMs }: RetentionTimes)
   );
   let after: number | null = null;
   return async () => {
-    after ??= Number((await meta.read(ATTEMPTS_THROUGH)) ?? -1);
+    after ??= Number((await readMeta(db, ATTEMPTS_THROUGH)) ?? -1);
     const ids = (await walked.all({ after, before: beforeMs * ATTEMPTS_PER_MS })) as number[];
     const through = ids.at(-1);
     if (through === undefined) return { done: 0, isEnd: true };
     const { changes } = await forget.run({ after, through });
-    await meta.write(ATTEMPTS_THROUGH, String(through));
+    await writeMeta(db, ATTEMPTS_THROUGH, String(through));
     after = through;
     return { done: changes, isEnd: ids.length < LOOKED_AT };
   };
@@ -105,14 +107,13 @@ function agingAttempts({ client }: Db, meta: Meta, { beforeMs }: RetentionTimes)
 export function openRetentionDatabase(options: OpenOptions) {
   const db = openEngine({ ...options, overwritesDeleted: true }, async () => {});
   try {
-    const meta = createMeta(db);
     return {
       /**
        * Walks through what is due of one kind, in short transactions: one for each step of the iteration.
        * @returns how many rows each of them changed
        */
       async *retain(kind: RetentionKind, times: RetentionTimes): AsyncIterable<number> {
-        const walk = walks[kind](db, meta, times);
+        const walk = walks[kind](db, times);
         for (let isEnd = false; !isEnd; ) {
           const slice = await db.write(walk);
           isEnd = slice.isEnd;
@@ -121,7 +122,7 @@ export function openRetentionDatabase(options: OpenOptions) {
       },
       /** Keeps the time of the run for `stats`. */
       async rememberRun(atMs: number): Promise<void> {
-        await db.write(() => meta.write(LAST_RUN, String(atMs)));
+        await db.write(() => writeMeta(db, LAST_RUN, String(atMs)));
       },
       close: db.close,
     };

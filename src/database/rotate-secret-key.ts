@@ -8,7 +8,7 @@ import { Fault, permanent } from '../core/fault.ts';
 import { createIntentMac, type IntentMac, isPayback, paybackKinds } from '../core/intent.ts';
 import { macedAddress } from './addresses.ts';
 import { noticeAddressName, noticeCodeName } from './alarms.ts';
-import { type OperatorAct, recordActOf } from './audit-log.ts';
+import { type OperatorAct, recordAct } from './audit-log.ts';
 import { webhookSecretName } from './endpoints.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';
 import type { Db } from './engine/open.ts';
@@ -102,7 +102,7 @@ export async function resealDatabase(
         await resealTable(db, table, from, to, sum);
       }
       await sealProbe(db, to.vault);
-      await recordActOf(db)(act, { target: 'the secret key', before: null, after: sum });
+      await recordAct(db, act, { target: 'the secret key', before: null, after: sum });
       return sum;
     });
   } finally {

@@ -16,7 +16,7 @@ import { Fault, permanent } from '../core/fault.ts';
 import type { IntentMac } from '../core/intent.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Db } from './engine/open.ts';
-import { createMeta } from './meta.ts';
+import { readMeta, writeMeta } from './meta.ts';
 import type { TextFormats } from './networks.ts';
 
 const KEY_BYTES = 32;
@@ -77,14 +77,14 @@ const SEALED_PROBE = 'sealed_probe';
  * @throws Fault permanent `secret_key_wrong`
  */
 export async function checkKey(db: Db, vault: Vault): Promise<void> {
-  const kept = () => createMeta(db).read(SEALED_PROBE);
+  const kept = () => readMeta(db, SEALED_PROBE);
   const known = (await db.read(kept)) ?? (await db.write(async () => (await kept()) ?? (await sealProbe(db, vault))));
   vault.open(known, PROBE);
 }
 
 /** Returns whether a vault has the key that the file is sealed with; true for a file that no key was used with. */
 export async function opensProbe(db: Db, vault: Vault): Promise<boolean> {
-  const kept = await createMeta(db).read(SEALED_PROBE);
+  const kept = await readMeta(db, SEALED_PROBE);
   try {
     return kept === null || vault.open(kept, PROBE) === PROBE;
   } catch (error) {
@@ -96,7 +96,7 @@ export async function opensProbe(db: Db, vault: Vault): Promise<boolean> {
 /** Makes the vault's key the one of the file, within a transaction. @returns the sealed text */
 export async function sealProbe(db: Db, vault: Vault): Promise<string> {
   const sealed = vault.seal(PROBE, PROBE);
-  await createMeta(db).write(SEALED_PROBE, sealed);
+  await writeMeta(db, SEALED_PROBE, sealed);
   return sealed;
 }
 
@@ -158,7 +158,7 @@ export type RowGuard = Pick<RowMacs, 'seal'> &
 
 type AlteredAlarm = Readonly<{ atMs: number; code: string; message: string; network: null; sessionId: null }>;
 
-/** @param raiseAlarm see `raiseAlarmOf` */
+/** @param raiseAlarm see `raiseAlarm` */
 export function createRowGuard(
   db: Db,
   secretKey: Uint8Array,

@@ -15,16 +15,16 @@ import {
 import type { EventType } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
-import { raiseAlarmOf } from './alarms.ts';
+import { raiseAlarm } from './alarms.ts';
 import { preparePaidOrder, type ShownOrder } from './doors.ts';
 import { IS_UNPROVEN, refreshDueOf, refreshEach, type SecretPair, webhookSecretsOf } from './endpoints.ts';
 import { filterInOrder, mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeBy, findBy, selectRows } from './engine/prepared.ts';
+import { changeRows, findRow, selectRows } from './engine/rows.ts';
 import { ATTEMPTS_PER_MS, type Attempt, firstEventId } from './events.ts';
-import { createMeta } from './meta.ts';
+import { readData, writeData } from './meta.ts';
 import type { VaultDb } from './sealing.ts';
-import { findSessionOf } from './session.ts';
+import { findSession } from './session.ts';
 import { endpoints } from './tables.ts';
 
 /** A delivery that is leased until `leaseUntilMs`, with all that is needed to send it. `attempt`: 1 for the first. */
@@ -91,27 +91,22 @@ type Found = DueRow & Readonly<{ endpoint: EndpointRow; isUnproven: boolean }>;
 type Lease = Readonly<{ id: string; endpointId: string }>;
 
 export function sendingCommands(db: VaultDb) {
-  const meta = createMeta(db);
   return {
     ...claimCommands(db),
     ...recordCommands(db),
     async report(report: SenderReport): Promise<void> {
-      await db.write(() => meta.writeData(REPORT_NAME, report));
+      await db.write(() => writeData(db, REPORT_NAME, report));
     },
     /** Returns the newest report; null if nothing has ever been sent from here. */
     async lastReport(): Promise<SenderReport | null> {
-      return db.read(() => meta.readData<SenderReport>(REPORT_NAME));
+      return db.read(() => readData<SenderReport>(db, REPORT_NAME));
     },
   };
 }
 
 /** Prepares choosing what can be sent now: a share for each endpoint; those that wait the longest come first. */
 function prepareChoosing(db: Db) {
-  const dueEndpoints = selectRows(
-    db,
-    endpoints,
-    `WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`,
-  );
+  const dueEndpoints = `WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`;
   const dueOf = db.client.prepare(
     `SELECT d.id, d.event_id AS "eventId", v.type AS "eventType", d.session_id AS "sessionId", v.body, d.attempts
      FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
@@ -121,7 +116,7 @@ function prepareChoosing(db: Db) {
   return async ({ nowMs, limit, unprovenMax, places }: Omit<Claim, 'leaseMs' | 'holder'>): Promise<Found[]> => {
     const found: Found[] = [];
     for (const isUnproven of [true, false]) {
-      const due = (await dueEndpoints.all({ isUnproven: Number(isUnproven), nowMs }))
+      const due = (await selectRows(db, endpoints, dueEndpoints, { isUnproven: Number(isUnproven), nowMs }))
         .map((endpoint) => ({ endpoint, free: places(endpoint.id, isUnproven) }))
         .filter(({ free }) => free > 0);
       const end = found.length + Math.min(limit - found.length, isUnproven ? unprovenMax : limit);
@@ -143,12 +138,11 @@ function prepareChoosing(db: Db) {
 function prepareOpening(db: VaultDb) {
   const secrets = webhookSecretsOf(db);
   const paidOrderOf = preparePaidOrder(db);
-  const findSession = findSessionOf(db);
 
   /** Returns the URL that a session named, or the endpoint's own. */
   async function urlOf({ endpoint, sessionId }: Found): Promise<string> {
     if (!endpoint.perSession) return endpoint.url;
-    return (await findSession(sessionId))?.terms.webhookUrl ?? endpoint.url;
+    return (await findSession(db, sessionId))?.terms.webhookUrl ?? endpoint.url;
   }
 
   /** Returns the part of a delivery that is special to a door; nothing for webhooks. */
@@ -262,7 +256,6 @@ type Followed = Readonly<{ before: EndpointRow; now: EndpointHealth; successes: 
 function recordCommands(db: Db) {
   const { client } = db;
   const refreshDue = refreshDueOf(db);
-  const raiseAlarm = raiseAlarmOf(db);
   const insertAttempt = client.prepare(
     `INSERT INTO attempts (id, delivery_id, attempt, started_at_ms, duration_ms, status, error, response_excerpt)
      VALUES (:id, :deliveryId, :attempt, :startedAtMs, :durationMs, :status, :error, :responseExcerpt)
@@ -273,8 +266,6 @@ function recordCommands(db: Db) {
        last_status = :status, last_error = :error
      WHERE id = :id AND lease_until_ms = :leaseUntilMs`,
   );
-  const find = findBy(db, endpoints, 'id');
-  const saveHealth = changeBy(db, endpoints, [...healthNames, 'disabledReason'], 'id');
   const replay = prepareReplay(db);
 
   /** Saves what attempts say about an endpoint, and brings back what it had refused once it accepts something. */
@@ -282,9 +273,10 @@ function recordCommands(db: Db) {
     const { id, url } = before;
     const isSwitchedOff = now.disabledAtMs !== before.disabledAtMs;
     const why = now.gones > 0 ? GONE : FAILING;
-    if (isSwitchedOff) await raiseAlarm(switchedOff(id, url, why, atMs));
+    if (isSwitchedOff) await raiseAlarm(db, switchedOff(id, url, why, atMs));
     if (healthNames.some((name) => now[name] !== before[name])) {
-      await saveHealth({ ...now, id, disabledReason: isSwitchedOff ? why : null });
+      const health = Object.fromEntries(healthNames.map((name) => [name, now[name]]));
+      await changeRows(db, endpoints, { id }, { ...health, disabledReason: isSwitchedOff ? why : null });
     }
     // Of the URLs that sessions and orders name, each answers for itself.
     const isReplayed = !before.perSession && before.dialect === null;
@@ -292,7 +284,7 @@ function recordCommands(db: Db) {
   }
 
   async function firstSeen(id: string): Promise<Followed> {
-    const before = await find.get({ id });
+    const before = await findRow(db, endpoints, { id });
     invariant(before, `endpoint ${id} of a delivery exists`);
     return { before, now: before, successes: 0, atMs: 0 };
   }

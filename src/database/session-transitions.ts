@@ -32,9 +32,9 @@ import {
 import { type Currency, isStablecoin, type NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { sortableId } from '../lib/id.ts';
-import { alarmKey, endAlarmOf, raiseAlarmOf } from './alarms.ts';
+import { alarmKey, endAlarm, raiseAlarm } from './alarms.ts';
 import type { Db } from './engine/open.ts';
-import { changeBy, findBy, perDatabase, preparedInsert } from './engine/prepared.ts';
+import { changeRows, findRow, findRows, insertRow, perDatabase } from './engine/rows.ts';
 import { outboxOf } from './events.ts';
 import { networkRowsOf } from './networks.ts';
 import { returnedMoneyOf } from './refunds/refund.ts';
@@ -65,9 +65,7 @@ const endsUnpaid: readonly PaymentEventType[] = ['payment.expired', 'payment.can
 export const transitionsOf = perDatabase((db: SealedDb) => {
   const networks = networkRowsOf(db);
   const countingSums = countingSumsOf(db);
-  const raiseAlarm = raiseAlarmOf(db);
   const held = heldRecordsOf(db);
-  const update = changeBy(db, sessions, stateColumnNames, 'id');
   const countPayment = db.client.prepare('UPDATE sessions SET payment_count = payment_count + 1 WHERE id = ?');
 
   const momentOf = async (row: SessionRow, nowMs: number): Promise<Moment> => ({
@@ -88,14 +86,14 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
     const state = stateOf(terms, after.life, after.standing, kept);
     const counting = await countingSums(row, kept);
     if (stateColumnNames.every((name) => row[name] === state[name])) return;
-    await update({ id: row.id, ...state });
+    await changeRows(db, sessions, { id: row.id }, state);
     for (const type of changes({ life: lifeOf(row), standing: standingOf(row) }, after)) {
       const got = received(terms, after.life, counting, type);
       const sum = got ? { amountMinor: parToMinorFloor(got.valuePar), currency: got.currency } : null;
       const due = sum === null && endsUnpaid.includes(type) ? dueOf(row) : sum;
       await postPayment(db, row, { type, status: after.life.status, sum: due }, nowMs);
       if (type !== 'payment.reversed') continue;
-      await raiseAlarm({
+      await raiseAlarm(db, {
         atMs: nowMs,
         code: 'payment_reversed',
         message:
@@ -146,7 +144,8 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
     async followReturn(row: SessionRow, nowMs: number): Promise<void> {
       const [terms, life, kept] = [termsOf(row), lifeOf(row), row.sums];
       const counting = await countingSums(row, kept);
-      await update({ id: row.id, ...stateOf(terms, life, standing(terms, life, counting), kept) });
+      const state = stateOf(terms, life, standing(terms, life, counting), kept);
+      await changeRows(db, sessions, { id: row.id }, state);
       await held.follow(row, { life, sums: counting }, { nowMs, cause: null, reporting: 'alarm' });
     },
     /** Counts a transfer that the session shows. */
@@ -190,14 +189,6 @@ const keyOf = (heldId: string): string => alarmKey('held', heldId);
 
 /** Returns functions that are called within a transaction. */
 export const heldRecordsOf = perDatabase((db: Db) => {
-  const raiseAlarm = raiseAlarmOf(db);
-  const endAlarm = endAlarmOf(db);
-  const insert = preparedInsert(db, records);
-  const ofSession = findBy(db, records, 'sessionId');
-  const find = findBy(db, records, 'id');
-  const changing = ['state', 'valuePar', 'settledPar', 'currency', 'openedAtMs', 'settledAtMs'] as const;
-  const update = changeBy(db, records, changing, 'id');
-
   async function report(
     row: SessionRow,
     life: Life,
@@ -210,7 +201,7 @@ export const heldRecordsOf = perDatabase((db: Db) => {
     const sum = { amountMinor: parToMinorFloor(par), currency: held.currency };
     if (type) await postPayment(db, row, { type, status: life.status, sum }, atMs);
     if (!hasAlarm) return;
-    await raiseAlarm({
+    await raiseAlarm(db, {
       key: keyOf(held.id),
       atMs,
       code: heldAlarmCode(held.kind),
@@ -236,7 +227,7 @@ export const heldRecordsOf = perDatabase((db: Db) => {
       moment: Readonly<{ nowMs: number; cause: NetworkKey | null; reporting: HeldReporting }>,
     ): Promise<void> {
       const { nowMs, cause, reporting } = moment;
-      const known = await ofSession.all({ sessionId: row.id });
+      const known = await findRows(db, records, { sessionId: row.id });
       const amounts = heldMoney(termsOf(row), life, sums);
       for (const kind of heldKinds) {
         const before = known.find((one) => one.kind === kind);
@@ -257,16 +248,17 @@ export const heldRecordsOf = perDatabase((db: Db) => {
           isNew && reporting === 'event'
             ? { ...held, state: 'settled', settledPar: held.valuePar, settledAtMs: nowMs }
             : held;
-        if (before?.state === 'open' && saved.state !== 'open') await endAlarm(keyOf(before.id), nowMs);
-        if (before) await update(saved);
-        else await insert(saved);
+        if (before?.state === 'open' && saved.state !== 'open') await endAlarm(db, keyOf(before.id), nowMs);
+        if (before) await changeRows(db, records, { id: saved.id }, saved);
+        else await insertRow(db, records, saved);
         if (isNew) await report(row, life, held, cause, reporting === 'alarm');
       }
     },
-    find: (id: string): Promise<HeldRow | undefined> => find.get({ id }),
+    find: (id: string): Promise<HeldRow | undefined> => findRow(db, records, { id }),
     async settle(row: HeldRow, nowMs: number): Promise<void> {
-      await update({ ...row, state: 'settled', settledPar: row.valuePar, settledAtMs: nowMs });
-      await endAlarm(keyOf(row.id), nowMs);
+      const settled = { state: 'settled', settledPar: row.valuePar, settledAtMs: nowMs } as const;
+      await changeRows(db, records, { id: row.id }, settled);
+      await endAlarm(db, keyOf(row.id), nowMs);
     },
   };
 });

@@ -10,7 +10,7 @@ import { toSeconds } from '../lib/clock.ts';
 import { firstSessionId } from '../lib/id.ts';
 import type { Conversion, OrderDetails, PaymentOption, SessionRequest } from './column-values.ts';
 import type { Db } from './engine/open.ts';
-import { findBy, perDatabase } from './engine/prepared.ts';
+import { findRow } from './engine/rows.ts';
 import { addresses, sessions, transfers } from './tables.ts';
 import type { transferRowsOf } from './transfers.ts';
 
@@ -45,11 +45,8 @@ export type SessionSummary = Omit<Session, 'addresses' | 'payments'>;
 
 export type SessionRow = typeof sessions.$inferSelect;
 
-/** Returns the function that finds a session's row by its full id. */
-export const findSessionOf = perDatabase((db: Db) => {
-  const byId = findBy(db, sessions, 'id');
-  return (id: string): Promise<SessionRow | undefined> => byId.get({ id });
-});
+/** Finds a session's row by its full id, within a transaction. */
+export const findSession = (db: Db, id: string): Promise<SessionRow | undefined> => findRow(db, sessions, { id });
 
 const lifeNames = ['status', 'endedAtS', 'paidAtS', 'canceledAtS', 'paidLate', 'takesAnyToken'] as const;
 const standingNames = ['funded', 'firm', 'touched', 'late', 'seenPar', 'confirmedPar', 'latePar'] as const;

@@ -11,15 +11,15 @@ import { type CancelRefusal, newLife, newStanding, type Terms, toleratedPar } fr
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { type AddressRows, addressRowsOf } from './addresses.ts';
-import { type OperatorAct, recordActOf } from './audit-log.ts';
+import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { Conversion, PaymentOption, SessionRequest, StoreSettings } from './column-values.ts';
 import { mapInOrder } from './engine/bodies.ts';
-import { preparedInsert } from './engine/prepared.ts';
+import { changeRows, insertRow } from './engine/rows.ts';
 import { isOffered, type NetworkRow, networkRowsOf } from './networks.ts';
 import { type NonceUse, type Replay, replaysOf, requestNoncesOf } from './replays.ts';
 import type { SealedDb } from './sealing.ts';
 import {
-  findSessionOf,
+  findSession,
   lifeOf,
   PAYMENTS_MAX,
   requestColumns,
@@ -113,14 +113,11 @@ function createDue(db: SealedDb) {
 }
 
 export function sessionCommands(db: SealedDb) {
-  const findRow = findSessionOf(db);
   const addresses = addressRowsOf(db);
   const transfers = transferRowsOf(db);
   const replays = replaysOf(db);
   const transitions = transitionsOf(db);
-  const recordAct = recordActOf(db);
   const due = createDue(db);
-  const insert = preparedInsert(db, sessions);
   // An order whose session ended unpaid can be tried again. Late money may have paid an earlier session.
   const findByOrder = db.client.prepare(
     `SELECT id, body_hash AS "bodyHash" FROM sessions
@@ -140,7 +137,7 @@ export function sessionCommands(db: SealedDb) {
   }
 
   async function viewOf(id: string): Promise<Session> {
-    const row = await findRow(id);
+    const row = await findSession(db, id);
     invariant(row, `session ${id} exists`);
     return view(row);
   }
@@ -160,10 +157,14 @@ export function sessionCommands(db: SealedDb) {
     if (options.length === 0) return { kind: 'address_pool_empty', family: first.family };
     const terms = termsFor(input, options, settings, beforeNumbers(input, followed));
     const row = toRow(input, options, terms);
-    await insert(row);
+    await insertRow(db, sessions, row);
     for (const address of free.values()) await addresses.take(address, row.id);
     await replays.remember(input, row.id);
-    await recordAct(input.act, { target: row.id, before: null, after: { orderId: row.orderId, status: row.status } });
+    await recordAct(db, input.act, {
+      target: row.id,
+      before: null,
+      after: { orderId: row.orderId, status: row.status },
+    });
     const keys = Object.fromEntries([...free].map(([family, { key }]) => [family, key]));
     return { kind: 'created', session: toSession(row, keys, []) };
   }
@@ -195,7 +196,7 @@ export function sessionCommands(db: SealedDb) {
     /** @param id with or without its `cs_` prefix */
     async find(id: string): Promise<Session | null> {
       return db.read(async () => {
-        const row = await findRow(fullId(id));
+        const row = await findSession(db, fullId(id));
         return row ? await view(row) : null;
       });
     },
@@ -219,7 +220,7 @@ export function sessionCommands(db: SealedDb) {
       input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number }>,
     ): Promise<CancelSessionOutcome> {
       return db.write(async () => {
-        const row = await findRow(fullId(input.id));
+        const row = await findSession(db, fullId(input.id));
         if (row?.storeId !== input.storeId || row.mode !== input.mode) return { kind: 'not_found' };
         const past = await replays.recall(input);
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
@@ -237,7 +238,7 @@ export function sessionCommands(db: SealedDb) {
      */
     async cutShort(id: string, nowMs: number): Promise<boolean> {
       return db.write(async () => {
-        const row = await findRow(fullId(id));
+        const row = await findSession(db, fullId(id));
         if (row?.mode !== 'test' || row.status !== 'pending') return false;
         // One second ago: money that arrives from now on is late even by a chain's clock, but what has come is in time.
         const cameS = (await transfers.ofSession(row.id, PAYMENTS_MAX)).map(({ blockTimeS }) => blockTimeS);
@@ -246,7 +247,7 @@ export function sessionCommands(db: SealedDb) {
         const terms: Terms = { ...termsOf(row), ...cut };
         const { deadlineS } = stateOf(terms, lifeOf(row), standingOf(row), row.sums);
         const changes = { terms: { ...row.terms, ...cut }, deadlineS };
-        await db.orm.update(sessions).set(changes).where(eq(sessions.id, row.id)).run();
+        await changeRows(db, sessions, { id: row.id }, changes);
         return true;
       });
     },
@@ -258,7 +259,7 @@ export function sessionCommands(db: SealedDb) {
       return db.write(async () => {
         let changed = 0;
         for (const id of ids) {
-          const row = await findRow(id);
+          const row = await findSession(db, id);
           if (row && (await transitions.advance(row, nowMs, null, []))) changed++;
         }
         return changed;

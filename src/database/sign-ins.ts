@@ -3,10 +3,11 @@
  */
 import { and, desc, eq, gt, lt, ne, or } from 'drizzle-orm';
 import { signInDelayS } from '../core/access.ts';
-import { type RaiseAlarm, raiseAlarmOf } from './alarms.ts';
-import { type OperatorAct, recordActOf } from './audit-log.ts';
+import { raiseAlarm } from './alarms.ts';
+import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { AuditedState, Passkey } from './column-values.ts';
 import type { Db } from './engine/open.ts';
+import { changeRows, deleteRows, findRow, insertRow } from './engine/rows.ts';
 import {
   endAccess,
   type NewLink,
@@ -73,24 +74,23 @@ export const signInCommands = (db: SealedDb) => ({
   },
 });
 
-async function setLink(db: Pick<Db, 'orm'>, personId: string, { hash, salt, expiresAtMs }: NewLink): Promise<void> {
+async function setLink(db: Db, personId: string, { hash, salt, expiresAtMs }: NewLink): Promise<void> {
   // A link that replaces no secret ends no session.
   if (salt !== null) await endAccess(db, personId);
   await personRows(db).set(personId, { linkHash: hash, linkSalt: salt, linkExpiresAtMs: expiresAtMs });
 }
 
-async function startSession({ orm }: Pick<Db, 'orm'>, session: WebSession): Promise<void> {
+async function startSession(db: Db, session: WebSession): Promise<void> {
   const own = eq(webSessions.personId, session.personId);
-  const older = await orm.select().from(webSessions).where(own).orderBy(desc(webSessions.startedAtMs)).all();
+  const older = await db.orm.select().from(webSessions).where(own).orderBy(desc(webSessions.startedAtMs)).all();
   for (const { hash } of older.slice(WEB_SESSIONS_MAX - 1)) {
-    await orm.delete(webSessions).where(eq(webSessions.hash, hash)).run();
+    await deleteRows(db, webSessions, { hash });
   }
-  await orm.insert(webSessions).values(session).run();
+  await insertRow(db, webSessions, { ...session, previousHash: null, previousUntilMs: 0 });
 }
 
 function linkCommands(db: VaultDb) {
   const { vault } = db;
-  const recordAct = recordActOf(db);
   const rows = personRows(db);
 
   const rowOfLink = (hash: string, nowMs: number): Promise<PersonRow | undefined> =>
@@ -101,7 +101,7 @@ function linkCommands(db: VaultDb) {
     async addLink(personId: string, link: NewLink, act: OperatorAct): Promise<void> {
       await db.write(async () => {
         await setLink(db, personId, link);
-        await recordAct(act, { target: personId, before: null, after: { link_expires_at_ms: link.expiresAtMs } });
+        await recordAct(db, act, { target: personId, before: null, after: { link_expires_at_ms: link.expiresAtMs } });
       });
     },
     async findLink(hash: string, nowMs: number): Promise<Readonly<{ person: Person; salt: string }> | null> {
@@ -117,7 +117,7 @@ function linkCommands(db: VaultDb) {
         if (row?.id !== session.personId || row.linkSalt !== null) return false;
         await rows.set(row.id, noLink);
         await startSession(db, unproved(session));
-        await recordAct(act, { target: row.id, before: null, after: { second_factor: kindOf(null) } });
+        await recordAct(db, act, { target: row.id, before: null, after: { second_factor: kindOf(null) } });
         return true;
       });
     },
@@ -136,7 +136,7 @@ function linkCommands(db: VaultDb) {
         await rows.set(personId, { password, ...rest, totpSecret: sealed, passkeys: [], ...noFailures });
         await startSession(db, factor ? session : unproved(session));
         const after = { password: 'set', second_factor: factor ? 'set' : 'none' };
-        await recordAct(act, { target: personId, before: null, after });
+        await recordAct(db, act, { target: personId, before: null, after });
         return true;
       });
     },
@@ -149,7 +149,7 @@ function linkCommands(db: VaultDb) {
  * @returns false when it was removed or has not counted on
  */
 async function usePasskey(
-  { rows, raiseAlarm }: Readonly<{ rows: ReturnType<typeof personRows>; raiseAlarm: RaiseAlarm }>,
+  db: Db,
   { id, name, passkeys }: PersonRow,
   { passkeyId, counter }: Extract<UsedFactor, { passkeyId: string }>,
   atMs: number,
@@ -158,32 +158,25 @@ async function usePasskey(
   if (!own) return false;
   if (counter === 0 ? own.counter === 0 : own.counter < counter) {
     const used = { ...own, counter, usedAtMs: atMs };
-    await rows.set(id, { passkeys: passkeys.map((one) => (one === own ? used : one)) });
+    await personRows(db).set(id, { passkeys: passkeys.map((one) => (one === own ? used : one)) });
     return true;
   }
   const message =
     `A passkey of ${name} was used with a signature count that is not newer than the last: it may have been copied. ` +
     `It was refused. Remove it under My account, or run \`quayside user link ${name}\`.`;
-  await raiseAlarm({ atMs, code: 'passkey_copied', message, network: null, sessionId: null });
+  await raiseAlarm(db, { atMs, code: 'passkey_copied', message, network: null, sessionId: null });
   return false;
 }
 
-async function warnOfRecovery(
-  raiseAlarm: RaiseAlarm,
-  name: string,
-  address: string,
-  { atMs }: OperatorAct,
-): Promise<void> {
+async function warnOfRecovery(db: Db, name: string, address: string, { atMs }: OperatorAct): Promise<void> {
   const message =
     `${name} used a recovery code of the dashboard, from ${address}, and can set a new password and app ` +
     `with it. If that was not ${name}: \`quayside user link ${name}\` ends it.`;
-  await raiseAlarm({ atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
+  await raiseAlarm(db, { atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
 }
 
 function attemptCommands(db: VaultDb) {
   const { orm, vault } = db;
-  const recordAct = recordActOf(db);
-  const raiseAlarm = raiseAlarmOf(db);
   const rows = personRows(db);
 
   /**
@@ -204,7 +197,7 @@ function attemptCommands(db: VaultDb) {
       if (totpSecret === null || vault.open(totpSecret, totpSecretName(id)) !== factor.totpSecret) return false;
       const isNewer = and(eq(people.id, id), lt(people.totpStep, totpStep));
       if ((await orm.update(people).set({ totpStep }).where(isNewer).run()).changes !== 1) return false;
-    } else if (!(await usePasskey({ rows, raiseAlarm }, row, factor, atMs))) return false;
+    } else if (!(await usePasskey(db, row, factor, atMs))) return false;
     await rows.set(id, noFailures);
     return true;
   }
@@ -245,8 +238,8 @@ function attemptCommands(db: VaultDb) {
         if (!(await useFactor(row, factor, act))) return false;
         if ('salt' in begun) await setLink(db, personId, begun);
         else await startSession(db, factor ? begun : unproved(begun));
-        if (isRecovery) await warnOfRecovery(raiseAlarm, row.name, address, act);
-        await recordAct(act, { target: personId, before: null, after: { second_factor: kindOf(factor), address } });
+        if (isRecovery) await warnOfRecovery(db, row.name, address, act);
+        await recordAct(db, act, { target: personId, before: null, after: { second_factor: kindOf(factor), address } });
         return true;
       });
     },
@@ -264,12 +257,10 @@ function attemptCommands(db: VaultDb) {
       act: OperatorAct,
     ): Promise<boolean> {
       return db.write(async () => {
-        const isIt = and(eq(webSessions.hash, hash), eq(webSessions.personId, personId));
-        const [row, session] = [await rows.byId(personId), await orm.select().from(webSessions).where(isIt).get()];
+        const [row, session] = [await rows.byId(personId), await findRow(db, webSessions, { hash, personId })];
         if (!row || !session || !(await useFactor(row, factor, act))) return false;
-        const changed = { ...renewed, previousHash: hash };
-        await orm.update(webSessions).set(changed).where(isIt).run();
-        await recordAct(act, { target: personId, before: null, after: { second_factor: kindOf(factor) } });
+        await changeRows(db, webSessions, { hash, personId }, { ...renewed, previousHash: hash });
+        await recordAct(db, act, { target: personId, before: null, after: { second_factor: kindOf(factor) } });
         return true;
       });
     },
@@ -278,7 +269,6 @@ function attemptCommands(db: VaultDb) {
 
 function passkeyCommands(db: Db) {
   const { orm } = db;
-  const recordAct = recordActOf(db);
   const rows = personRows(db);
   type Recorded = Readonly<{ before: AuditedState; after: AuditedState }>;
 
@@ -295,13 +285,12 @@ function passkeyCommands(db: Db) {
     return db.write(async () => {
       const own = eq(webSessions.personId, personId);
       const row = await rows.byId(personId);
-      const isThis = and(own, eq(webSessions.formToken, formToken));
-      const isOpen = await orm.select().from(webSessions).where(isThis).get();
+      const isOpen = await findRow(db, webSessions, { personId, formToken });
       const recorded = row && isOpen ? await change(row) : null;
       if (!recorded) return false;
       const isOther = and(own, ne(webSessions.formToken, formToken));
       await orm.delete(webSessions).where(isOther).run();
-      await recordAct(act, { target: personId, ...recorded });
+      await recordAct(db, act, { target: personId, ...recorded });
       return true;
     });
   };
@@ -340,7 +329,6 @@ function passkeyCommands(db: Db) {
 
 function webSessionCommands(db: Db) {
   const { orm } = db;
-  const recordAct = recordActOf(db);
   const rows = personRows(db);
   return {
     /** Returns who a session belongs to, while it lasts, and notes its use at most once a minute. */
@@ -358,9 +346,7 @@ function webSessionCommands(db: Db) {
         return session && person ? { session, person: toPerson(person) } : null;
       });
       if (found && found.session.seenAtMs + SEEN_EVERY_MS <= nowMs) {
-        await db.write(() =>
-          orm.update(webSessions).set({ seenAtMs: nowMs }).where(eq(webSessions.hash, found.session.hash)).run(),
-        );
+        await db.write(() => changeRows(db, webSessions, { hash: found.session.hash }, { seenAtMs: nowMs }));
       }
       return found;
     },
@@ -368,7 +354,8 @@ function webSessionCommands(db: Db) {
     async endWebSession({ hash, personId }: Pick<WebSession, 'hash' | 'personId'>, act: OperatorAct): Promise<void> {
       return db.write(async () => {
         const { changes } = await orm.delete(webSessions).where(eq(webSessions.hash, hash)).run();
-        if (changes > 0) await recordAct(act, { target: personId, before: { sessions: 1 }, after: { sessions: 0 } });
+        if (changes > 0)
+          await recordAct(db, act, { target: personId, before: { sessions: 1 }, after: { sessions: 0 } });
       });
     },
   };

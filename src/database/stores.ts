@@ -2,14 +2,14 @@
  * Merchants' stores: their settings, payment page, approval and suspension.
  */
 
-import { and, count, eq, getTableColumns, inArray } from 'drizzle-orm';
+import { and, count, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import { defaultRefundPolicy, type RefundPolicy } from '../core/refund.ts';
 import type { Mode } from '../core/transfer.ts';
-import { type OperatorAct, recordActOf } from './audit-log.ts';
+import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { AuditedState, PageSettings, StoreSettings } from './column-values.ts';
 import { webhookSecretsOf } from './endpoints.ts';
-import { atFirstUse, given, perDatabase, preparedInsert } from './engine/prepared.ts';
+import { builtOnce, changeRows, insertRow, perDatabase } from './engine/rows.ts';
 import { personRows, withMembership } from './people.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
 import { stores } from './tables.ts';
@@ -74,8 +74,13 @@ const ALTERED = 'its row in the database was altered';
 
 /** Returns functions that are called within a transaction. */
 export const storeRowsOf = perDatabase((db: SealedDb) => {
-  const select = atFirstUse(db.orm.select(storeColumns).from(stores).where(given(stores, 'id')));
-  const find = (id: string): Promise<StoreRow | undefined> => select.get({ id });
+  const select = builtOnce(
+    db.orm
+      .select(storeColumns)
+      .from(stores)
+      .where(eq(stores.id, sql.placeholder('id'))),
+  );
+  const find = (id: string): Promise<StoreRow | undefined> => select().get({ id });
 
   /** Checks what was decided about a store; raises an alarm if it was altered. */
   const isIntact = (row: StoreRow): boolean =>
@@ -139,14 +144,13 @@ async function createStore(db: SealedDb, input: NewStore, act?: OperatorAct, own
     liveSecret: secrets.seal(store.id, 'live', webhookSecrets.live),
     testSecret: secrets.seal(store.id, 'test', webhookSecrets.test),
   };
-  await preparedInsert(db, stores)({ ...row, mac: db.guard.seal(macedDecision(row)) });
+  await insertRow(db, stores, { ...row, mac: db.guard.seal(macedDecision(row)) });
   const { id: target, name, zone } = store;
-  await recordActOf(db)(act, { target, before: null, after: { name, zone, ...(owner && { owner }), ...settings } });
+  await recordAct(db, act, { target, before: null, after: { name, zone, ...(owner && { owner }), ...settings } });
 }
 
 export function storeCommands(db: SealedDb) {
   const rows = storeRowsOf(db);
-  const recordAct = recordActOf(db);
   const toStore = viewer(db);
   return {
     ...decisionCommands(db),
@@ -192,8 +196,8 @@ export function storeCommands(db: SealedDb) {
           page: like(row.page, after),
           ...(logo !== undefined && { logo: logo && Buffer.from(logo.bytes) }),
         };
-        await db.orm.update(stores).set(own).where(eq(stores.id, id)).run();
-        await recordAct(act, { target: id, before: audited(before, changed), after: audited(after, changed) });
+        await changeRows(db, stores, { id }, own);
+        await recordAct(db, act, { target: id, before: audited(before, changed), after: audited(after, changed) });
       });
     },
     /** Returns the logo with this hash; null when the store has another one, or none. */
@@ -220,7 +224,6 @@ const steps: Readonly<Record<StoreDecision, Readonly<{ from: readonly Status[]; 
 
 function decisionCommands(db: SealedDb) {
   const rows = storeRowsOf(db);
-  const recordAct = recordActOf(db);
   const toStore = viewer(db);
   const people = personRows(db);
 
@@ -268,12 +271,12 @@ function decisionCommands(db: SealedDb) {
         };
         const after = { ...row, ...decided };
         const sealed = { ...decided, mac: db.guard.seal(macedDecision(after)) };
-        await db.orm.update(stores).set(sealed).where(eq(stores.id, id)).run();
+        await changeRows(db, stores, { id }, sealed);
         const shown = (one: StoreRow) => ({
           status: one.status,
           ...(one.decidedBecause !== null && { because: one.decidedBecause }),
         });
-        await recordAct(act, { target: id, before: shown(row), after: shown(after) });
+        await recordAct(db, act, { target: id, before: shown(row), after: shown(after) });
         return { store: toStore({ ...after, ...sealed }), hasChanged: true };
       });
     },

@@ -6,7 +6,7 @@ import type { Counted, Phase, ReceiptState, Recount } from '../core/session.ts';
 import { type Currency, type NetworkKey, nameOf } from '../core/transfer.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert, selectRows } from './engine/prepared.ts';
+import { builtOnce, changeRows, findRows, insertRow, perDatabase, selectRows } from './engine/rows.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
 import { addresses, blocks, networks, outgoingTransfers, pools, transfers } from './tables.ts';
 
@@ -37,30 +37,24 @@ const canonicalPlace = { canonical: blocks.canonical, number: blocks.number };
  * the session that took that. To be called within a transaction.
  */
 export function createShownIn({ orm }: Pick<Db, 'orm'>) {
-  const shown = atFirstUse(
+  const shown = builtOnce(
     orm
       .select({ transfer: transfers, block: canonicalPlace, to: addresses.key, sessionId: addresses.sessionId })
       .from(transfers)
       .innerJoin(blocks, eq(blocks.id, transfers.blockId))
       .innerJoin(addresses, eq(addresses.id, transfers.addressId))
-      .where(and(given(transfers, 'blockId'), isShown))
+      .where(and(eq(transfers.blockId, sql.placeholder('blockId')), isShown))
       .orderBy(asc(transfers.id)),
   );
-  return (blockId: number) => shown.all({ blockId });
+  return (blockId: number) => shown().all({ blockId });
 }
 
 function factSteps(db: SealedDb) {
-  const insert = preparedInsert(db, transfers);
-  const ofBlock = findBy(db, transfers, 'blockId');
-  const confirming = () =>
-    db.orm.update(transfers).set({
-      confirmed: true,
-      firstConfirmedAtMs: sql`coalesce(${transfers.firstConfirmedAtMs}, ${sql.placeholder('nowMs')})`,
-    });
-  const confirmAll = atFirstUse(confirming().where(and(given(transfers, 'blockId'), isShown)));
-  const confirmOne = atFirstUse(confirming().where(and(given(transfers, 'blockId', 'tx'), isShown)));
-  const setConfirmed = changeBy(db, transfers, ['confirmed'], 'blockId');
-  const note = changeBy(db, transfers, ['phase', 'counted'], 'id');
+  const confirm = (which: string) =>
+    db.client.prepare(
+      `UPDATE transfers SET confirmed = 1, first_confirmed_at_ms = coalesce(first_confirmed_at_ms, :nowMs)
+       WHERE block_id = :blockId AND dust = 0 ${which}`,
+    );
   const earlier = db.client
     .prepare(
       `SELECT phase FROM transfers WHERE address_id = :addressId AND tx = :tx AND network = :network AND phase IS NOT NULL
@@ -76,17 +70,17 @@ function factSteps(db: SealedDb) {
     .pluck();
   return {
     insert: async (transfer: Fact) => {
-      await insert({ ...transfer, mac: db.guard.seal(macedTransfer(transfer)) });
+      await insertRow(db, transfers, { ...transfer, mac: db.guard.seal(macedTransfer(transfer)) });
     },
-    ofBlock: (blockId: number): Promise<TransferRow[]> => ofBlock.all({ blockId }),
+    ofBlock: (blockId: number): Promise<TransferRow[]> => findRows(db, transfers, { blockId }),
     /** Confirms these transactions in a block; all of it if `txs` is absent. */
     async confirm(blockId: number, nowMs: number, txs?: readonly string[]): Promise<void> {
-      if (!txs) await confirmAll.run({ blockId, nowMs });
-      else for (const tx of txs) await confirmOne.run({ blockId, nowMs, tx });
+      if (!txs) await confirm('').run({ blockId, nowMs });
+      else for (const tx of txs) await confirm('AND tx = :tx').run({ blockId, nowMs, tx });
     },
     /** Removes the confirmations of a block that left the chain; the time of the first confirmation stays. */
     unconfirm: async (blockId: number) => {
-      await setConfirmed({ blockId, confirmed: false });
+      await changeRows(db, transfers, { blockId }, { confirmed: false });
     },
     /** Returns the phase of a transaction that paid the address in an earlier block, or null. */
     phaseOf: async (addressId: number, network: NetworkKey, tx: string): Promise<Phase | null> =>
@@ -108,7 +102,7 @@ function factSteps(db: SealedDb) {
           const { id, network, currency, decimals, units, phase, counted: from } = transfer;
           const to = countedAs({ ...transfer, ...block, floor });
           if (phase === null || from === to) continue;
-          await note({ id, phase, counted: to });
+          await changeRows(db, transfers, { id }, { counted: to });
           changed.push({ network, currency, decimals, phase, units, from, to });
         }
       }
@@ -136,30 +130,27 @@ const itsPlace = { ...canonicalPlace, id: transfers.id, confirmed: transfers.con
 /** Queries for what one session received. */
 function sessionQueries(db: SealedDb) {
   const { client, orm, guard } = db;
-  const isOfAddress = given(transfers, 'addressId');
   const addressesOf = client.prepare('SELECT id FROM addresses WHERE session_id = ?').pluck();
-  const newest = atFirstUse(
+  const newest = builtOnce(
     orm
       .select({ payment: shownPayment, place: { ...itsPlace, tipNumber: networks.tipNumber } })
       .from(transfers)
       .innerJoin(blocks, eq(blocks.id, transfers.blockId))
       .innerJoin(networks, eq(networks.key, transfers.network))
-      .where(and(isOfAddress, isShown))
+      .where(and(eq(transfers.addressId, sql.placeholder('addressId')), isShown))
       .orderBy(desc(transfers.id))
       .limit(sql.placeholder('limit')),
   );
-  const firstConfirmed = selectRows(
-    db,
-    transfers,
-    `WHERE address_id = :addressId AND network = :network AND currency = :currency AND dust = 0 AND confirmed = 1
-     ORDER BY id LIMIT ${SENDERS_MAX}`,
-  );
+  const firstConfirmed = `WHERE address_id = :addressId AND network = :network AND currency = :currency AND dust = 0 AND confirmed = 1
+     ORDER BY id LIMIT ${SENDERS_MAX}`;
   const idsOf = async (sessionId: string): Promise<number[]> => (await addressesOf.all(sessionId)) as number[];
 
   /** Returns the confirmed transfers that name senders; none if one of them was altered. */
   async function receivedFrom(sessionId: string, network: NetworkKey, currency: Currency) {
     const all = (
-      await mapInOrder(await idsOf(sessionId), (addressId) => firstConfirmed.all({ addressId, network, currency }))
+      await mapInOrder(await idsOf(sessionId), (addressId) =>
+        selectRows(db, transfers, firstConfirmed, { addressId, network, currency }),
+      )
     ).flat();
     const remedy = 'name the address of its refund by `quayside refund destination`';
     const isIntact = all.every((row) =>
@@ -171,7 +162,9 @@ function sessionQueries(db: SealedDb) {
   return {
     /** Returns the newest shown transfers to a session's addresses, oldest first. */
     async ofSession(sessionId: string, limit: number) {
-      const found = (await mapInOrder(await idsOf(sessionId), (addressId) => newest.all({ addressId, limit }))).flat();
+      const found = (
+        await mapInOrder(await idsOf(sessionId), (addressId) => newest().all({ addressId, limit }))
+      ).flat();
       found.sort((one, other) => one.place.id - other.place.id);
       return found.slice(-limit).map(({ payment, place }) => {
         const { canonical, number, tipNumber } = place;
@@ -266,7 +259,7 @@ export function traceQueries(db: Db) {
     /** Returns the newest transfers to a session's addresses, oldest first. */
     ofSession: (sessionId: string) =>
       read(async () => {
-        const own = await orm.select().from(addresses).where(eq(addresses.sessionId, sessionId)).all();
+        const own = await findRows(db, addresses, { sessionId });
         return ofAddresses(own.map(({ id }) => id));
       }),
     /** Returns the newest transfers to an address, oldest first. */
@@ -286,6 +279,6 @@ export function traceQueries(db: Db) {
     sessionsOfOrder: (orderId: string) => read(async () => (await ofOrder.all(orderId)) as string[]),
     /** Returns what left our own wallets in a transaction and no attempt explains. */
     outgoingOf: (tx: string) =>
-      read(() => selectRows(db, outgoingTransfers, `WHERE tx = :tx ORDER BY id LIMIT ${TRACED_MAX}`).all({ tx })),
+      read(() => selectRows(db, outgoingTransfers, `WHERE tx = :tx ORDER BY id LIMIT ${TRACED_MAX}`, { tx })),
   };
 }

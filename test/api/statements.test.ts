@@ -47,12 +47,12 @@ test('a signed create and a signed read run few statements', () =>
       assert.is(status, 200);
       id = (json as { id: string }).id;
     });
-    assert.ok(created.some((text) => text.includes('into "sessions"')));
+    assert.ok(created.some((text) => /into "sessions"/i.test(text)));
     assert.ok(created.some((text) => text.includes('INTO replays')));
     assert.ok(created.length <= STATEMENTS_OF_CREATE_MAX, created.join('\n'));
     assert.is(commits, 2, 'the key is read; the nonce and the session are saved together');
     const { run: read } = await statementsOf(() => api.send('GET', `/api/v1/checkout/sessions/${id}`));
-    assert.ok(read.some((text) => text.includes('from "sessions"')));
+    assert.ok(read.some((text) => /from "sessions"/i.test(text)));
     assert.ok(read.length <= STATEMENTS_OF_READ_MAX, read.join('\n'));
   }));
 

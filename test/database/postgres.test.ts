@@ -4,7 +4,6 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
 import { openSqliteDatabase } from '../../src/database/database.ts';
-import { textsPrepared } from '../../src/database/engine/client.ts';
 import type { Db } from '../../src/database/engine/open.ts';
 import { openPostgres } from '../../src/database/engine/postgres.ts';
 import { preparePostgres, refuseUnfit } from '../../src/database/engine/postgres-server.ts';
@@ -22,7 +21,6 @@ import {
 import { askForRefund } from '../conformance/database/purse.ts';
 import { addressOf, copyTemplate, onPool } from '../support/postgres.ts';
 import { breaks as everyBreak, openPostgresProxy } from '../support/postgres-proxy.ts';
-import { openTempDatabase } from '../support/temp-database.ts';
 
 const folder = process.env.TEST_POSTGRES ?? '';
 const test = suite('postgres');
@@ -62,22 +60,6 @@ test('each value says its type, a name is one parameter, and what is no paramete
   assert.is(translator('SELECT key FROM networks /* lock */')([]).text, 'SELECT key FROM networks FOR UPDATE');
   assert.throws(() => translator('?')([true]), /not boolean/);
   assert.throws(() => translator('?')([]), /is missing/);
-});
-
-onServer('the server understands every statement', async () => {
-  const [place, copied] = [openTempDatabase(), copyTemplate(folder)];
-  const texts = textsPrepared(() => place.connect().close());
-  assert.ok(texts.length > 150, `${texts.length} statements were seen`);
-  await onPool(copied.url, async (pool) => {
-    for (const text of texts) {
-      const nulls = new Proxy({}, { get: () => null });
-      const isNamed = /(?<!:)[:@][a-z]/i.test(text.replaceAll(/'[^']*'/g, ''));
-      const given = isNamed ? [nulls] : Array.from(text, () => null);
-      await pool.query(`EXPLAIN ${translator(text)(given).text}`);
-    }
-  });
-  place.close();
-  copied.remove();
 });
 
 onTwo(

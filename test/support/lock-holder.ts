@@ -6,7 +6,7 @@
 import Sqlite from 'better-sqlite3';
 import { openSqlite } from '../../src/database/engine/open.ts';
 import { openWriteTurn } from '../../src/database/engine/write-queue.ts';
-import { createCounters } from '../../src/database/meta.ts';
+import { nextNumber } from '../../src/database/meta.ts';
 
 /** How long each write holds the lock. */
 const WRITE_MS = 20;
@@ -18,10 +18,9 @@ const done = () => process.send?.('done');
 async function writeOn(): Promise<void> {
   const db = openSqlite({ file, busyTimeoutMs: 60_000 });
   const insert = db.client.prepare("INSERT INTO alarms (id, at_ms, code, message) VALUES (?, 1, 'back_to_back', '')");
-  const nextNumber = createCounters(db);
   for (let n = 0; ; n++) {
     await db.write(async () => {
-      await insert.run(await nextNumber('alarms'));
+      await insert.run(await nextNumber(db, 'alarms'));
       const untilMs = performance.now() + WRITE_MS;
       while (performance.now() < untilMs);
     });

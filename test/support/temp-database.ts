@@ -42,6 +42,7 @@ export function openTempDatabase(outageWaitS = 600, server = process.env.TEST_PO
   const database = connect();
   return {
     database,
+    isServer: lent !== null,
     /** The file of SQLite. */
     file,
     connect,

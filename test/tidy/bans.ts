@@ -62,7 +62,7 @@ const bans: readonly Ban[] = [
   {
     pattern: /\bAUTOINCREMENT\b|lastInsertRowid|\browid\b|\bmax\((\w+\.)?id\)/,
     except: /^(?!src\/database\/)|\/engine\/\w.*$/,
-    todo: 'an id says nothing about order: make it in the program, and take the order from createCounters',
+    todo: 'an id says nothing about order: make it in the program, and take the order from nextNumber',
   },
   {
     pattern: /\bPromise\.all(Settled)?\(/,

@@ -24,43 +24,41 @@ export type Statement = Readonly<{
 /** Statements for the bodies of `read` and `write`. */
 export type Client = Readonly<{ prepare(text: string): Statement }>;
 
+/** Statements that are kept compiled: those that ran last. */
+const KEPT_MAX = 1_000;
+
 let noted: Set<string> | null = null;
 
-/** Remembers the text of a statement for `textsPrepared`. */
-export const noteText = (textOf: () => string): void => void noted?.add(textOf());
-
-/** Returns the texts of the statements that are prepared while `open` runs: for a look at every plan. */
-export function textsPrepared(open: () => void): readonly string[] {
-  const texts = new Set<string>();
+/** Adds the text of each new statement to `texts` from now on, for a look at every plan. */
+export function noteTexts(texts: Set<string>): void {
   noted = texts;
-  try {
-    open();
-  } finally {
-    noted = null;
-  }
-  return [...texts];
+}
+
+/** Returns statements that `compile` makes once for each text, and again for one that has not run for long. */
+export function keepStatements(compile: Client['prepare']): Client {
+  const kept = new Map<string, Statement>();
+  return {
+    prepare(text) {
+      const known = kept.get(text);
+      const statement = known ?? compile(text);
+      if (!known) noted?.add(text);
+      kept.delete(text);
+      const [oldest] = kept.keys();
+      if (oldest !== undefined && kept.size >= KEPT_MAX) kept.delete(oldest);
+      kept.set(text, statement);
+      return statement;
+    },
+  };
 }
 
 export type Orm = BaseSQLiteDatabase<'async', Changes, Record<string, never>>;
 
-/** Statements that are kept compiled: those that ran last. */
-const COMPILED_MAX = 1_000;
-
 /** Returns drizzle's builders, whose statements `client` runs. */
 export function createOrm(client: Client): Orm {
-  const compiled = new Map<string, Statement>();
-  const statementOf = (text: string): Statement => {
-    const statement = compiled.get(text) ?? client.prepare(text).raw();
-    compiled.delete(text);
-    const [oldest] = compiled.keys();
-    if (oldest !== undefined && compiled.size >= COMPILED_MAX) compiled.delete(oldest);
-    compiled.set(text, statement);
-    return statement;
-  };
   const dialect = new SQLiteAsyncDialect({ casing: 'snake_case' });
   const session = new SQLiteRemoteSession(
     async (text, values, method) => {
-      const statement = statementOf(text);
+      const statement = client.prepare(text).raw();
       if (method === 'run') return { ...(await statement.run(...values)), rows: [] };
       const rows = method === 'get' ? await statement.get(...values) : await statement.all(...values);
       return { rows: rows as unknown[] };

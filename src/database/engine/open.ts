@@ -3,7 +3,7 @@
  */
 import type Sqlite from 'better-sqlite3';
 import { systemClock } from '../../lib/clock.ts';
-import { type Client, createOrm, noteText, type Orm, type Statement } from './client.ts';
+import { type Client, createOrm, keepStatements, type Orm, type Statement } from './client.ts';
 import { asStorageFault, connect, guarded, lockWaitFault } from './connection.ts';
 import { refuseOtherSchema } from './migrate.ts';
 import { createTurns, createWriteQueue, type Turns, type WriteMeasure, type WriteQueue } from './write-queue.ts';
@@ -109,7 +109,7 @@ function createRead(raw: Sqlite.Database, turns: Turns, file: string): Db['read'
 /** Returns statements that run on a connection, each within the body of a transaction. SQLite answers each at once. */
 function createSqliteClient(raw: Sqlite.Database, turns: Turns): Client {
   const statementOf = (text: string, rows: 'objects' | 'lists' | 'values'): Statement => {
-    let prepared: Sqlite.Statement | undefined;
+    let [prepared, values, lists]: [Sqlite.Statement?, Statement?, Statement?] = [];
     const compile = (): Sqlite.Statement => {
       const statement = raw.prepare(text);
       if (rows === 'values') statement.pluck();
@@ -122,20 +122,15 @@ function createSqliteClient(raw: Sqlite.Database, turns: Turns): Client {
       return prepared;
     };
     return {
-      get: async (...values) => own().get(...values),
-      all: async (...values) => own().all(...values),
-      run: async (...values) => own().run(...values),
-      async *iterate(...values) {
-        yield* own().iterate(...values);
+      get: async (...given) => own().get(...given),
+      all: async (...given) => own().all(...given),
+      run: async (...given) => own().run(...given),
+      async *iterate(...given) {
+        yield* own().iterate(...given);
       },
-      pluck: () => statementOf(text, 'values'),
-      raw: () => statementOf(text, 'lists'),
+      pluck: () => (values ??= statementOf(text, 'values')),
+      raw: () => (lists ??= statementOf(text, 'lists')),
     };
   };
-  return {
-    prepare(text) {
-      noteText(() => text);
-      return statementOf(text, 'objects');
-    },
-  };
+  return keepStatements((text) => statementOf(text, 'objects'));
 }

@@ -15,7 +15,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import type { Pool, PoolClient, QueryArrayResult, QueryConfig } from 'pg';
 import { invariant, transient } from '../../core/fault.ts';
 import { after, systemClock } from '../../lib/clock.ts';
-import { type Client, createOrm, noteText, type Statement } from './client.ts';
+import { type Client, createOrm, keepStatements, type Statement } from './client.ts';
 import type { Db, WriteHooks } from './open.ts';
 import {
   ALONE,
@@ -262,25 +262,24 @@ const asList: Shape = () => (row) => row;
 
 function createClient(inside: () => Body | null): Client {
   const statementOf = (text: string, shape: Shape): Statement => {
-    noteText(() => text);
-    let translate: ReturnType<typeof translator> | undefined;
+    let [translate, values, lists]: [ReturnType<typeof translator>?, Statement?, Statement?] = [];
     const query = async (given: readonly unknown[]) => {
       translate ??= translator(text);
-      const { text: own, values } = translate(given);
-      return send(inside(), own, values);
+      const { text: own, values: cells } = translate(given);
+      return send(inside(), own, cells);
     };
     const rowsOf = ({ rows, fields }: QueryArrayResult): unknown[] =>
       rows.map(shape(fields.map((field) => field.name)));
     return {
-      get: async (...values) => rowsOf(await query(values))[0],
-      all: async (...values) => rowsOf(await query(values)),
-      run: async (...values) => ({ changes: (await query(values)).rowCount ?? 0 }),
+      get: async (...given) => rowsOf(await query(given))[0],
+      all: async (...given) => rowsOf(await query(given)),
+      run: async (...given) => ({ changes: (await query(given)).rowCount ?? 0 }),
       async *iterate(...given) {
         const body = inside();
         invariant(body, 'rows are read one by one within a body');
-        const { text: own, values } = translator(text)(given);
+        const { text: own, values: cells } = translator(text)(given);
         const cursor = `rows_${++body.cursors}`;
-        await send(body, `DECLARE ${cursor} NO SCROLL CURSOR FOR ${own}`, values);
+        await send(body, `DECLARE ${cursor} NO SCROLL CURSOR FOR ${own}`, cells);
         for (let isEnd = false; !isEnd; ) {
           const result = await send(body, `FETCH ${FETCHED_ROWS} FROM ${cursor}`, [], '');
           isEnd = result.rows.length < FETCHED_ROWS;
@@ -288,11 +287,11 @@ function createClient(inside: () => Body | null): Client {
         }
         await send(body, `CLOSE ${cursor}`, [], '');
       },
-      pluck: () => statementOf(text, asCell),
-      raw: () => statementOf(text, asList),
+      pluck: () => (values ??= statementOf(text, asCell)),
+      raw: () => (lists ??= statementOf(text, asList)),
     };
   };
-  return { prepare: (text) => statementOf(text, asObject) };
+  return keepStatements((text) => statementOf(text, asObject));
 }
 
 type Commits = Readonly<{ commits: number }>;

@@ -12,9 +12,9 @@ import type { RefundApproval } from '../column-values.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, changeBy, findBy, given, perDatabase, preparedInsert, selectRows } from '../engine/prepared.ts';
+import { changeRows, deleteRows, findRow, insertRow, perDatabase, selectRows } from '../engine/rows.ts';
 import { ledgerOf } from '../ledger.ts';
-import { createNetworkLock } from '../networks.ts';
+import { lockNetwork, lockNetworkOf } from '../networks.ts';
 import { refundRowsOf } from '../refunds/refund.ts';
 import { refundSettlementOf } from '../refunds/refunds.ts';
 import type { SealedDb } from '../sealing.ts';
@@ -77,7 +77,6 @@ const OTHERS_SHARE_MAX = 0.75;
 /** The part of the repository `payouts` that says what an engine works on. */
 export function openCommands(db: SealedDb) {
   const steps = payoutStepsOf(db);
-  const { sent, dueRefunds, dueOthers } = openStatements(db);
   const withAttempts = async (row: PayoutRow) => ({
     payout: toPayout(row),
     attempts: row.state === 'sent' ? (await steps.attempts(row)).map(toAttempt) : [],
@@ -91,13 +90,17 @@ export function openCommands(db: SealedDb) {
      */
     async open(network: NetworkKey, nowMs: number, limit: number): Promise<readonly OpenPayout[]> {
       return db.read(async () => {
-        const open = await sent.all({ network, limit });
+        const open = await selectRows(db, payouts, sent, { network, limit });
         const free = limit - open.length;
         // Refunds have reserved places: sweeps that wait for finality are in no hurry.
         const others = open.filter(({ intent }) => !isPayback(intent)).length;
         const freeForOthers = Math.min(Math.ceil(free / 2), Math.ceil(limit * OTHERS_SHARE_MAX) - others);
-        const soon = await dueOthers.all({ network, nowMs, limit: Math.max(0, freeForOthers) });
-        const first = await dueRefunds.all({ network, nowMs, limit: Math.max(0, free - soon.length) });
+        const soon = await selectRows(db, payouts, dueOthers, { network, nowMs, limit: Math.max(0, freeForOthers) });
+        const first = await selectRows(db, payouts, dueRefunds, {
+          network,
+          nowMs,
+          limit: Math.max(0, free - soon.length),
+        });
         return mapInOrder([...open, ...first, ...soon], withAttempts);
       });
     },
@@ -105,41 +108,24 @@ export function openCommands(db: SealedDb) {
 }
 
 /** The engine's work: sent payouts and due ones, each in the order in which they are looked at next. */
-function openStatements(db: Db) {
-  const openOf = (isWanted: string) =>
-    selectRows(
-      db,
-      payouts,
-      // The first condition is that of the index `payouts_open`, without which SQLite does not use it.
-      `WHERE network = :network AND state IN ('waiting', 'sent') AND ${isWanted} ORDER BY not_before_ms, id LIMIT :limit`,
-    );
-  const isDue = `state = 'waiting' AND not_before_ms <= :nowMs AND NOT EXISTS (
-    SELECT 1 FROM payouts AS giver WHERE giver.serves_id = payouts.id AND giver.state IN ('waiting', 'sent', 'stuck'))`;
-  return {
-    sent: openOf(`state = 'sent'`),
-    dueRefunds: openOf(`${isDue} AND kind IN ('refund', 'return')`),
-    dueOthers: openOf(`${isDue} AND kind NOT IN ('refund', 'return')`),
-  };
-}
+// The first condition is that of the index `payouts_open`, without which SQLite does not use it.
+const openOf = (isWanted: string): string =>
+  `WHERE network = :network AND state IN ('waiting', 'sent') AND ${isWanted} ORDER BY not_before_ms, id LIMIT :limit`;
+const isDue = `state = 'waiting' AND not_before_ms <= :nowMs AND NOT EXISTS (
+  SELECT 1 FROM payouts AS giver WHERE giver.serves_id = payouts.id AND giver.state IN ('waiting', 'sent', 'stuck'))`;
+const sent = openOf(`state = 'sent'`);
+const dueRefunds = openOf(`${isDue} AND kind IN ('refund', 'return')`);
+const dueOthers = openOf(`${isDue} AND kind NOT IN ('refund', 'return')`);
 
 /** The part of the repository `payouts` about attempts. */
 export function attemptCommands(db: SealedDb) {
   const steps = payoutStepsOf(db);
   const nonces = noncesOf(db);
-  const { insert, find, remove, setSigned, setSent, moveJournal } = attemptStatements(db);
-  const findAttempt = (name: AttemptName): Promise<AttemptRow | undefined> => find.get(keyOf(name));
+  const findAttempt = (name: AttemptName) => findRow(db, payoutAttempts, keyOf(name));
 
-  /** Returns whether a journal entry is what was allotted here. */
-  const isOurs = async (row: AttemptRow | undefined, signature: JournaledSignature): Promise<boolean> => {
-    const payout = await steps.find(signature.intent.id);
-    return (
-      row !== undefined &&
-      payout !== undefined &&
-      isSameIntent(payout.intent, signature.intent) &&
-      isSameTerms(row.terms, signature.terms) &&
-      (row.tx === null || row.tx === signature.tx)
-    );
-  };
+  const moveJournal = db.client.prepare(
+    'UPDATE payout_engines SET journal_id = :journalId WHERE network = :network AND journal_id < :journalId',
+  );
 
   /** Returns the payout of an attempt that may be allotted now; null if it changed since the engine looked. */
   async function findAllottable({ id, generation, attempt, intent, nowMs }: NewAttempt): Promise<PayoutRow | null> {
@@ -168,7 +154,7 @@ export function attemptCommands(db: SealedDb) {
      */
     async allot(input: NewAttempt): Promise<AllotOutcome> {
       return db.write(async () => {
-        await steps.lock.take(input.intent.network);
+        await lockNetwork(db, input.intent.network);
         const payout = await findAllottable(input);
         if (
           !payout ||
@@ -177,7 +163,7 @@ export function attemptCommands(db: SealedDb) {
         )
           return { kind: 'moved' };
         const row = newAttempt(payout.network, input);
-        await insert(row);
+        await insertRow(db, payoutAttempts, row);
         await steps.change(payout, { state: 'sent', ...noWait }, input.nowMs);
         return { kind: 'allotted', attempt: toAttempt(row) };
       });
@@ -190,12 +176,12 @@ export function attemptCommands(db: SealedDb) {
       ...name
     }: AttemptName & Readonly<{ wait: Reason; nextLookAtMs: number; nowMs: number }>): Promise<boolean> {
       return db.write(async () => {
-        await steps.lock.takeOf(name.id);
+        await lockNetworkOf(db, name.id);
         const payout = await steps.find(name.id);
         const row = await findAttempt(name);
         if (!payout || !row) return false;
         invariant(row.tx === null, `attempt ${name.attempt} of payout ${name.id} was never signed`);
-        await remove.run(keyOf(name));
+        await deleteRows(db, payoutAttempts, keyOf(name));
         if (row.attempt === 0 && row.nonce !== null) await nonces.giveBack(row.network, row.payer, row.nonce);
         // An earlier attempt continues as it was; only the replacement was refused.
         const state = row.attempt === 0 ? 'waiting' : payout.state;
@@ -213,13 +199,14 @@ export function attemptCommands(db: SealedDb) {
       signatures: readonly JournaledSignature[],
     ): Promise<JournaledSignature | null> {
       return db.write(async () => {
-        await steps.lock.take(network);
+        await lockNetwork(db, network);
         for (const signature of signatures) {
           const { id: journalId, generation, attempt, tx, bytes, signedAtMs } = signature;
           const name = { id: signature.intent.id, generation, attempt };
           const row = await findAttempt(name);
-          if (!(await isOurs(row, signature))) return signature;
-          if (row?.tx === null) await setSigned({ ...keyOf(name), tx, bytes: Buffer.from(bytes), signedAtMs });
+          if (!(await isOurs(db, row, signature))) return signature;
+          const signed = { tx, bytes: Buffer.from(bytes), signedAtMs };
+          if (row?.tx === null) await changeRows(db, payoutAttempts, keyOf(name), signed);
           await moveJournal.run({ network, journalId });
         }
         return null;
@@ -237,11 +224,12 @@ export function attemptCommands(db: SealedDb) {
     }: AttemptName &
       Readonly<{ answerCode: string; answer: string; refusal: Reason | null; nowMs: number }>): Promise<void> {
       await db.write(async () => {
-        await steps.lock.takeOf(name.id);
+        await lockNetworkOf(db, name.id);
         const payout = await steps.find(name.id);
         const row = await findAttempt(name);
         invariant(payout && row && row.tx !== null, `the sent attempt of payout ${name.id} was recorded`);
-        await setSent({ ...keyOf(name), sentAtMs: row.sentAtMs ?? nowMs, answerCode, answer });
+        const sent = { sentAtMs: row.sentAtMs ?? nowMs, answerCode, answer };
+        await changeRows(db, payoutAttempts, keyOf(name), sent);
         await ledgerOf(db).transit(payout.intent, true, nowMs);
         await steps.waitFor(payout, refusal, {}, nowMs);
       });
@@ -284,17 +272,16 @@ async function isHeldAtGate(db: SealedDb, row: PayoutRow, attempt: number, nowMs
   return true;
 }
 
-function attemptStatements(db: Db) {
-  const insert = preparedInsert(db, payoutAttempts);
-  const name = ['payoutId', 'generation', 'attempt'] as const;
-  const find = findBy(db, payoutAttempts, ...name);
-  const remove = atFirstUse(db.orm.delete(payoutAttempts).where(given(payoutAttempts, ...name)));
-  const setSigned = changeBy(db, payoutAttempts, ['tx', 'bytes', 'signedAtMs'], ...name);
-  const setSent = changeBy(db, payoutAttempts, ['sentAtMs', 'answerCode', 'answer'], ...name);
-  const moveJournal = db.client.prepare(
-    'UPDATE payout_engines SET journal_id = :journalId WHERE network = :network AND journal_id < :journalId',
+/** Returns whether a journal entry is what was allotted here. */
+async function isOurs(db: Db, row: AttemptRow | undefined, signature: JournaledSignature): Promise<boolean> {
+  const payout = await payoutStepsOf(db).find(signature.intent.id);
+  return (
+    row !== undefined &&
+    payout !== undefined &&
+    isSameIntent(payout.intent, signature.intent) &&
+    isSameTerms(row.terms, signature.terms) &&
+    (row.tx === null || row.tx === signature.tx)
   );
-  return { insert, find, remove, setSigned, setSent, moveJournal };
 }
 
 /** Terms are flat, and the order of their names does not matter. */
@@ -307,13 +294,12 @@ function isSameTerms(a: Readonly<Record<string, string>>, b: Readonly<Record<str
 
 /** Returns functions that are called within a transaction. */
 export const noncesOf = perDatabase((db: Db) => {
-  const findLane = findBy(db, lanes, 'network', 'payer');
-  const insertLane = preparedInsert(db, lanes);
-  const moveLane = changeBy(db, lanes, ['nextNonce', 'countedNonce'], 'network', 'payer');
+  const moveLane = ({ network, payer, ...nonces }: LaneRow) => changeRows(db, lanes, { network, payer }, nonces);
   const unsigned = db.client.prepare(
     'SELECT 1 FROM payout_attempts WHERE network = :network AND payer = :payer AND nonce IS NOT NULL AND tx IS NULL',
   );
-  const find = (network: NetworkKey, payer: string): Promise<LaneRow | undefined> => findLane.get({ network, payer });
+  const find = (network: NetworkKey, payer: string): Promise<LaneRow | undefined> =>
+    findRow(db, lanes, { network, payer });
   const hasUnsigned = async (network: NetworkKey, payer: string): Promise<boolean> =>
     (await unsigned.get({ network, payer })) !== undefined;
 
@@ -326,7 +312,7 @@ export const noncesOf = perDatabase((db: Db) => {
       const known = await find(network, payer);
       if (known) return known;
       const row: LaneRow = { network, payer, nextNonce: firstNonce, countedNonce: null };
-      await insertLane(row);
+      await insertRow(db, lanes, row);
       return row;
     },
     move: moveLane,
@@ -345,7 +331,7 @@ export const noncesOf = perDatabase((db: Db) => {
     /** Makes a wallet go on from this nonce, or its own if that is higher. */
     async raise(network: NetworkKey, payer: string, nextNonce: number): Promise<void> {
       const row = await find(network, payer);
-      if (!row) await insertLane({ network, payer, nextNonce, countedNonce: null });
+      if (!row) await insertRow(db, lanes, { network, payer, nextNonce, countedNonce: null });
       else if (row.nextNonce < nextNonce) {
         const counted = row.countedNonce ?? 0;
         await moveLane({ ...row, nextNonce, countedNonce: counted > nextNonce ? counted : null });
@@ -358,8 +344,7 @@ export const noncesOf = perDatabase((db: Db) => {
 export function nonceCommands(db: Db) {
   const nonces = noncesOf(db);
   const freezer = freezerOf(db);
-  const lock = createNetworkLock(db);
-  const foreign = selectRows(db, lanes, 'WHERE network = :network AND counted_nonce IS NOT NULL ORDER BY payer');
+  const foreign = 'WHERE network = :network AND counted_nonce IS NOT NULL ORDER BY payer';
 
   async function freezeForeign(row: LaneRow, countedNonce: number, nowMs: number): Promise<void> {
     const { network, payer, nextNonce: ours } = row;
@@ -382,7 +367,7 @@ export function nonceCommands(db: Db) {
       nowMs: number,
     ): Promise<NonceOffer> {
       return db.write(async () => {
-        await lock.take(network);
+        await lockNetwork(db, network);
         // A block at the head may vanish, and nonces that follow it could then never be used.
         if (final === null && head > 0 && !(await nonces.find(network, payer))) return { kind: 'unsettled' };
         const row = await nonces.begin(network, payer, final ?? 0);
@@ -399,12 +384,12 @@ export function nonceCommands(db: Db) {
     },
     /** Returns the wallets of which a node has counted more transactions (`countedNonce`) than are known here. */
     async foreignNonces(network: NetworkKey): Promise<readonly LaneRow[]> {
-      return db.read(() => foreign.all({ network }));
+      return db.read(() => selectRows(db, lanes, foreign, { network }));
     },
     /** Makes a wallet go on from this nonce, or its own if that is higher: an operator knows those before it. */
     async passNonces(network: NetworkKey, payer: string, nextNonce: number): Promise<void> {
       await db.write(async () => {
-        await lock.take(network);
+        await lockNetwork(db, network);
         const row = await nonces.begin(network, payer, nextNonce);
         await nonces.move({ ...row, nextNonce: Math.max(row.nextNonce, nextNonce), countedNonce: null });
       });

@@ -11,10 +11,10 @@ import type { SeenSignerFreeze } from '../column-values.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import { MADE_AT_MS } from '../engine/migrate.ts';
 import type { Db } from '../engine/open.ts';
-import { findBy, perDatabase, preparedInsert, selectRows } from '../engine/prepared.ts';
+import { changeRows, findRow, insertRow, perDatabase, selectRows } from '../engine/rows.ts';
 import { ledgerOf } from '../ledger.ts';
-import { createMeta } from '../meta.ts';
-import { createNetworkLock } from '../networks.ts';
+import { readMeta } from '../meta.ts';
+import { lockNetwork } from '../networks.ts';
 import type { SealedDb } from '../sealing.ts';
 import { payoutAttempts, payoutEngines } from '../tables.ts';
 import { type JournaledSignature, noncesOf } from './attempts.ts';
@@ -34,14 +34,12 @@ const newEngine = { fence: 0, journalId: 0, reason: null, signerFreeze: null, be
 
 /** Returns functions that are called within a transaction. */
 const engineRowsOf = perDatabase((db: Db) => {
-  const find = findBy(db, payoutEngines, 'network');
-  const insert = preparedInsert(db, payoutEngines);
   return {
-    find: (network: NetworkKey): Promise<PayoutEngine | undefined> => find.get({ network }),
+    find: (network: NetworkKey): Promise<PayoutEngine | undefined> => findRow(db, payoutEngines, { network }),
     /** Changes the row of an engine; a new one has no row yet. */
     async save(network: NetworkKey, set: Partial<PayoutEngine>): Promise<void> {
-      const { changes } = await db.orm.update(payoutEngines).set(set).where(eq(payoutEngines.network, network)).run();
-      if (changes === 0) await insert({ network, ...newEngine, ...set });
+      if ((await changeRows(db, payoutEngines, { network }, set)) === 0)
+        await insertRow(db, payoutEngines, { network, ...newEngine, ...set });
     },
   };
 });
@@ -50,23 +48,21 @@ const engineRowsOf = perDatabase((db: Db) => {
 export function engineCommands(db: Db) {
   const { read, write } = db;
   const rows = engineRowsOf(db);
-  const meta = createMeta(db);
-  const lock = createNetworkLock(db);
-  const all = selectRows(db, payoutEngines, 'ORDER BY network');
+  const all = 'ORDER BY network';
 
   async function save(network: NetworkKey, set: Partial<PayoutEngine>): Promise<void> {
     await write(async () => {
-      await lock.take(network);
+      await lockNetwork(db, network);
       await rows.save(network, set);
     });
   }
 
   /** Begins the settling-in of a network unless its engine has left a heartbeat in the last two minutes. */
   async function beginSettling(network: NetworkKey, nowMs: number): Promise<void> {
-    await lock.take(network);
+    await lockNetwork(db, network);
     const engine = await rows.find(network);
     // A database that was created now has lost nothing: its engines begin as if they had a heartbeat.
-    const lastMs = engine ? engine.beatAtMs : await meta.read(MADE_AT_MS);
+    const lastMs = engine ? engine.beatAtMs : await readMeta(db, MADE_AT_MS);
     const isRecent = lastMs !== null && Number(lastMs) >= nowMs - GAP_MS_MAX && Number(lastMs) <= nowMs;
     if (!isRecent) await rows.save(network, { settlingUntilMs: 0 });
     else if (!engine) await rows.save(network, { beatAtMs: nowMs });
@@ -87,7 +83,7 @@ export function engineCommands(db: Db) {
      */
     async nextFence(network: NetworkKey, servedFence: number): Promise<number | null> {
       return write(async () => {
-        await lock.take(network);
+        await lockNetwork(db, network);
         const known = (await rows.find(network))?.fence ?? 0;
         if (servedFence > known) return null;
         // The engine's report stays until its next one, which may be the same.
@@ -114,7 +110,7 @@ export function engineCommands(db: Db) {
     /** Records whether a network's engine sees the signer frozen. */
     reportSignerFreeze: (network: NetworkKey, signerFreeze: SeenSignerFreeze | null): Promise<void> =>
       save(network, { signerFreeze }),
-    list: (): Promise<readonly PayoutEngine[]> => read(() => all.all()),
+    list: (): Promise<readonly PayoutEngine[]> => read(() => selectRows(db, payoutEngines, all)),
   };
 }
 
@@ -138,8 +134,6 @@ export function adoptionCommands(db: SealedDb) {
   const { orm } = db;
   const steps = payoutStepsOf(db);
   const nonces = noncesOf(db);
-  const holderOf = findBy(db, payoutAttempts, 'tx');
-  const insertAttempt = preparedInsert(db, payoutAttempts);
   /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
   async function deleteUnsigned(network: NetworkKey): Promise<void> {
     const isUnsigned = and(eq(payoutAttempts.network, network), isNull(payoutAttempts.tx));
@@ -169,7 +163,7 @@ export function adoptionCommands(db: SealedDb) {
   async function adoptOne(signature: Adoption, nowMs: number): Promise<boolean> {
     const { intent, generation, attempt, payer, payerRole, terms, tx, bytes, signedAtMs } = signature;
     // The chain may have settled it before the journal that names it was there again.
-    const holder = await holderOf.get({ tx });
+    const holder = await findRow(db, payoutAttempts, { tx });
     if (holder && holder.payoutId !== intent.id) return false;
     const payout = await payoutOf(signature, nowMs);
     const nonce = terms.nonce === undefined ? null : Number(terms.nonce);
@@ -182,8 +176,15 @@ export function adoptionCommands(db: SealedDb) {
       ...{ feeUnitsMax: 0n, bytes: Buffer.from(bytes), allottedAtMs: signedAtMs, signedAtMs },
     };
     // A learned attempt keeps its cost, which is in the books.
-    if (holder) await orm.update(payoutAttempts).set(signed).where(eq(payoutAttempts.tx, tx)).run();
-    else await insertAttempt({ ...signed, sentAtMs: null, answerCode: null, answer: null, feeUnits: null });
+    if (holder) await changeRows(db, payoutAttempts, { tx }, signed);
+    else
+      await insertRow(db, payoutAttempts, {
+        ...signed,
+        sentAtMs: null,
+        answerCode: null,
+        answer: null,
+        feeUnits: null,
+      });
     if (nonce !== null) await nonces.raise(payout.network, payer, nonce + 1);
     return true;
   }
@@ -235,7 +236,7 @@ export function adoptionCommands(db: SealedDb) {
      */
     async adopt(network: NetworkKey, { signatures, isContinued, servedFence, nowMs }: JournalPart): Promise<number> {
       return db.write(async () => {
-        await steps.lock.take(network);
+        await lockNetwork(db, network);
         if (!isContinued) await deleteUnsigned(network);
         const added = await filterInOrder(signatures, (signature) => adoptOne(signature, nowMs));
         for (const id of new Set(added.map(({ intent }) => intent.id))) await follow(id, nowMs);

@@ -9,13 +9,13 @@ import type { Unexplained } from '../../core/ledger.ts';
 import { LOCK_SET } from '../../core/payout-exit.ts';
 import { frozenText, type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import { raiseAlarmOf } from '../alarms.ts';
-import { type OperatorAct, recordActOf } from '../audit-log.ts';
+import { raiseAlarm } from '../alarms.ts';
+import { type OperatorAct, recordAct } from '../audit-log.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
-import { findBy, perDatabase, selectRows } from '../engine/prepared.ts';
+import { deleteRows, findRow, perDatabase, selectRows } from '../engine/rows.ts';
 import { ledgerOf } from '../ledger.ts';
-import { createNetworkLock } from '../networks.ts';
+import { lockNetwork } from '../networks.ts';
 import { outgoingTransfers, payoutEngines, payoutFreezes, type payouts, walletBooks } from '../tables.ts';
 
 /** `network` is null for a freeze of every network. Each has at most one freeze with the same code. */
@@ -78,12 +78,11 @@ const nameOf = (network: NetworkKey | null): string => network ?? 'every network
 /** Returns functions that are called within a transaction. */
 export const freezerOf = perDatabase((db: Db) => {
   const { client, orm } = db;
-  const recordAct = recordActOf(db);
   const insert = client.prepare(
     `INSERT INTO payout_freezes (network, code, reason, frozen_by, since_ms)
      VALUES (:network, :code, :reason, :frozenBy, :sinceMs) ON CONFLICT (network, code) DO NOTHING`,
   );
-  const applying = selectRows(db, payoutFreezes, `WHERE network = '' OR network = :network ${IN_ORDER}`);
+  const applying = `WHERE network = '' OR network = :network ${IN_ORDER}`;
 
   /**
    * @param act the operator's command; null if the program froze it by itself
@@ -91,7 +90,7 @@ export const freezerOf = perDatabase((db: Db) => {
    */
   async function freeze(one: Freeze, act: OperatorAct | null): Promise<boolean> {
     const isNew = (await insert.run({ ...one, network: one.network ?? EVERYWHERE })).changes > 0;
-    if (isNew && act) await recordAct(act, { target: nameOf(one.network), before: null, after: audited(one) });
+    if (isNew && act) await recordAct(db, act, { target: nameOf(one.network), before: null, after: audited(one) });
     return isNew;
   }
 
@@ -104,10 +103,11 @@ export const freezerOf = perDatabase((db: Db) => {
     freeze,
     byProgram,
     /** Returns the freezes that apply to a network, those of every network first. */
-    of: async (network: NetworkKey): Promise<readonly Freeze[]> => (await applying.all({ network })).map(toFreeze),
+    of: async (network: NetworkKey): Promise<readonly Freeze[]> =>
+      (await selectRows(db, payoutFreezes, applying, { network })).map(toFreeze),
     /** Raises the alarm about a freeze by the program. */
     async alarm(network: NetworkKey, code: string, reason: string, atMs: number): Promise<void> {
-      await raiseAlarmOf(db)({ atMs, code, message: frozenText(network, reason), network, sessionId: null });
+      await raiseAlarm(db, { atMs, code, message: frozenText(network, reason), network, sessionId: null });
     },
     /** Freezes for a cause that may come again: a person who saw the freeze before has not seen this. */
     async again(network: NetworkKey, code: string, reason: string, nowMs: number): Promise<void> {
@@ -123,17 +123,12 @@ export const freezerOf = perDatabase((db: Db) => {
 export const IS_UNEXPLAINED = 'NOT EXISTS (SELECT 1 FROM payout_attempts AS a WHERE a.tx = outgoing_transfers.tx)';
 
 export function holdCommands(db: Db) {
-  const { orm } = db;
   const freezer = freezerOf(db);
-  const lock = createNetworkLock(db);
-  const all = selectRows(db, payoutFreezes, IN_ORDER);
 
   /** Deletes a freeze if it is still the one that was shown. */
   async function end(freeze: Freeze): Promise<boolean> {
     const { network, code, sinceMs } = freeze;
-    const isNamed = and(eq(payoutFreezes.network, network ?? EVERYWHERE), eq(payoutFreezes.code, code));
-    const isIt = and(isNamed, eq(payoutFreezes.sinceMs, sinceMs));
-    return (await orm.delete(payoutFreezes).where(isIt).run()).changes > 0;
+    return (await deleteRows(db, payoutFreezes, { network: network ?? EVERYWHERE, code, sinceMs })) > 0;
   }
 
   /** Ends a freeze if it is still that one, and nothing else left the wallets that was not shown. */
@@ -144,7 +139,7 @@ export function holdCommands(db: Db) {
     const missing = network && code === BALANCE_SHORT && isEnded ? await takeMissing(db, network) : [];
     const before = { ...audited(freeze), ...(seen.length > 0 && { transactions: seen.map(({ tx }) => tx).join(' ') }) };
     if (isEnded || seen.length > 0)
-      await recordActOf(db)(own, { target: nameOf(network), before, after: isEnded ? null : audited(freeze) });
+      await recordAct(db, own, { target: nameOf(network), before, after: isEnded ? null : audited(freeze) });
     const moved = [...seen.map(({ currency, units }) => ({ asset: currency, units })), ...missing];
     return { freeze, isEnded, moved };
   }
@@ -158,7 +153,7 @@ export function holdCommands(db: Db) {
      */
     async freeze(freeze: Freeze, act: OperatorAct | null): Promise<boolean> {
       return db.write(async () => {
-        await lock.take(freeze.network);
+        await lockNetwork(db, freeze.network);
         return freezer.freeze(freeze, act);
       });
     },
@@ -169,7 +164,7 @@ export function holdCommands(db: Db) {
      */
     async thaw({ freezes, transfers }: SeenFreezes, act: OperatorAct): Promise<readonly Freeze[]> {
       return db.write(async () => {
-        await lock.take(freezes.length === 1 ? (freezes[0]?.network ?? null) : null);
+        await lockNetwork(db, freezes.length === 1 ? (freezes[0]?.network ?? null) : null);
         const thawed = await mapInOrder(freezes, (one) => thaw(one, transfers, act));
         for (const network of new Set(freezes.flatMap((one) => one.network ?? []))) {
           const moved = thawed.flatMap((one) => (one.freeze.network === network ? one.moved : []));
@@ -184,7 +179,7 @@ export function holdCommands(db: Db) {
     },
     /** Returns all freezes, those of every network first. */
     async list(): Promise<readonly Freeze[]> {
-      return db.read(async () => (await all.all()).map(toFreeze));
+      return db.read(async () => (await selectRows(db, payoutFreezes, IN_ORDER)).map(toFreeze));
     },
   };
 }
@@ -232,14 +227,12 @@ export function createDoubts(
   db: Db,
   outgoing: Readonly<{ equalTo(intent: PaybackIntent): Promise<readonly EqualTransfer[]> }>,
 ) {
-  const engine = findBy(db, payoutEngines, 'network');
-
   /**
    * Returns why payouts of a network may have been paid, or signed, by what this database does not know; null if that
    * is excluded. The freezes with which the program stopped the network count, those of operators do not.
    */
   async function doubtOf({ network }: Pick<PayoutRow, 'network'>): Promise<Reason | null> {
-    const { reason: stop, settlingUntilMs = null } = (await engine.get({ network })) ?? {};
+    const { reason: stop, settlingUntilMs = null } = (await findRow(db, payoutEngines, { network })) ?? {};
     if (stop?.code === NOT_ADOPTED) return stop;
     if (settlingUntilMs !== null)
       return reason('payouts_settling', { network, until: 'its engine has read the chain' });
@@ -256,10 +249,10 @@ export function createDoubts(
     equalTo,
     /** Returns false while a network's engine knows that this database is older than the signer's journal. */
     isAdopted: async (network: NetworkKey): Promise<boolean> =>
-      (await engine.get({ network }))?.reason?.code !== NOT_ADOPTED,
+      (await findRow(db, payoutEngines, { network }))?.reason?.code !== NOT_ADOPTED,
     /** Returns whether a network settles in after a gap. */
     isSettling: async (network: NetworkKey): Promise<boolean> =>
-      ((await engine.get({ network }))?.settlingUntilMs ?? null) !== null,
+      ((await findRow(db, payoutEngines, { network }))?.settlingUntilMs ?? null) !== null,
     /** Returns `doubtOf`, or a lock on the chain: nobody asks the nodes before this end. */
     async doubtUnseen(row: PayoutRow): Promise<Reason | null> {
       const { waitCode, waitMessage } = row;

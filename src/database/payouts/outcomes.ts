@@ -9,14 +9,15 @@ import { feeEntry, payoutEntry } from '../../core/ledger.ts';
 import type { Attempt, Ended, PayoutState, Step } from '../../core/payout.ts';
 import { type Exit, resumed } from '../../core/payout-exit.ts';
 import { operatorRejected, paidAfterEnd, type Reason } from '../../core/reasons.ts';
-import { type OperatorAct, recordActOf } from '../audit-log.ts';
+import { type OperatorAct, recordAct } from '../audit-log.ts';
 import type { AuditedState } from '../column-values.ts';
 import type { Db } from '../engine/open.ts';
-import { changeBy, findBy, perDatabase, preparedInsert } from '../engine/prepared.ts';
+import { changeRows, findRow, insertRow, perDatabase } from '../engine/rows.ts';
 import { ledgerOf } from '../ledger.ts';
+import { lockNetworkOf } from '../networks.ts';
 import { refundSettlementOf } from '../refunds/refunds.ts';
 import type { SealedDb } from '../sealing.ts';
-import { findSessionOf } from '../session.ts';
+import { findSession } from '../session.ts';
 import { transitionsOf } from '../session-transitions.ts';
 import { outgoingTransfers, payoutAttempts } from '../tables.ts';
 import { type EqualTransfer, freezerOf } from './holds.ts';
@@ -44,7 +45,7 @@ type Learned = Ended & Pick<Attempt, 'payer' | 'payerRole'>;
 /** Updates what a session holds after a return changed that only the signer's journal knew. */
 export async function followLost(db: SealedDb, { intent, sessionId }: PayoutRow, nowMs: number): Promise<void> {
   if (intent.kind !== 'return' || sessionId !== null) return;
-  const session = await findSessionOf(db)(intent.session.id);
+  const session = await findSession(db, intent.session.id);
   if (session) await transitionsOf(db).followReturn(session, nowMs);
 }
 
@@ -57,15 +58,13 @@ const settlementOf = perDatabase((db: SealedDb) => {
   const steps = payoutStepsOf(db);
   const ledger = ledgerOf(db);
   const { settle: followRefund } = refundSettlementOf(db);
-  const setFee = changeBy(db, payoutAttempts, ['feeUnits'], 'tx');
-  const insertAttempt = preparedInsert(db, payoutAttempts);
 
   /** Saves what a final attempt cost, with the attempt and in the ledger, only once. */
   async function charge(row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): Promise<void> {
     const attempt = (await steps.attempts(row)).find((one) => one.tx === tx);
     invariant(attempt, `${tx} is an attempt of payout ${row.id}, generation ${row.generation}`);
     if (attempt.feeUnits !== null) return;
-    await setFee({ tx, feeUnits });
+    await changeRows(db, payoutAttempts, { tx }, { feeUnits });
     await ledger.post(feeEntry(row.id, row.network, attempt.payerRole, feeUnits, row.generation), nowMs);
   }
 
@@ -94,7 +93,15 @@ const settlementOf = perDatabase((db: SealedDb) => {
     const times = { allottedAtMs: nowMs, signedAtMs: nowMs, sentAtMs: nowMs };
     const answer = { answerCode: 'learned', answer: 'learned from the chain' };
     const signed = { tx, bytes: Buffer.alloc(0), ...times, ...answer, feeUnits: null };
-    await insertAttempt({ ...name, payer, payerRole, nonce: null, terms: {}, feeUnitsMax: feeUnits, ...signed });
+    await insertRow(db, payoutAttempts, {
+      ...name,
+      payer,
+      payerRole,
+      nonce: null,
+      terms: {},
+      feeUnitsMax: feeUnits,
+      ...signed,
+    });
   }
 
   /** An operator has said before that this transaction was something else. */
@@ -144,7 +151,6 @@ export function outcomeCommands(db: SealedDb) {
   const { read, write } = db;
   const steps = payoutStepsOf(db);
   const settlement = settlementOf(db);
-  const holderOf = findBy(db, payoutAttempts, 'tx');
 
   return {
     /**
@@ -195,7 +201,7 @@ export function outcomeCommands(db: SealedDb) {
     },
     /** Returns the payout that has an attempt with this transaction. */
     async ownerOf(tx: string): Promise<string | null> {
-      return read(async () => (await holderOf.get({ tx }))?.payoutId ?? null);
+      return read(async () => (await findRow(db, payoutAttempts, { tx }))?.payoutId ?? null);
     },
     /**
      * Ends a payout, or begins its next generation, on an operator's command and as the nodes show it
@@ -217,12 +223,12 @@ export function outcomeCommands(db: SealedDb) {
       nowMs: number;
     }>): Promise<boolean> {
       return write(async () => {
-        await steps.lock.takeOf(id);
+        await lockNetworkOf(db, id);
         const row = await steps.find(id);
         const isSeen = row?.state === seen.state && row.generation === seen.generation;
         if (!row || !isSeen || (await steps.everyAttempt(id)).length !== seen.attemptCount) return false;
         if (!(await carryOut(db, row, conclusion, nowMs))) return false;
-        await recordActOf(db)(act, {
+        await recordAct(db, act, {
           target: id,
           before: audited(row),
           after: audited((await steps.find(id)) ?? row),

@@ -10,11 +10,11 @@ import { type Attempt, nextLookAtMs, type Payout, type PayoutState } from '../..
 import { resumed } from '../../core/payout-exit.ts';
 import { isPassing, type Reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import { raiseAlarmOf } from '../alarms.ts';
+import { raiseAlarm } from '../alarms.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { changeBy, findBy, perDatabase, preparedInsert, selectRows } from '../engine/prepared.ts';
-import { createNetworkLock } from '../networks.ts';
+import { changeRows, findRow, insertRow, perDatabase, selectRows } from '../engine/rows.ts';
+import { lockNetworkOf } from '../networks.ts';
 import { payoutAttempts, payouts, sweepParts } from '../tables.ts';
 import { createDoubts, type EqualTransfer } from './holds.ts';
 import { outgoingRowsOf } from './wallets.ts';
@@ -63,23 +63,10 @@ export type OpenPayouts = Readonly<{
  */
 type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: PayoutRow }>;
 
-const changingNames = [
-  'intent',
-  'sessionId',
-  'state',
-  'generation',
-  'proof',
-  'waitCode',
-  'waitMessage',
-  'faultCode',
-  'faultMessage',
-  'notBeforeMs',
-  'tx',
-  'feeUnits',
-  'updatedAtMs',
-  'settledAtMs',
-] as const satisfies readonly (keyof PayoutRow)[];
-type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
+/** Columns that change during a payout's life. */
+type Changing = Partial<
+  Omit<PayoutRow, 'id' | 'kind' | 'network' | 'namedSession' | 'servesId' | 'createdAtMs' | 'updatedAtMs'>
+>;
 
 /** How soon a refund looks again whether its reason has passed by itself. */
 const PASSING_LOOK_MS = 5_000;
@@ -94,14 +81,10 @@ export const noWait = { waitCode: null, waitMessage: null, ...noFault } as const
 /** Returns functions that are called within a transaction. */
 export const payoutStepsOf = perDatabase((db: Db) => {
   const doubts = createDoubts(db, outgoingRowsOf(db));
-  const find = findBy(db, payouts, 'id');
-  const lock = createNetworkLock(db);
-  const insert = preparedInsert(db, payouts);
-  const insertPart = preparedInsert(db, sweepParts);
-  const update = changeBy(db, payouts, changingNames, 'id');
-  const attemptsOf = selectRows(db, payoutAttempts, 'WHERE payout_id = :payoutId ORDER BY generation, attempt');
+  const attemptsOf = 'WHERE payout_id = :payoutId ORDER BY generation, attempt';
   /** Returns every attempt ever made of a payout, in order. There are few. */
-  const everyAttempt = (payoutId: string): Promise<AttemptRow[]> => attemptsOf.all({ payoutId });
+  const everyAttempt = (payoutId: string): Promise<AttemptRow[]> =>
+    selectRows(db, payoutAttempts, attemptsOf, { payoutId });
   const attempts = async ({ id, generation }: PayoutName): Promise<AttemptRow[]> =>
     (await everyAttempt(id)).filter((one) => one.generation === generation);
   const othersWait = db.client.prepare(
@@ -110,26 +93,21 @@ export const payoutStepsOf = perDatabase((db: Db) => {
   );
 
   /** Updates the columns that change during a payout's life. */
-  const change = async (row: PayoutRow, changes: Partial<Changing>, nowMs: number): Promise<PayoutRow> => {
-    const after = { ...row, ...changes, updatedAtMs: nowMs };
-    await update(after);
-    return after;
+  const change = async (row: PayoutRow, changes: Changing, nowMs: number): Promise<PayoutRow> => {
+    const changed = { ...changes, updatedAtMs: nowMs };
+    await changeRows(db, payouts, { id: row.id }, changed);
+    return { ...row, ...changed };
   };
 
   /** Raises the alarm that a payout needs a person. */
   const report = async (row: PayoutRow, { code, message }: Reason, atMs: number): Promise<void> => {
     const { network, sessionId } = row;
     const name = await payoutNameOf(db)(row);
-    await raiseAlarmOf(db)({ atMs, code, message: `${name}: ${message}`, network, sessionId });
+    await raiseAlarm(db, { atMs, code, message: `${name}: ${message}`, network, sessionId });
   };
 
   /** Saves what a payout waits for; null: nothing. What no other of its network waits for may raise an alarm. */
-  const waitFor = async (
-    row: PayoutRow,
-    wait: Reason | null,
-    changes: Partial<Changing>,
-    nowMs: number,
-  ): Promise<void> => {
+  const waitFor = async (row: PayoutRow, wait: Reason | null, changes: Changing, nowMs: number): Promise<void> => {
     const waitCode = wait?.code ?? null;
     const waitMessage = wait?.message ?? null;
     const isSame = row.waitCode === waitCode && row.waitMessage === waitMessage;
@@ -141,7 +119,7 @@ export const payoutStepsOf = perDatabase((db: Db) => {
 
   /** Returns a payout of which nothing known can take effect, or null. `generationMax` 0: nothing was signed. */
   async function findUnsigned(id: string, generationMax: number): Promise<PayoutRow | null> {
-    const row = await find.get({ id });
+    const row = await findRow(db, payouts, { id });
     if (!row || row.generation > generationMax) return null;
     // The signer refused it for good, or all that it signed has failed.
     const isUnsigned = row.state === 'waiting' || resumed(row.state, (await attempts(row)).length) === 'waiting';
@@ -158,26 +136,32 @@ export const payoutStepsOf = perDatabase((db: Db) => {
 
   return {
     ...doubts,
-    lock,
-    find: (id: string): Promise<PayoutRow | undefined> => find.get({ id }),
+    find: (id: string): Promise<PayoutRow | undefined> => findRow(db, payouts, { id }),
     /**
      * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets it.
      * @param poolId of a sweep: the pool of its indices; omitted if only the signer's journal knows the sweep
      */
     async plan(input: NewPayout, poolId?: number): Promise<Planned> {
       const { intent, sessionId, nowMs } = input;
-      const known = await find.get({ id: intent.id });
+      const known = await findRow(db, payouts, { id: intent.id });
       if (known) {
         if (!isSameIntent(known.intent, intent)) return { kind: 'other', payout: known };
         const isTied = sessionId === null || known.sessionId !== null;
         return { kind: 'known', payout: isTied ? known : await change(known, { sessionId }, nowMs) };
       }
       const row = newRow(input);
-      await insert(row);
+      await insertRow(db, payouts, row);
       if (intent.kind === 'sweep') {
         const { id: payoutId, network, currency } = intent;
         for (const { index, units } of intent.from) {
-          await insertPart({ payoutId, network, derivationIndex: index, currency, poolId: poolId ?? null, units });
+          await insertRow(db, sweepParts, {
+            payoutId,
+            network,
+            derivationIndex: index,
+            currency,
+            poolId: poolId ?? null,
+            units,
+          });
         }
       }
       return { kind: 'planned', payout: row };
@@ -205,7 +189,7 @@ export const payoutStepsOf = perDatabase((db: Db) => {
     },
     /** Makes a payout due now if it waits for an approval or the signer's cap. */
     async hasten(id: string, nowMs: number): Promise<void> {
-      const row = await find.get({ id });
+      const row = await findRow(db, payouts, { id });
       const isRefused = row?.waitCode && approvable.includes(row.waitCode);
       if (row?.state === 'waiting' && isRefused) await change(row, { notBeforeMs: nowMs }, nowMs);
     },
@@ -221,8 +205,8 @@ export const payoutStepsOf = perDatabase((db: Db) => {
     },
     /** Calls `work` with a payout that is open in this generation; returns false when there is none. */
     async ifOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => Promise<void>): Promise<boolean> {
-      await lock.takeOf(id);
-      const row = await find.get({ id });
+      await lockNetworkOf(db, id);
+      const row = await findRow(db, payouts, { id });
       const isOpen = row?.state === 'waiting' || row?.state === 'sent';
       if (!row || !isOpen || row.generation !== generation) return false;
       await work(row);
@@ -271,7 +255,7 @@ export function payoutCommands(db: Db) {
     /** Cancels a payout; false once an attempt is allotted, it has ended, or signatures must be adopted first. */
     async cancel(id: string, nowMs: number): Promise<boolean> {
       return write(async () => {
-        await steps.lock.takeOf(id);
+        await lockNetworkOf(db, id);
         return steps.cancel(id, nowMs);
       });
     },

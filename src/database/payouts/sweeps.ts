@@ -9,8 +9,9 @@ import type { Currency, NetworkKey } from '../../core/transfer.ts';
 import type { PoolKey } from '../addresses.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
-import { findBy } from '../engine/prepared.ts';
-import { createMeta } from '../meta.ts';
+import { findRow, findRows } from '../engine/rows.ts';
+import { listData, writeData } from '../meta.ts';
+import { lockNetwork, lockNetworkOf } from '../networks.ts';
 import { addresses, payouts as payoutTable, pools } from '../tables.ts';
 import { type PayoutRow, payoutStepsOf, toPayout } from './payouts.ts';
 
@@ -60,12 +61,8 @@ const unmade = ['waiting', ...without];
 /** The repository `sweeps`. */
 export function sweepCommands(db: Db) {
   const payouts = payoutStepsOf(db);
-  const meta = createMeta(db);
   const { given, received, parts } = sweepStatements(db);
-  const findAddress = findBy(db, addresses, 'family', 'mode', 'key');
-  const findPool = findBy(db, pools, 'family', 'mode', 'current');
-  const giversOf = findBy(db, payoutTable, 'servesId');
-  const poolIdOf = async (pool: PoolKey) => (await findPool.get({ ...pool, current: true }))?.id;
+  const poolIdOf = async ({ family, mode }: PoolKey) => (await findRow(db, pools, { family, mode, current: true }))?.id;
 
   /** Returns what one address holds, by currency. */
   async function ownersAt(poolId: number, network: NetworkKey, { id, index, key }: Given): Promise<SweepOwner[]> {
@@ -84,7 +81,7 @@ export function sweepCommands(db: Db) {
   }
 
   async function refuseTreasury({ family, mode }: PoolKey, treasury: string): Promise<void> {
-    if ((await findAddress.get({ family, mode, key: treasury })) === undefined) return;
+    if ((await findRow(db, addresses, { family, mode, key: treasury })) === undefined) return;
     throw permanent(
       'treasury_collects',
       `the treasury ${treasury} in the signer's policy is one of our deposit addresses: a sweep would look like a ` +
@@ -99,7 +96,7 @@ export function sweepCommands(db: Db) {
     { sweep, keys }: PlannedSweep,
   ): Promise<boolean> {
     for (const [at, { index, units }] of sweep.from.entries()) {
-      const address = await findAddress.get({ family, mode, key: keys[at] ?? '' });
+      const address = await findRow(db, addresses, { family, mode, key: keys[at] ?? '' });
       if (address?.poolId !== poolId || address.derivationIndex !== index) return false;
       const owners = await ownersAt(poolId, sweep.network, { ...address, index });
       const owner = owners.find(({ currency }) => currency === sweep.currency);
@@ -110,7 +107,7 @@ export function sweepCommands(db: Db) {
 
   /** Returns the gas of a sweep in the order in which it is sent. */
   async function gasOf(id: string): Promise<PayoutRow[]> {
-    const givers = await giversOf.all({ servesId: id });
+    const givers = await findRows(db, payoutTable, { servesId: id });
     return (await mapInOrder(givers, async (row) => [...(await gasOf(row.id)), row])).flat();
   }
 
@@ -175,7 +172,7 @@ export function sweepCommands(db: Db) {
       readonly string[]
     > {
       return db.write(async () => {
-        await payouts.lock.take(place.network);
+        await lockNetwork(db, place.network);
         await refuseTreasury(place.pool, treasury);
         const poolId = await poolIdOf(place.pool);
         if (poolId === undefined) return [];
@@ -195,16 +192,16 @@ export function sweepCommands(db: Db) {
      */
     async withdraw(id: string, isPossible: boolean, nowMs: number): Promise<boolean> {
       return db.write(async () => {
-        await payouts.lock.takeOf(id);
+        await lockNetworkOf(db, id);
         return withdraw(id, isPossible, nowMs);
       });
     },
     /** Replaces the levels of a network with what the engine just read. */
     async recordUnswept(network: NetworkKey, levels: readonly UnsweptLevel[]): Promise<void> {
-      await db.write(() => meta.writeData(`unswept ${network}`, levels));
+      await db.write(() => writeData(db, `unswept ${network}`, levels));
     },
     async listUnswept(): Promise<readonly UnsweptLevel[]> {
-      return (await db.read(() => meta.listData<readonly UnsweptLevel[]>('unswept'))).flat();
+      return (await db.read(() => listData<readonly UnsweptLevel[]>(db, 'unswept'))).flat();
     },
   };
 }

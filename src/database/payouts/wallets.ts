@@ -2,7 +2,6 @@
  * The wallets that pay: what leaves them, what they hold, and whether that is what the ledger expects.
  */
 
-import { eq } from 'drizzle-orm';
 import type { BlockRef } from '../../core/block.ts';
 import { invariant } from '../../core/fault.ts';
 import { type HotRole, type Intent, isPaidBy, type OwnRole, ownRoles, type PaybackIntent } from '../../core/intent.ts';
@@ -13,9 +12,9 @@ import { readBook } from '../../core/wallet-books.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import { readBigJson } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { findBy, perDatabase, preparedInsert, selectRows } from '../engine/prepared.ts';
-import { createCounters, createMeta } from '../meta.ts';
-import { createNetworkLock, networkRowsOf, type RowIds } from '../networks.ts';
+import { changeRows, deleteRows, findRow, insertRow, perDatabase, selectRows } from '../engine/rows.ts';
+import { listData, nextNumber, writeData } from '../meta.ts';
+import { lockNetwork, networkRowsOf, type RowIds } from '../networks.ts';
 import type { SealedDb } from '../sealing.ts';
 import { otherTransfers, outgoingTransfers, ownWallets, payoutAttempts, walletBooks } from '../tables.ts';
 import { BALANCE_SHORT, type EqualTransfer, freezerOf, IS_UNEXPLAINED, OUTFLOW_FOREIGN } from './holds.ts';
@@ -43,25 +42,16 @@ const JUDGED_MAX = 100;
 /** Returns functions that are called within a transaction. */
 export const outgoingRowsOf = perDatabase((db: Db) => {
   const highest = db.client.prepare('SELECT coalesce(max(seq), 0) FROM own_wallets WHERE network = ?').pluck();
-  const withKey = findBy(db, ownWallets, 'network', 'key');
-  const attempted = findBy(db, payoutAttempts, 'tx');
-  const saved = findBy(db, outgoingTransfers, 'network', 'blockHash', 'tx', 'position', 'fromKey');
-  const unexplained = selectRows(
-    db,
-    outgoingTransfers,
-    `WHERE network = :network AND to_key = :to AND ${IS_UNEXPLAINED} AND NOT EXISTS (
+  const unexplained = `WHERE network = :network AND to_key = :to AND ${IS_UNEXPLAINED} AND NOT EXISTS (
        SELECT 1 FROM other_transfers AS o WHERE o.payout_id = :id AND o.transfer_id = outgoing_transfers.id)
-     ORDER BY id`,
-  );
-  const insert = preparedInsert(db, outgoingTransfers);
-  const insertOther = preparedInsert(db, otherTransfers);
+     ORDER BY id`;
   const forget = db.client.prepare(
     `DELETE FROM outgoing_transfers WHERE network = :network AND block_hash = :hash AND state = 'open'`,
   );
   const leaving = async (network: NetworkKey, content: readonly ChainTransfer[]) =>
     (
       await mapInOrder(content, async (transfer) => {
-        const role = transfer.isOutgoing && (await withKey.get({ network, key: transfer.from }))?.role;
+        const role = transfer.isOutgoing && (await findRow(db, ownWallets, { network, key: transfer.from }))?.role;
         return role && role !== 'treasury' ? { role, transfer } : [];
       })
     ).flat();
@@ -85,7 +75,8 @@ export const outgoingRowsOf = perDatabase((db: Db) => {
       const unknown = await filterInOrder(
         await leaving(network, content),
         async ({ transfer }) =>
-          !(await attempted.get({ tx: transfer.tx })) && !(await saved.get(placeOf(network, block, transfer))),
+          !(await findRow(db, payoutAttempts, { tx: transfer.tx })) &&
+          !(await findRow(db, outgoingTransfers, placeOf(network, block, transfer))),
       );
       return unknown.map(({ transfer }) => transfer);
     },
@@ -99,9 +90,9 @@ export const outgoingRowsOf = perDatabase((db: Db) => {
         const { currency, to: toKey, units } = transfer;
         invariant(units > 0n, `outgoing transfer ${transfer.tx} #${transfer.index} on ${network} is above zero`);
         const place = placeOf(network, block, transfer);
-        if (await saved.get(place)) continue;
+        if (await findRow(db, outgoingTransfers, place)) continue;
         const row = { ...place, toKey, currency, units, role, blockNumber: block.number, seenAtMs: nowMs };
-        await insert({ ...row, id: ids.next(), state: 'open' });
+        await insertRow(db, outgoingTransfers, { ...row, id: ids.next(), state: 'open' });
       }
     },
     /** Forgets what has not been judged of a block that left the chain. */
@@ -113,44 +104,34 @@ export const outgoingRowsOf = perDatabase((db: Db) => {
      * they were another payment.
      */
     equalTo: async (intent: PaybackIntent): Promise<EqualTransfer[]> =>
-      (await unexplained.all({ network: intent.network, to: intent.to, id: intent.id })).filter((row) =>
-        isPaidBy({ intent }, row),
-      ),
+      (
+        await selectRows(db, outgoingTransfers, unexplained, { network: intent.network, to: intent.to, id: intent.id })
+      ).filter((row) => isPaidBy({ intent }, row)),
     /** Saves that a person has said of these transfers that they were another payment than this one. */
     async dismiss(payoutId: string, transferIds: readonly number[]): Promise<void> {
-      for (const transferId of transferIds) await insertOther({ payoutId, transferId });
+      for (const transferId of transferIds) await insertRow(db, otherTransfers, { payoutId, transferId });
     },
   };
 });
 
 /** Our wallets and what has left them; a part of the repository `wallets`. */
 export function outgoingCommands(db: SealedDb) {
-  const { orm } = db;
-  const attempted = findBy(db, payoutAttempts, 'tx');
-  const final = selectRows(
-    db,
-    outgoingTransfers,
-    `WHERE network = :network AND state = 'open' AND block_number <= :floor ORDER BY block_number, id LIMIT ${JUDGED_MAX}`,
-  );
-  const foreign = selectRows(
-    db,
-    outgoingTransfers,
-    `WHERE network = :network AND state = 'foreign' AND ${IS_UNEXPLAINED} ORDER BY id LIMIT :limit`,
-  );
-  const insertWallet = preparedInsert(db, ownWallets);
-  const lock = createNetworkLock(db);
-  const nextNumber = createCounters(db);
-  const walletsOf = selectRows(db, ownWallets, 'WHERE network = :network ORDER BY seq');
+  const final = `WHERE network = :network AND state = 'open' AND block_number <= :floor ORDER BY block_number, id LIMIT ${JUDGED_MAX}`;
+  const foreign = `WHERE network = :network AND state = 'foreign' AND ${IS_UNEXPLAINED} ORDER BY id LIMIT :limit`;
+  const walletsOf = 'WHERE network = :network ORDER BY seq';
   const finalOf = async (network: NetworkKey) =>
-    await final.all({ network, floor: (await networkRowsOf(db).find(network))?.floor ?? 0 });
+    await selectRows(db, outgoingTransfers, final, {
+      network,
+      floor: (await networkRowsOf(db).find(network))?.floor ?? 0,
+    });
 
   async function judge(row: OutgoingRecord, nowMs: number): Promise<void> {
-    const isRow = eq(outgoingTransfers.id, row.id);
-    if (await attempted.get({ tx: row.tx })) {
-      await orm.delete(outgoingTransfers).where(isRow).run();
+    const { id } = row;
+    if (await findRow(db, payoutAttempts, { tx: row.tx })) {
+      await deleteRows(db, outgoingTransfers, { id });
       return;
     }
-    await orm.update(outgoingTransfers).set({ state: 'foreign' }).where(isRow).run();
+    await changeRows(db, outgoingTransfers, { id }, { state: 'foreign' });
     await freezeFor(db, row, nowMs);
   }
 
@@ -158,18 +139,22 @@ export function outgoingCommands(db: SealedDb) {
     /** Saves the wallets of a network. Known ones stay watched. */
     async recordOwn(network: NetworkKey, own: Readonly<Partial<Record<OwnRole, string>>>): Promise<void> {
       const lacking = async () => {
-        const known = await walletsOf.all({ network });
+        const known = await selectRows(db, ownWallets, walletsOf, { network });
         const wallets = ownRoles.flatMap((role) => (own[role] === undefined ? [] : { role, key: own[role] }));
         return wallets.filter(({ role, key }) => !known.some((one) => one.role === role && one.key === key));
       };
       if ((await db.read(lacking)).length === 0) return;
       await db.write(async () => {
         for (const { role, key } of await lacking())
-          await insertWallet({ network, seq: await nextNumber(`wallets:${network}`), role, key });
+          await insertRow(db, ownWallets, { network, seq: await nextNumber(db, `wallets:${network}`), role, key });
       });
     },
     async listOwn(network: NetworkKey): Promise<readonly OwnWallet[]> {
-      return (await db.read(() => walletsOf.all({ network }))).map(({ seq, role, key }) => ({ seq, role, key }));
+      return (await db.read(() => selectRows(db, ownWallets, walletsOf, { network }))).map(({ seq, role, key }) => ({
+        seq,
+        role,
+        key,
+      }));
     },
     /**
      * Judges the network's final outgoing transfers, once: forgets what attempts explain, and freezes money out on the
@@ -178,7 +163,7 @@ export function outgoingCommands(db: SealedDb) {
     async judge(network: NetworkKey, nowMs: number): Promise<void> {
       if ((await db.read(() => finalOf(network))).length === 0) return;
       await db.write(async () => {
-        await lock.take(network);
+        await lockNetwork(db, network);
         for (const row of await finalOf(network)) await judge(row, nowMs);
       });
     },
@@ -187,7 +172,7 @@ export function outgoingCommands(db: SealedDb) {
      * of their freeze acknowledges them.
      */
     async listForeign(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]> {
-      return db.read(() => foreign.all({ network, limit }));
+      return db.read(() => selectRows(db, outgoingTransfers, foreign, { network, limit }));
     },
   };
 }
@@ -233,23 +218,20 @@ const BALANCE = 'balance';
 
 /** Wallet balances; a part of the repository `wallets`. */
 export function walletCommands(db: SealedDb) {
-  const { orm, read, write, formatAmount } = db;
+  const { read, write, formatAmount } = db;
   const freezer = freezerOf(db);
-  const meta = createMeta(db);
-  const lock = createNetworkLock(db);
   const reader = createBookReader(db);
 
   async function compare({ network, heldUnits, feeUnitsMax, nowMs }: Reading): Promise<void> {
     const openUnits = await reader.underWay(network, feeUnitsMax);
     if (openUnits === null) return;
-    const { network: of } = walletBooks;
-    const row = (await orm.select().from(walletBooks).where(eq(of, network)).get()) ?? null;
+    const row = (await findRow(db, walletBooks, { network })) ?? null;
     const spentUnits = row ? await reader.spentSince(network, row.ledgerSeq) : 0n;
     const { book, missingUnits: more } = readBook(row, { heldUnits, spentUnits, openUnits, nowMs });
     const missingUnits = (row?.missingUnits ?? 0n) + more;
     const next = { network, ledgerSeq: await reader.newestEntry(network), ...book, missingUnits };
-    if (row) await orm.update(walletBooks).set(next).where(eq(of, network)).run();
-    else await orm.insert(walletBooks).values(next).run();
+    if (row) await changeRows(db, walletBooks, { network }, next);
+    else await insertRow(db, walletBooks, next);
     if (more === 0n) return;
     const text = (units: bigint) => formatAmount(network, 'native', units);
     const why = freezeTexts[BALANCE_SHORT]({ network, held: text(heldUnits), lacking: text(more) });
@@ -260,9 +242,9 @@ export function walletCommands(db: SealedDb) {
   return {
     /** Saves what the paying wallet of a role holds. */
     async recordBalance(balance: WalletBalance): Promise<void> {
-      await write(() => meta.writeData(`${BALANCE} ${balance.network} ${balance.role}`, balance));
+      await write(() => writeData(db, `${BALANCE} ${balance.network} ${balance.role}`, balance));
     },
-    balances: (): Promise<readonly WalletBalance[]> => read(() => meta.listData<WalletBalance>(BALANCE)),
+    balances: (): Promise<readonly WalletBalance[]> => read(() => listData<WalletBalance>(db, BALANCE)),
     /**
      * Compares the native coin that the refund and gas wallets of a network hold together with what the ledger expects
      * since the last comparison. If some of it has been missing for minutes, money out is frozen on the network, with
@@ -270,7 +252,7 @@ export function walletCommands(db: SealedDb) {
      */
     async compareBooks(reading: Reading): Promise<void> {
       await write(async () => {
-        await lock.take(reading.network);
+        await lockNetwork(db, reading.network);
         await compare(reading);
       });
     },

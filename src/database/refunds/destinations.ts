@@ -10,14 +10,14 @@ import { type DestinationFrom, exceedsAutomatic, mayReplace } from '../../core/r
 import type { Mode, NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import { addressRowsOf } from '../addresses.ts';
-import { type OperatorAct, recordActOf } from '../audit-log.ts';
+import { type OperatorAct, recordAct } from '../audit-log.ts';
 import { writeOrTry } from '../engine/bodies.ts';
-import { findBy, perDatabase } from '../engine/prepared.ts';
-import { createPayerDataMark } from '../meta.ts';
+import { findRows, perDatabase } from '../engine/rows.ts';
+import { lookAgainForPayerData } from '../meta.ts';
 import { payoutStepsOf } from '../payouts/payouts.ts';
 import { replaysOf } from '../replays.ts';
 import type { MacedRow, SealedDb } from '../sealing.ts';
-import { findSessionOf } from '../session.ts';
+import { findSession } from '../session.ts';
 import { storeRowsOf } from '../stores.ts';
 import { ownWallets, refundAddresses } from '../tables.ts';
 import {
@@ -50,7 +50,6 @@ type Destination = Readonly<{ destination: string; destinationFrom: DestinationF
 export const refundDestinationsOf = perDatabase((db: SealedDb) => {
   const { guard, macOf } = db;
   const addresses = addressRowsOf(db);
-  const leftOf = findBy(db, refundAddresses, 'sessionId');
   const leave = db.client.prepare(
     `INSERT INTO refund_addresses (session_id, network, key, mac) VALUES (:sessionId, :network, :key, :mac)
      ON CONFLICT (session_id, network) DO UPDATE SET key = excluded.key, mac = excluded.mac`,
@@ -58,7 +57,7 @@ export const refundDestinationsOf = perDatabase((db: SealedDb) => {
 
   /** Returns the keys that the payer left at checkout, by network. */
   async function allLeft(sessionId: string): Promise<Readonly<Record<NetworkKey, string>>> {
-    const intact = (await leftOf.all({ sessionId })).filter((row) => {
+    const intact = (await findRows(db, refundAddresses, { sessionId })).filter((row) => {
       const name = `the refund address of session ${sessionId} on ${row.network}`;
       const remedy = 'have the payer leave it again, or name one by `quayside refund destination`';
       return guard.accepts(macedRefundAddress(row), row.mac, name, remedy);
@@ -120,11 +119,8 @@ export function refundAddressCommands(db: SealedDb) {
   const rows = refundRowsOf(db);
   const destinations = refundDestinationsOf(db);
   const replays = replaysOf(db);
-  const findSession = findSessionOf(db);
-  const recordAct = recordActOf(db);
   const mayBePaid = createDoubt(db);
   const redirect = createRedirect(db, mayBePaid);
-  const lookAgain = createPayerDataMark(db);
 
   /** Whether the payer's link still accepts an address. */
   const isClaimOpen = ({ claimUntilS }: RefundRow, nowMs: number): boolean =>
@@ -155,7 +151,7 @@ export function refundAddressCommands(db: SealedDb) {
     ): Promise<SetDestinationOutcome> {
       const { sessionId, network, address, nowMs } = input;
       return db.write(async () => {
-        const session = await findSession(sessionId);
+        const session = await findSession(db, sessionId);
         if (!session?.networks.includes(network)) return 'not_found';
         const key = await destinations.read(network, session.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad', why: key.why };
@@ -170,8 +166,8 @@ export function refundAddressCommands(db: SealedDb) {
         }
         const act = actOf('payment page', nowMs);
         await destinations.leave(sessionId, network, key);
-        await lookAgain(sessionId);
-        await recordAct(act, {
+        await lookAgainForPayerData(db, sessionId);
+        await recordAct(db, act, {
           target: sessionId,
           before: before === null ? null : { [network]: before },
           after: { [network]: key },
@@ -267,7 +263,7 @@ function createRedirect(db: SealedDb, mayBePaid: ReturnType<typeof createDoubt>)
       if (!(await payoutStepsOf(db).redirect(intent, act.atMs + windowMs, act.atMs))) return 'fixed';
     }
     const approval = isSame ? {} : await approvalOf(row, key, act.atMs);
-    await recordActOf(db)(act, {
+    await recordAct(db, act, {
       target: id,
       before: destination === null ? null : { destination, from: destinationFrom },
       after: { destination: key, from },

@@ -24,10 +24,10 @@ import { DAY_MS, dayOf } from '../../lib/clock.ts';
 import type { OperatorAct } from '../audit-log.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, findBy, given, perDatabase, preparedInsert, selectRows } from '../engine/prepared.ts';
+import { changeRows, findRow, findRows, insertRow, perDatabase, selectRows } from '../engine/rows.ts';
 import type { Replay } from '../replays.ts';
 import type { SealedDb } from '../sealing.ts';
-import { findSessionOf } from '../session.ts';
+import { findSession } from '../session.ts';
 import { payouts, refunds, sessions } from '../tables.ts';
 
 /** A refund in its current state. `id` is ours; `refundId` is the merchant's. */
@@ -156,14 +156,10 @@ type LostRefund = EarlierRefund & Readonly<{ id: string; heldKind: HeldKind | nu
  */
 export function createLostRefunds(db: Db): (sessionId: string, exceptId: string) => Promise<LostRefund[]> {
   // In step with the index `payouts_of_lost_refunds`.
-  const lost = selectRows(
-    db,
-    payouts,
-    `WHERE named_session = :sessionId AND session_id IS NULL AND state NOT IN ('failed', 'canceled') AND id <> :exceptId
-       AND NOT EXISTS (SELECT 1 FROM refunds WHERE refunds.id = payouts.id AND refunds.status NOT IN ('failed', 'canceled'))`,
-  );
+  const lost = `WHERE named_session = :sessionId AND session_id IS NULL AND state NOT IN ('failed', 'canceled') AND id <> :exceptId
+       AND NOT EXISTS (SELECT 1 FROM refunds WHERE refunds.id = payouts.id AND refunds.status NOT IN ('failed', 'canceled'))`;
   return async (sessionId, exceptId) =>
-    (await lost.all({ sessionId, exceptId })).flatMap(({ network, intent, tx }) => {
+    (await selectRows(db, payouts, lost, { sessionId, exceptId })).flatMap(({ network, intent, tx }) => {
       if (!isPayback(intent)) return [];
       const heldKind = intent.kind === 'return' ? intent.held : null;
       const amountMinor = parseUnits(intent.session.amount, MINOR_DECIMALS);
@@ -175,18 +171,16 @@ export function createLostRefunds(db: Db): (sessionId: string, exceptId: string)
 /** Returns functions that are called within a transaction. */
 export const returnedMoneyOf = perDatabase((db: Db) => {
   const lostOf = createLostRefunds(db);
-  const { id, status, network, currency, amountMinor, tx, heldKind, createdAtMs } = refunds;
-  const ofSession = db.orm.select({ id, status, network, currency, amountMinor, tx, kind: heldKind }).from(refunds);
-  const isReturn = and(given(refunds, 'sessionId'), isNotNull(heldKind));
-  const returns = atFirstUse(ofSession.where(isReturn).orderBy(asc(createdAtMs), asc(id)));
+  const returns = 'WHERE session_id = :sessionId AND held_kind IS NOT NULL ORDER BY created_at_ms, id';
 
   /** Returns every return of a session, also those that failed; first those that are known here, oldest first. */
   async function list(sessionId: string): Promise<HeldReturn[]> {
-    const lost = (await lostOf(sessionId, '')).map(({ heldKind: kind, ...row }) => {
-      return { ...row, kind, status: row.tx === null ? ('processing' as const) : row.status };
-    });
-    const all = [...(await returns.all({ sessionId })), ...lost];
-    return all.flatMap(({ kind, ...row }) => (kind === null ? [] : [{ ...row, kind }]));
+    const known = await selectRows(db, refunds, returns, { sessionId });
+    const lost = await lostOf(sessionId, '');
+    const all = [...known, ...lost.map((row) => (row.tx === null ? { ...row, status: 'processing' as const } : row))];
+    return all.flatMap(({ id, status, network, currency, amountMinor, tx, heldKind: kind }) =>
+      kind === null ? [] : [{ id, status, network, currency, amountMinor, tx, kind }],
+    );
   }
   /** Returns the returns of a session whose money counts for nothing. */
   return { list, of: async (sessionId: string): Promise<HeldReturn[]> => (await list(sessionId)).filter(isHeld) };
@@ -237,15 +231,14 @@ export const isOperators = ({ heldKind, requestedBy }: Pick<RefundRow, 'heldKind
 /** Returns functions that are called within a transaction. */
 export const refundRowsOf = perDatabase((db: SealedDb) => {
   const { tokens } = db;
-  const insert = preparedInsert(db, refunds);
   return {
     ...findingRefunds(db),
     ...listingRefunds(db),
     ...viewingRefunds(db),
-    insert,
+    insert: (row: RefundRow): Promise<void> => insertRow(db, refunds, row),
     /** @returns the row with its changes */
     async change(row: RefundRow, values: Partial<RefundRow>): Promise<RefundRow> {
-      await db.orm.update(refunds).set(values).where(eq(refunds.id, row.id)).run();
+      await changeRows(db, refunds, { id: row.id }, values);
       return { ...row, ...values };
     },
     /** Returns the hash to store of a new claim token. */
@@ -254,9 +247,7 @@ export const refundRowsOf = perDatabase((db: SealedDb) => {
 });
 
 function findingRefunds(db: SealedDb) {
-  const byId = findBy(db, refunds, 'id');
-  const byClaim = findBy(db, refunds, 'claimHash');
-  const find = (id: string): Promise<RefundRow | undefined> => byId.get({ id });
+  const find = (id: string): Promise<RefundRow | undefined> => findRow(db, refunds, { id });
   return {
     find,
     own: (owner: RefundOwner): Promise<RefundRow | undefined> => find(refundIdOf(owner)),
@@ -265,7 +256,8 @@ function findingRefunds(db: SealedDb) {
       const isOthers = and(eq(refunds.refundId, refundId), ne(refunds.storeId, storeId));
       return (await db.orm.select({ id: refunds.id }).from(refunds).where(isOthers).limit(1).get()) !== undefined;
     },
-    claimed: (token: string): Promise<RefundRow | undefined> => byClaim.get({ claimHash: db.tokens.hashOf(token) }),
+    claimed: (token: string): Promise<RefundRow | undefined> =>
+      findRow(db, refunds, { claimHash: db.tokens.hashOf(token) }),
     /** Finds by our id, the merchant's, the receipt, or one of these spellings of the transaction, in this order. */
     async named(
       at: Omit<RefundOwner, 'refundId'>,
@@ -287,24 +279,17 @@ function findingRefunds(db: SealedDb) {
 }
 
 function listingRefunds(db: Db) {
-  const ofSession = findBy(db, refunds, 'sessionId');
   const lostOfSession = createLostRefunds(db);
-  const ready = selectRows(
-    db,
-    refunds,
-    `WHERE status = 'pending' AND destination IS NOT NULL AND (needs_approval = 0 OR approved_destination = destination)
-     ORDER BY created_at_ms LIMIT :limit`,
-  );
-  const unclaimed = selectRows(
-    db,
-    refunds,
-    `WHERE status = 'pending' AND destination IS NULL AND claim_until_s < :nowS ORDER BY claim_until_s LIMIT :limit`,
-  );
-  const since = selectRows(db, refunds, 'WHERE store_id = :storeId AND mode = :mode AND created_at_ms >= :sinceMs');
+  const ready = `WHERE status = 'pending' AND destination IS NOT NULL AND (needs_approval = 0 OR approved_destination = destination)
+     ORDER BY created_at_ms LIMIT :limit`;
+  const unclaimed = `WHERE status = 'pending' AND destination IS NULL AND claim_until_s < :nowS ORDER BY claim_until_s LIMIT :limit`;
+  const since = 'WHERE store_id = :storeId AND mode = :mode AND created_at_ms >= :sinceMs';
 
   /** Returns the refunds that a store ordered since a time and that count against its limits. */
   const ofStore = async (storeId: string, mode: Mode, sinceMs: number): Promise<RefundRow[]> =>
-    (await since.all({ storeId, mode, sinceMs })).filter((row) => isHeld(row) && !isOperators(row));
+    (await selectRows(db, refunds, since, { storeId, mode, sinceMs })).filter(
+      (row) => isHeld(row) && !isOperators(row),
+    );
 
   return {
     /**
@@ -312,12 +297,15 @@ function listingRefunds(db: Db) {
      * @param exceptId one of these that is requested again
      */
     ofSession: async (sessionId: string, exceptId = ''): Promise<EarlierRefund[]> => [
-      ...(await ofSession.all({ sessionId })),
+      ...(await findRows(db, refunds, { sessionId })),
       ...(await lostOfSession(sessionId, exceptId)),
     ],
     /** Returns refunds that can start or whose claim link has expired, longest waiting first. */
     due: async (nowS: number, limit: number): Promise<RefundRow[]> =>
-      [...(await ready.all({ limit })), ...(await unclaimed.all({ limit, nowS }))].slice(0, limit),
+      [
+        ...(await selectRows(db, refunds, ready, { limit })),
+        ...(await selectRows(db, refunds, unclaimed, { limit, nowS })),
+      ].slice(0, limit),
     list: (filter: RefundFilter): Promise<RefundRow[]> => listed(db, filter),
     /** Returns what the store's other refunds of the last 24 hours gave that count together with this one. */
     recent: async (row: Parameters<typeof recentRefunds>[0] & Pick<RefundRow, 'storeId' | 'mode'>, nowMs: number) =>
@@ -371,7 +359,6 @@ function listed(db: Db, filter: RefundFilter): Promise<RefundRow[]> {
 
 function viewingRefunds(db: SealedDb) {
   const { macOf, tokens, guard, formatAddress } = db;
-  const findSession = findSessionOf(db);
 
   /** Returns null for a destination that was altered: the signer would not pay it. */
   function destinationOf(row: RefundRow): Refund['destination'] {
@@ -387,7 +374,7 @@ function viewingRefunds(db: SealedDb) {
     async view(row: RefundRow): Promise<Refund> {
       const { claimHash, claimUntilS, destination: _key, destinationFrom: _from, ...own } = row;
       const { mac: _mac, bodyHash: _body, ...shown } = own;
-      const session = await findSession(row.sessionId);
+      const session = await findSession(db, row.sessionId);
       invariant(session, `refund ${row.id} belongs to a session`);
       const token = tokens.of('refund claim', row.id);
       // Another secret key may have made the link.

@@ -25,16 +25,16 @@ import {
 } from '../../core/refund.ts';
 import type { Mode } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
-import { type OperatorAct, recordActOf } from '../audit-log.ts';
+import { type OperatorAct, recordAct } from '../audit-log.ts';
 import type { RefundApproval } from '../column-values.ts';
 import { mapInOrder, writeOrTry } from '../engine/bodies.ts';
-import { perDatabase } from '../engine/prepared.ts';
+import { perDatabase } from '../engine/rows.ts';
 import { outboxOf } from '../events.ts';
 import { ledgerOf } from '../ledger.ts';
 import { payoutStepsOf } from '../payouts/payouts.ts';
 import { type Replay, replaysOf } from '../replays.ts';
 import type { SealedDb } from '../sealing.ts';
-import { findSessionOf } from '../session.ts';
+import { findSession } from '../session.ts';
 import { transitionsOf } from '../session-transitions.ts';
 import { storeRowsOf } from '../stores.ts';
 
@@ -107,14 +107,12 @@ export function refundCommands(db: SealedDb) {
   const payouts = payoutStepsOf(db);
   const ledger = ledgerOf(db);
   const replays = replaysOf(db);
-  const findSession = findSessionOf(db);
-  const recordAct = recordActOf(db);
   const { settle, giveBack, fail, postEvent } = refundSettlementOf(db);
   const mayBePaid = createDoubt(db);
 
   async function create(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome> {
     const { storeId, mode, sessionId, nowMs } = input;
-    const session = await findSession(sessionId);
+    const session = await findSession(db, sessionId);
     if (!session) return { kind: 'session_not_found' };
     if (session.storeId !== storeId || session.mode !== mode) return { kind: 'session_access_denied' };
     const { policy } = await stores.of(storeId);
@@ -153,7 +151,7 @@ export function refundCommands(db: SealedDb) {
     };
     await rows.insert(row);
     await ledger.post(refundEntry(row, 'reserved'), nowMs);
-    await recordAct(input.act, { target: id, before: null, after: createdState(row) });
+    await recordAct(db, input.act, { target: id, before: null, after: createdState(row) });
     return { kind: 'created', refund: await rows.view(row) };
   }
 
@@ -217,7 +215,7 @@ export function refundCommands(db: SealedDb) {
     /** Returns what can still be refunded of a session, and by its store today; null when there is no such session. */
     async room(sessionId: string, nowMs: number): Promise<RefundRoom | null> {
       return db.read(async () => {
-        const session = await findSession(sessionId);
+        const session = await findSession(db, sessionId);
         if (!session) return null;
         const { storeId, mode } = session;
         const left =
@@ -269,7 +267,7 @@ export function refundCommands(db: SealedDb) {
         const canceled = await giveBack(row, { status: 'canceled', canceledAtMs: input.nowMs }, input.nowMs);
         await replays.remember(input, row.sessionId);
         const after = { status: canceled.status };
-        await recordAct(input.act, { target: row.id, before: { status: row.status }, after });
+        await recordAct(db, input.act, { target: row.id, before: { status: row.status }, after });
         return { kind: 'done', refund: await rows.view(canceled) };
       });
     },
@@ -312,7 +310,7 @@ export function refundCommands(db: SealedDb) {
         const approvals = approval ? { approvals: [...others, approval] } : {};
         const named = { approvedAtMs: row.approvedAtMs ?? nowMs, approvedDestination: row.destination };
         const after = await rows.change(row, { ...named, ...approvals });
-        await recordAct(act, { target: id, before: approvalState(row), after: approvalState(after) });
+        await recordAct(db, act, { target: id, before: approvalState(row), after: approvalState(after) });
         await payouts.hasten(id, nowMs);
         return 'done';
       });
@@ -328,7 +326,7 @@ export function refundCommands(db: SealedDb) {
         if (!isFree || (row.status === 'processing' && !(await payouts.cancel(id, nowMs)))) return false;
         await fail(row, reason, nowMs);
         const after = { status: 'failed', failureReason: reason };
-        await recordAct(act, { target: id, before: { status: row.status, failureReason: null }, after });
+        await recordAct(db, act, { target: id, before: { status: row.status, failureReason: null }, after });
         return true;
       });
     },
@@ -350,7 +348,6 @@ export type RefundGates = Readonly<Record<RefundGate, () => Promise<boolean>>>;
 export const refundSettlementOf = perDatabase((db: SealedDb) => {
   const rows = refundRowsOf(db);
   const stores = storeRowsOf(db);
-  const findSession = findSessionOf(db);
   const transitions = transitionsOf(db);
   const countReceipt = db.client
     .prepare(
@@ -361,7 +358,7 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
   async function postEvent(row: RefundRow, type: RefundEventType, nowMs: number): Promise<void> {
     // The merchant asked for no return, and knows none by its id.
     if (row.heldKind !== null) return;
-    const session = await findSession(row.sessionId);
+    const session = await findSession(db, row.sessionId);
     invariant(session, `refund ${row.id} belongs to a session`);
     await outboxOf(db).post(session, type, nowMs, (id) =>
       refundEventBody({
@@ -392,7 +389,7 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
   /** The money of a return that failed is held again, or counts by now. */
   async function holdAgain(sessionId: string, nowMs: number): Promise<void> {
     const of = async () => {
-      const session = await findSession(sessionId);
+      const session = await findSession(db, sessionId);
       invariant(session, `session ${sessionId} of a return exists`);
       return session;
     };
@@ -434,7 +431,7 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
     /** Returns the gates that only refunds have; null where the session is not there. */
     async gatesOf(id: string): Promise<RefundGates | null> {
       const row = await rows.find(id);
-      const session = row && (await findSession(row.sessionId));
+      const session = row && (await findSession(db, row.sessionId));
       if (!session) return null;
       const { currency, storeId } = row;
       const all = () => rows.ofSession(row.sessionId);

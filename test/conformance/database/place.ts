@@ -17,6 +17,7 @@ import type { CreateSessionOutcome, NewSession } from '../../../src/database/ses
 import type { NewStore } from '../../../src/database/stores.ts';
 import { audit } from '../../database/engine/audit.ts';
 import { plainRequest } from '../../support/new-session.ts';
+import { mayScan, watchPlans } from '../../support/plans.ts';
 import { claimDue } from '../../support/record-attempt.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 
@@ -261,7 +262,7 @@ export type World = Readonly<{ database: Database; place: TempDatabase; one: Fee
 
 /**
  * Runs a test in its own database: merchant `m1`, 40 addresses, both networks followed from their first block on.
- * Its transfers are numbered from one.
+ * Its transfers are numbered from one. No statement may scan a table.
  * @param server see `openTempDatabase`
  */
 export function inWorld(work: (world: World) => Promise<void>, more?: Partial<StoreSettings>, server?: string | null) {
@@ -277,7 +278,10 @@ export function inWorld(work: (world: World) => Promise<void>, more?: Partial<St
       const two = new Feed(database, 'two');
       await one.mine();
       await two.mine();
+      await mayScan(() => booksAgree(database));
+      const checkPlans = watchPlans();
       await work({ database, place, one, two });
+      if (!place.isServer) checkPlans(place.file);
       await booksAgree(database);
       assert.equal(audit(await place.rows()), []);
     } finally {

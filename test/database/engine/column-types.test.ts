@@ -14,7 +14,7 @@ import {
   writeBigJson,
 } from '../../../src/database/engine/column-types.ts';
 import { openSqlite } from '../../../src/database/engine/open.ts';
-import { preparedInsert } from '../../../src/database/engine/prepared.ts';
+import { findRow, insertRow } from '../../../src/database/engine/rows.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 
 /** Opens a file with one more table. */
@@ -37,12 +37,11 @@ function openWith(table: string) {
 test('every integer is read back unchanged, is text in the file, and null stays null', async () => {
   const db = openWith('CREATE TABLE sums (id INTEGER PRIMARY KEY, sum TEXT NOT NULL, maybe TEXT) STRICT');
   const sums = sqliteTable('sums', { id: integer().primaryKey(), sum: units().notNull(), maybe: units() });
-  const insert = preparedInsert(db, sums);
   const any = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
   await fc.assert(
     fc.asyncProperty(any, fc.option(any), async (sum, maybe) => {
-      await db.write(() => insert({ id: 0, sum, maybe }));
-      const row = (await db.read(() => db.orm.select().from(sums).all())).at(-1);
+      await db.write(() => insertRow(db, sums, { id: 0, sum, maybe }));
+      const row = await db.read(() => findRow(db, sums, { sum, id: 0 }));
       assert.equal(row, { id: 0, sum, maybe });
       assert.is(db.raw.prepare('SELECT sum FROM sums ORDER BY id DESC').pluck().get(), sum.toString());
       db.raw.exec('DELETE FROM sums');
@@ -70,8 +69,8 @@ test('the terms of a session are read as they were written, and refused once som
     conversion: { rate: '1.5', currency: 'USDT', amountMinor: 7n, sources: ['1', '2'] },
     options: [option],
   } as unknown as SessionTerms;
-  await db.write(() => preparedInsert(db, kept)({ id: 0, terms }));
-  assert.equal((await db.read(() => db.orm.select().from(kept).get()))?.terms, terms);
+  await db.write(() => insertRow(db, kept, { id: 0, terms }));
+  assert.equal((await db.read(() => findRow(db, kept, { id: 0 })))?.terms, terms);
   const written = JSON.parse(String(db.raw.prepare('SELECT terms FROM kept').pluck().get())) as Record<string, unknown>;
   for (const name of ['duePar', 'tolerancePar', 'accepts', 'expiresAtS', 'latePolicy', 'options']) {
     const { [name]: _, ...rest } = written;

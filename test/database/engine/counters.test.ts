@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSqlite } from '../../../src/database/engine/open.ts';
-import { createCounters } from '../../../src/database/meta.ts';
+import { nextNumber } from '../../../src/database/meta.ts';
 import {
   addressOf,
   Feed,
@@ -24,7 +24,7 @@ test('two connections take an owner’s numbers without gaps; a write that fails
   const taken: number[] = [];
   for (let at = 0; at < 10; at++) {
     const db = connections[at % 2] as ReturnType<typeof open>;
-    const next = createCounters(db);
+    const next = (owner: string) => nextNumber(db, owner);
     const failing = db.write(async () => {
       await next('x');
       throw new Error('it ends in vain');
@@ -34,7 +34,7 @@ test('two connections take an owner’s numbers without gaps; a write that fails
   }
   assert.equal(taken, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   const [one] = connections as [ReturnType<typeof open>];
-  const next = createCounters(one);
+  const next = (owner: string, least?: number) => nextNumber(one, owner, least);
   const numbers = await one.write(async () => [
     await next('x', 50),
     await next('x', 50),

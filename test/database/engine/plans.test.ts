@@ -1,46 +1,17 @@
-/** Every prepared statement finds its rows by an index: none scans a table that grows. */
+/**
+ * Statements find their rows by an index: `inWorld` looks at the plan of each that a test has run, and here those of
+ * pages are looked at closely.
+ */
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
-import { textsPrepared } from '../../../src/database/engine/client.ts';
-import { connect } from '../../../src/database/engine/connection.ts';
+import { openSqlite } from '../../../src/database/engine/open.ts';
 import { ingestedChain } from '../../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../../support/new-session.ts';
+import { plansOf, watchPlans } from '../../support/plans.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { testNetwork } from '../../support/test-network.ts';
-
-/** Tables with few rows, however long the program runs. */
-const small = [
-  'networks',
-  'notice_targets',
-  'other_transfers',
-  'payout_engines',
-  'payout_freezes',
-  'stores',
-  'pools',
-  'leases',
-  'meta',
-  'sqlite_schema',
-  'sqlite_master',
-  'CONSTANT',
-];
-/** Inner results with their own limit. */
-const bounded = ['sets', 'recent', 'looked', 'limited', 'parts', '(subquery-1)', '(subquery-2)'];
-/** Indexes that hold only what an operator added, or rows in a temporary state: requested resends, and the like. */
-const smallIndexes = [
-  'endpoints_of_store',
-  'endpoints_in_trouble',
-  'refunds_ready',
-  'deliveries_leased',
-  'transfers_unconfirmed',
-  'sessions_by_deadline',
-];
-/** What waits, is listed for people or is not due yet: without a range, a statement would scan the whole backlog. */
-const isBacklog = (detail: string) =>
-  /deliveries_by_state(?! \(state=\? AND event_id>\?\))|endpoints_due(?!_by_host| \(<expr>=\? AND due_at_ms<\?\))/.test(
-    detail,
-  );
 
 /** Returns the text of every statement that is prepared until `work` has ended. */
 async function preparedBy(work: () => unknown): Promise<readonly string[]> {
@@ -58,48 +29,25 @@ async function preparedBy(work: () => unknown): Promise<readonly string[]> {
   return [...statements];
 }
 
-/** Returns the steps of each statement's plan. */
-function plansOf(file: string, statements: readonly string[]): Map<string, string[]> {
-  const client = connect(file, 1_000, true);
-  const plan = (text: string): string[] => {
-    const names = [...new Set(text.match(/:\w+/g) ?? [])].map((name) => [name.slice(1), 1]);
-    const holes = Array.from({ length: text.match(/\?/g)?.length ?? 0 }, () => 1);
-    const steps = client.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...holes, Object.fromEntries(names));
-    return (steps as { detail: string }[]).map(({ detail }) => detail);
-  };
-  try {
-    return new Map(statements.map((text) => [text, plan(text)]));
-  } finally {
-    client.close();
-  }
-}
-
-/** Returns the plan of every query that is prepared when a database is opened. */
-async function plansAtOpening(): Promise<Map<string, string[]>> {
+test('a statement that scans a table is found', async () => {
   const place = openTempDatabase();
-  const statements = textsPrepared(() => place.connect().close());
-  try {
-    const explained = statements.filter((text) => /^\s*(select|update|delete|with)\b/i.test(text));
-    assert.ok(explained.length > 150, `${explained.length} statements were seen`);
-    return plansOf(place.file, explained);
-  } finally {
-    place.close();
-  }
-}
-
-test('no prepared statement scans', async () => {
-  const scans = [...(await plansAtOpening())].flatMap(([text, steps]) =>
-    steps
-      .filter((detail) => detail.startsWith('SCAN') || isBacklog(detail))
-      .filter((detail) => ![...small, ...bounded].includes(detail.split(' ')[1] ?? ''))
-      .filter((detail) => !smallIndexes.some((name) => detail.includes(name)))
-      .map((detail) => `${detail}: ${text}`),
-  );
-  assert.equal(scans, []);
+  const checkPlans = watchPlans();
+  const db = openSqlite({ file: place.file, busyTimeoutMs: 1_000 });
+  await db.read(() => db.client.prepare('SELECT id FROM transfers WHERE units = ?').all('1'));
+  db.close();
+  assert.throws(() => checkPlans(place.file), /SCAN transfers/);
+  place.close();
 });
 
 test('a page of events is read from an index that has its order and its filter', async () => {
-  const pages = [...(await plansAtOpening())].filter(([text]) =>
+  const plans = await plansWithPayment(async (database, storeId) => {
+    const page = { storeId, mode: 'test', fromId: 'evt_1', beforeId: 'evt_2', limit: 9 } as const;
+    for (const first of ['newest', 'oldest'] as const) {
+      await database.events.list({ ...page, first });
+      await database.events.list({ ...page, first, types: ['payment.completed'] });
+    }
+  });
+  const pages = [...plans].filter(([text]) =>
     /^\s*select .*body.* from "events"\s+where store_id.*order by/is.test(text),
   );
   assert.is(pages.length, 4, 'by type or not, from either end');
@@ -241,8 +189,12 @@ test('what came to an address is sought by the address, dust too', async () => {
 });
 
 test('deliveries of a store follow the events in their order', async () => {
-  const plans = [...(await plansAtOpening())];
-  const pages = plans.filter(([text]) => text.includes('FROM events AS v'));
+  const plans = await plansWithPayment(async (database, storeId) => {
+    const page = { after: null, limit: 9, lookMax: 9 };
+    for (const endpointId of [null, 'we_1'])
+      await database.deliveries.ofStore({ storeId, mode: 'test' }, { endpointId, state: null }, page);
+  });
+  const pages = [...plans].filter(([text]) => text.includes('FROM events AS v'));
   assert.is(pages.length, 2, 'of all endpoints, and of one');
   for (const [text, steps] of pages) {
     const [ofEvents, ofDeliveries, sorted, ...more] = steps;

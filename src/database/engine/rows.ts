@@ -1,0 +1,157 @@
+/**
+ * Statements about whole rows, by the columns that they name. Each is compiled at its first use, and kept.
+ */
+import { getTableColumns, getTableName } from 'drizzle-orm';
+import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { invariant } from '../../core/fault.ts';
+import type { Client } from './client.ts';
+import type { Db } from './open.ts';
+
+/** Returns `make`, which runs once for each database: what it makes is wanted in many places. */
+export function perDatabase<D extends Db, Made>(make: (db: D) => Made): (db: D) => Made {
+  const known = new WeakMap<D, Made>();
+  return (db) => {
+    const made = known.get(db) ?? make(db);
+    known.set(db, made);
+    return made;
+  };
+}
+
+/** Returns a query that drizzle builds once, when it first runs. */
+export function builtOnce<Prepared>(query: Readonly<{ prepare(): Prepared }>): () => Prepared {
+  let built: Prepared | undefined;
+  return () => (built ??= query.prepare());
+}
+
+type RowOf<T extends SQLiteTable> = T['$inferSelect'];
+/** Values that rows have in some columns. */
+type Key<T extends SQLiteTable> = Readonly<Partial<RowOf<T>>>;
+/** New values of columns; undefined leaves one as it is. */
+type Change<T extends SQLiteTable> = Readonly<{ [Name in keyof RowOf<T>]?: RowOf<T>[Name] | undefined }>;
+/** Values by the names that a statement has for them: text, numbers and bytes. */
+type Named = Readonly<Record<string, string | number | Uint8Array | null>>;
+type On = Readonly<{ client: Client }>;
+type Cells = readonly unknown[];
+
+/** A table, and its columns with their names in SQL. */
+type Shape = Readonly<{
+  name: string;
+  columns: readonly Readonly<{ key: string; name: string; column: SQLiteColumn }>[];
+  select: string;
+}>;
+
+const shapes = new WeakMap<SQLiteTable, Shape>();
+
+function shapeOf(table: SQLiteTable): Shape {
+  const known = shapes.get(table);
+  if (known) return known;
+  const columns = Object.entries<SQLiteColumn>(getTableColumns(table)).map(([key, column]) => {
+    const name = `"${key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}"`;
+    return { key, name, column };
+  });
+  const name = `"${getTableName(table)}"`;
+  const shape = { name, columns, select: `SELECT ${columns.map((one) => one.name).join(', ')} FROM ${name}` };
+  shapes.set(table, shape);
+  return shape;
+}
+
+const toCell = (column: SQLiteColumn, value: unknown): unknown =>
+  value === null ? null : column.mapToDriverValue(value);
+
+/** Returns `name = ?` for each value of a column, and the values as they are in the file. */
+function equalities({ columns }: Shape, values: Readonly<Record<string, unknown>>) {
+  const own = columns.filter(({ key }) => values[key] !== undefined);
+  const texts = own.map(({ name }) => `${name} = ?`);
+  return { texts, cells: own.map(({ key, column }) => toCell(column, values[key])) };
+}
+
+function keyOf(shape: Shape, key: Readonly<Record<string, unknown>>) {
+  const { texts, cells } = equalities(shape, key);
+  const names = Object.keys(key);
+  invariant(names.length > 0 && texts.length === names.length, `${names} are columns of ${shape.name} with values`);
+  return { where: `WHERE ${texts.join(' AND ')}`, cells };
+}
+
+function toRow<T extends SQLiteTable>({ columns }: Shape, cells: Cells): RowOf<T> {
+  const row: Record<string, unknown> = {};
+  for (const [at, { key, column }] of columns.entries())
+    row[key] = cells[at] === null ? null : column.mapFromDriverValue(cells[at]);
+  return row as RowOf<T>;
+}
+
+async function first<T extends SQLiteTable>({ client }: On, shape: Shape, rest: string, values: Cells) {
+  const statement = client.prepare(`${shape.select} ${rest}`).raw();
+  const cells = (await statement.get(...values)) as Cells | undefined;
+  return cells && toRow<T>(shape, cells);
+}
+
+async function all<T extends SQLiteTable>({ client }: On, shape: Shape, rest: string, values: Cells) {
+  const statement = client.prepare(`${shape.select} ${rest}`).raw();
+  return ((await statement.all(...values)) as Cells[]).map((cells) => toRow<T>(shape, cells));
+}
+
+/** Returns the first row with these values. */
+export function findRow<T extends SQLiteTable>(db: On, table: T, key: Key<T>): Promise<RowOf<T> | undefined> {
+  const shape = shapeOf(table);
+  const { where, cells } = keyOf(shape, key);
+  return first<T>(db, shape, where, cells);
+}
+
+/** Returns all rows with these values. */
+export function findRows<T extends SQLiteTable>(db: On, table: T, key: Key<T>): Promise<RowOf<T>[]> {
+  const shape = shapeOf(table);
+  const { where, cells } = keyOf(shape, key);
+  return all<T>(db, shape, where, cells);
+}
+
+/**
+ * Returns the first row that the rest of a statement chooses.
+ * @param rest the SQL after the table's name, with a `:name` for each value
+ */
+export function selectRow<T extends SQLiteTable>(
+  db: On,
+  table: T,
+  rest: string,
+  values: Named = {},
+): Promise<RowOf<T> | undefined> {
+  return first<T>(db, shapeOf(table), rest, [values]);
+}
+
+/** Returns all rows that the rest of a statement chooses; see `selectRow`. */
+export function selectRows<T extends SQLiteTable>(
+  db: On,
+  table: T,
+  rest: string,
+  values: Named = {},
+): Promise<RowOf<T>[]> {
+  return all<T>(db, shapeOf(table), rest, [values]);
+}
+
+/** Inserts a whole row. */
+export async function insertRow<T extends SQLiteTable>({ client }: On, table: T, row: Readonly<RowOf<T>>) {
+  const { name, columns } = shapeOf(table);
+  const given: Readonly<Record<string, unknown>> = row;
+  const text = `INSERT INTO ${name} (${columns.map((one) => one.name)}) VALUES (${columns.map(() => '?')})`;
+  await client.prepare(text).run(...columns.map(({ key, column }) => toCell(column, given[key])));
+}
+
+/** Changes the rows that have the values of `key`. @returns how many there are */
+export async function changeRows<T extends SQLiteTable>(
+  { client }: On,
+  table: T,
+  key: Key<T>,
+  values: Change<T>,
+): Promise<number> {
+  const shape = shapeOf(table);
+  const { where, cells } = keyOf(shape, key);
+  const set = equalities(shape, values);
+  const statement = client.prepare(`UPDATE ${shape.name} SET ${set.texts.join(', ')} ${where}`);
+  return (await statement.run(...set.cells, ...cells)).changes;
+}
+
+/** Deletes the rows with these values. @returns how many there were */
+export async function deleteRows<T extends SQLiteTable>({ client }: On, table: T, key: Key<T>): Promise<number> {
+  const shape = shapeOf(table);
+  const { where, cells } = keyOf(shape, key);
+  return (await client.prepare(`DELETE FROM ${shape.name} ${where}`).run(...cells)).changes;
+}
