@@ -8,6 +8,7 @@
 import '../src/lib/runtime.ts';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { buildTests } from '../test/run/build-tests.ts';
 import { benchCalls } from './bench/calls.ts';
 import { benchCatchUps } from './bench/catch-up.ts';
 import { benchEngines } from './bench/engines.ts';
@@ -40,6 +41,7 @@ ${Object.entries(benchmarks)
 
 async function run(words: readonly string[], options: Options): Promise<void> {
   const names = words.length > 0 ? words : Object.keys(benchmarks);
+  buildTests();
   const before = machine();
   process.stdout.write(
     `${before.cores} cores, ${before.model}, Node ${before.node}; load ${before.loadavg.join(' ')}\n`,

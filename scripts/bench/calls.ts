@@ -18,19 +18,7 @@ import {
   sandboxInstallation,
 } from '../../test/support/quayside-process.ts';
 import { signature } from '../../test/support/signed-client.ts';
-import {
-  endWorker,
-  inTurn,
-  joinScripts,
-  median,
-  progress,
-  quantile,
-  type Row,
-  ratioOf,
-  round,
-  show,
-  startWorker,
-} from './frame.ts';
+import { endWorker, inTurn, median, progress, quantile, type Row, ratioOf, round, show, startWorker } from './frame.ts';
 import { bytesWrittenBy, cpuMsOf } from './processes.ts';
 
 type Size = Readonly<{ runs: number; burst: number }>;
@@ -62,8 +50,7 @@ export const openTarget = (origin: string, pid: number): Target => ({
 export async function benchCalls({ isShort }: Readonly<{ isShort: boolean }>): Promise<Row[]> {
   const size = isShort ? short : whole;
   const dir = mkdtempSync(join(tmpdir(), 'quayside-bench-'));
-  const joined = await joinScripts([BARE_SHOP]);
-  const [shop, port] = await startWorker<number>(joined.path(BARE_SHOP), [join(dir, 'bare.db')]);
+  const [shop, port] = await startWorker<number>(BARE_SHOP, [join(dir, 'bare.db')]);
   const bare = openTarget(`http://127.0.0.1:${port}`, shop.pid ?? 0);
   try {
     const dataDir = join(dir, 'data');
@@ -75,7 +62,6 @@ export async function benchCalls({ isShort }: Readonly<{ isShort: boolean }>): P
     await bare.pool.close();
     await endWorker(shop);
     await endAll();
-    joined.remove();
     rmSync(dir, { recursive: true, force: true });
   }
 }

@@ -12,7 +12,6 @@ import type { Served } from './growing-world.ts';
 
 const NODE = new URL('./catch-up-node.ts', import.meta.url);
 const INDEXER = new URL('./catch-up-indexer.ts', import.meta.url);
-const ofTypeScript = ['--import', import.meta.resolve('tsx')];
 const MB = 1e6;
 const HOUR_MS = 3_600_000;
 /** From this share of the time on, a busy event loop, core or machine is called the bottleneck. */
@@ -35,7 +34,7 @@ export async function benchCatchUps({ isShort }: Readonly<{ isShort: boolean }>)
 async function benchCatchUp(network: CatchUpNetwork, isShort: boolean): Promise<Row> {
   const { name } = network;
   const blocks = isShort ? Math.min(network.blocks, SHORT_BLOCKS) : network.blocks;
-  const [node, served] = await startWorker<Served>(NODE, [name, String(blocks)], { execArgv: ofTypeScript });
+  const [node, served] = await startWorker<Served>(NODE, [name, String(blocks)]);
   const bar = progress(name, blocks);
   const nodeCpuBeforeMs = await askCpuMs(node);
   const othersPercent = watchOthers();
@@ -69,9 +68,7 @@ async function runIndexer(
   step: (blocks: number) => void,
 ): Promise<{ samples: readonly Sample[]; end: End }> {
   const samples: Sample[] = [];
-  const indexer = startProgram(INDEXER, [name, JSON.stringify(served)], {
-    execArgv: [...ofTypeScript, '--expose-gc'],
-  });
+  const indexer = startProgram(INDEXER, [name, JSON.stringify(served)], { execArgv: ['--expose-gc'] });
   const end = await new Promise<End>((resolve, reject) => {
     indexer.on('message', (message: Message) => {
       if (message.kind === 'end') return resolve(message);

@@ -3,11 +3,10 @@
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
-import { basename, join, resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { build, type Plugin } from 'esbuild';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { builtTest } from '../../test/run/build-tests.ts';
 import { openProgress, progressBar } from '../cli/output.ts';
 
 /** Measured values, by column. */
@@ -99,57 +98,20 @@ export function watchOthers(): (ownCpuMs: number) => number {
   };
 }
 
-export type Joined = Readonly<{ path(program: URL): string; remove(): void }>;
-
-/** Lets a module find its files as before, whichever file it ends up in. */
-const places: Plugin = {
-  name: 'places',
-  setup({ onLoad }) {
-    onLoad({ filter: /\.ts$/ }, ({ path }) => {
-      const text = readFileSync(path, 'utf8');
-      return { contents: text.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)), loader: 'ts' };
-    });
-  },
-};
-
-/**
- * Joins programs of one folder into a JavaScript file each, as `npm start` runs the real ones: what compiles TypeScript
- * while it is loaded also makes functions slower. Their packages stay in `node_modules`.
- */
-export async function joinScripts(programs: readonly URL[]): Promise<Joined> {
-  mkdirSync('.tmp', { recursive: true });
-  const folder = mkdtempSync(resolve('.tmp/joined-'));
-  await build({
-    entryPoints: programs.map((program) => fileURLToPath(program)),
-    outdir: folder,
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node22',
-    packages: 'external',
-    logLevel: 'warning',
-    plugins: [places],
-  });
-  return {
-    path: ({ pathname }) => join(folder, `${basename(pathname, '.ts')}.mjs`),
-    remove: () => rmSync(folder, { recursive: true }),
-  };
-}
-
 type WorkerOptions = Readonly<{ execArgv?: string[]; env?: NodeJS.ProcessEnv }>;
 
-/** Starts a program that sends messages. */
-export const startProgram = (file: string | URL, words: readonly string[], options: WorkerOptions = {}) =>
-  fork(file, words, { execArgv: [], ...options });
+/**
+ * Starts a program that sends messages, as the compiler has written it: what compiles TypeScript while it is loaded also
+ * makes functions slower.
+ */
+export const startProgram = (program: URL, words: readonly string[], options: WorkerOptions = {}) =>
+  fork(builtTest(relative('.', fileURLToPath(program))), words, { execArgv: [], ...options });
 
 /** Starts a program and waits for its first message. @returns the process and that message */
 export async function startWorker<Message>(
-  file: string | URL,
-  words: readonly string[],
-  options: WorkerOptions = {},
+  ...program: Parameters<typeof startProgram>
 ): Promise<readonly [ChildProcess, Message]> {
-  const child = startProgram(file, words, options);
+  const child = startProgram(...program);
   const [message] = (await once(child, 'message')) as [Message];
   return [child, message];
 }

@@ -14,18 +14,7 @@ import { ingestedChain } from '../../test/support/ingested-chain.ts';
 import { merchantStore, newSession } from '../../test/support/new-session.ts';
 import { connectTo, openTempDatabase } from '../../test/support/temp-database.ts';
 import { testNetwork } from '../../test/support/test-network.ts';
-import {
-  endWorker,
-  inTurn,
-  joinScripts,
-  progress,
-  quantile,
-  type Row,
-  ratioOf,
-  round,
-  show,
-  startWorker,
-} from './frame.ts';
+import { endWorker, inTurn, progress, quantile, type Row, ratioOf, round, show, startWorker } from './frame.ts';
 import type { Arrival, Ports } from './webhooks-receiver.ts';
 
 /** Of the whole and of the short form. */
@@ -48,20 +37,17 @@ const network = testNetwork({ name: 'one' });
 type Receiver = Readonly<{
   ports: Ports;
   authorityFile: string;
-  senderFile: string;
   taken(): Promise<Arrival[]>;
   close(): void;
 }>;
 
 async function startReceiver(): Promise<Receiver> {
-  const joined = await joinScripts([RECEIVER, SENDER]);
   const dir = mkdtempSync(join(tmpdir(), 'quayside-bench-tls-'));
   const { server, authorityFile } = makeCertificates(dir, 'IP:127.0.0.1');
-  const [child, ports] = await startWorker<Ports>(joined.path(RECEIVER), [server.key, server.cert]);
+  const [child, ports] = await startWorker<Ports>(RECEIVER, [server.key, server.cert]);
   return {
     ports,
     authorityFile,
-    senderFile: joined.path(SENDER),
     async taken() {
       child.send('take');
       const [arrived] = (await once(child, 'message')) as [Arrival[]];
@@ -70,14 +56,13 @@ async function startReceiver(): Promise<Receiver> {
     close() {
       child.disconnect();
       rmSync(dir, { recursive: true });
-      joined.remove();
     },
   };
 }
 
 async function startSender(receiver: Receiver, args: readonly string[]): Promise<ChildProcess> {
   const env = { ...process.env, NODE_EXTRA_CA_CERTS: receiver.authorityFile };
-  const [child] = await startWorker(receiver.senderFile, args, { env });
+  const [child] = await startWorker(SENDER, args, { env });
   return child;
 }
 

@@ -77,21 +77,18 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
 
   const methods: Record<string, Method> = {
     eth_chainId: () => quantity(chainId),
-    net_version: () => String(chainId),
     web3_clientVersion: () => dialect.clientVersion,
     eth_syncing: () => false,
     eth_blockNumber: ({ view }) => quantity(view.tip().number),
 
     eth_getBlockByNumber({ params, view }) {
-      const args = positional(params);
-      const block = blockByAny(args, 0, view);
-      return block ? renderBlock(block, chain, args[1] === true) : null;
+      const block = blockByAny(positional(params), 0, view);
+      return block ? renderBlock(block, dialect) : null;
     },
 
     eth_getBlockByHash({ params, view }) {
-      const args = positional(params);
-      const block = view.byHash(hashArgument(args, 0));
-      return block ? renderBlock(block, chain, args[1] === true) : null;
+      const block = view.byHash(hashArgument(positional(params), 0));
+      return block ? renderBlock(block, dialect) : null;
     },
 
     eth_getLogs({ params, view }) {

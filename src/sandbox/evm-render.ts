@@ -77,22 +77,15 @@ export function renderHeader(block: WorldBlock, dialect: EvmDialect) {
 
 export const stateRootOf = (block: WorldBlock): string => digest('state', block.hash);
 
-/**
- * Renders a block.
- * @param full whole transactions instead of their hashes
- */
-export function renderBlock(block: WorldBlock, shown: Shown, full: boolean) {
-  return {
-    ...renderHeader(block, shown.dialect),
-    ...shown.dialect.blockFields(block),
-    size: quantity(640 + 180 * block.transactions.length),
-    uncles: [],
-    transactions: full
-      ? block.transactions.map((transaction, index) => renderTransaction(transaction, shown, { block, index }))
-      : block.transactions.map((transaction) => hex(transaction.id)),
-    withdrawals: [],
-  };
-}
+/** Renders a block with the hashes of its transactions. */
+export const renderBlock = (block: WorldBlock, dialect: EvmDialect) => ({
+  ...renderHeader(block, dialect),
+  ...dialect.blockFields(block),
+  size: quantity(640 + 180 * block.transactions.length),
+  uncles: [],
+  transactions: block.transactions.map(({ id }) => hex(id)),
+  withdrawals: [],
+});
 
 type Place = Readonly<{ block: WorldBlock; index: number }>;
 

@@ -197,7 +197,7 @@ async function payOut(scene: Scene, family: Family): Promise<void> {
 /** Faults that an answer shows. */
 const faults: readonly FaultKind[] = [
   ...(['finality_missing', 'states_gone', 'unknown_block', 'empty_content', 'blocks_lost', 'restarted'] as const),
-  ...(['batch_limited', 'answers_limited', 'method_off', 'call_failed', 'send_busy', 'failed_logs'] as const),
+  ...(['batch_limited', 'answers_limited', 'method_off', 'call_failed', 'failed_logs'] as const),
 ];
 
 /** Asks a node that fails in each way. */

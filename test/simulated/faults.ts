@@ -4,7 +4,6 @@
  * repeated.
  */
 import type { Family } from '../../src/chains/chain.ts';
-import { permanent } from '../../src/core/fault.ts';
 import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
 import { createRandom, digest } from '../../src/sandbox/random.ts';
 import type { World } from './world.ts';
@@ -46,8 +45,6 @@ export const faultKinds = [
   'finality_stalled',
   /** Accounts and contracts are known only at the head. */
   'states_gone',
-  /** The suggested tip is a thousand times what blocks paid. */
-  'tip_high',
   /** A known block, or a transaction in it, is reported as unknown. */
   'unknown_block',
   /** A block with transactions is reported as empty. */
@@ -82,8 +79,6 @@ export const faultKinds = [
   'send_denied',
   /** A signed transaction is accepted, and will fail in its block. */
   'send_failed',
-  /** A signed transaction is not accepted, because the node takes none for the moment. */
-  'send_busy',
   /** The method is switched off in the node's configuration. */
   'method_off',
   /** A read-only call of a contract fails in the node. */
@@ -106,10 +101,7 @@ export type FaultSettings = Readonly<{ rates: FaultRates; lagBlocks: number }>;
 export interface Faults {
   /** Returns the fault that hits this request, of the kinds that apply to it. */
   strike(kinds: readonly FaultKind[], method: string, params: unknown): InjectedFault | null;
-  /**
-   * Adds to the current rates.
-   * @throws Fault permanent `sandbox_request_invalid` on an unknown kind or a rate outside 0–1
-   */
+  /** Adds to the current rates. */
   set(changes: Partial<FaultSettings>): void;
   /** Ends all faults. Connections that are already dead stay dead. */
   heal(): void;
@@ -121,25 +113,16 @@ const COUNTED_REQUESTS_MAX = 20_000;
 const LAG_BLOCKS = 5;
 export const CLOCK_BEHIND_S = 90;
 
-export function createFaults(seed: string, initial: FaultRates = {}): Faults {
+export function createFaults(seed: string): Faults {
   const timesAsked = new Map<string, number>();
   const injected: FaultRates = {};
   let rates: FaultRates = {};
   let lagBlocks = LAG_BLOCKS;
 
   function set(changes: Partial<FaultSettings>): void {
-    for (const [kind, rate] of Object.entries(changes.rates ?? {})) {
-      if (!(faultKinds as readonly string[]).includes(kind) || !(rate >= 0 && rate <= 1)) {
-        throw permanent(
-          'sandbox_request_invalid',
-          `there is no fault "${kind}" at rate ${rate}: rates are 0 to 1, kinds are ${faultKinds.join(', ')}`,
-        );
-      }
-    }
     rates = { ...rates, ...changes.rates };
     lagBlocks = changes.lagBlocks ?? lagBlocks;
   }
-  set({ rates: initial });
 
   return {
     strike(kinds, method, params) {

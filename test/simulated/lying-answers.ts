@@ -3,7 +3,6 @@
  */
 import { blockByAny } from '../../src/sandbox/evm-arguments.ts';
 import { dialects } from '../../src/sandbox/evm-dialect.ts';
-import { baseFeeOf } from '../../src/sandbox/evm-gas.ts';
 import { quantity, stateRootOf } from '../../src/sandbox/evm-render.ts';
 import { RpcError, serverError } from '../../src/sandbox/json-rpc.ts';
 import { preflightFailure } from '../../src/sandbox/solana-errors.ts';
@@ -29,16 +28,12 @@ const plusOne = (word: string): string => (BigInt(`0x${word}`) + 1n).toString(16
 // ── EVM ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const DECIMALS_CALL = '0x313ce567';
-/** By how much a suggested tip exceeds what was paid. */
-const EXAGGERATION = 1_000n;
 
 /** Answers a call of an EVM node. */
-export function distortEvm({ fault, chain, method, params, answer }: Struck): unknown {
+export function distortEvm({ fault, chain, params, answer }: Struck): unknown {
   switch (fault.kind) {
-    case 'wrong_chain': {
-      const other = Number(chain.chainId) + 1;
-      return method === 'net_version' ? String(other) : quantity(other);
-    }
+    case 'wrong_chain':
+      return quantity(Number(chain.chainId) + 1);
     case 'wrong_decimals': {
       const [{ data, input = data }] = listOf(params);
       const answered = String(answer(params));
@@ -47,12 +42,6 @@ export function distortEvm({ fault, chain, method, params, answer }: Struck): un
     case 'states_gone':
       refuseOldState(chain, params);
       return answer(params);
-    case 'tip_high': {
-      const answered = BigInt(String(answer(params)));
-      const tip = chain.world.tip();
-      const baseFee = method === 'eth_gasPrice' ? baseFeeOf(tip, dialects[chain.dialect ?? 'ethereum']) : 0n;
-      return quantity(baseFee + (answered - baseFee) * EXAGGERATION);
-    }
     case 'send_denied':
       answer(params);
       throw serverError('request failed or timed out');

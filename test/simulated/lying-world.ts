@@ -4,7 +4,6 @@
 import type { Family } from '../../src/chains/chain.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
 import { digest } from '../../src/sandbox/random.ts';
-import { TronRefusal } from '../../src/sandbox/tron-broadcast.ts';
 import type { View } from '../../src/sandbox/world.ts';
 import { CLOCK_BEHIND_S, type InjectedFault } from './faults.ts';
 import type { World } from './world.ts';
@@ -22,21 +21,10 @@ export function lyingWorld(world: World, family: Family, fault: () => InjectedFa
     submit(transaction, replaces) {
       const kind = fault()?.kind;
       if (kind === 'send_dropped') return;
-      if (kind === 'send_busy') throw busyWith(transaction.id);
       world.submit(kind === 'send_failed' ? { ...transaction, succeeded: false } : transaction, replaces);
     },
   };
 }
-
-/** Why java-tron takes no transactions for the moment, whatever they are. */
-const nodeTroubles = [
-  new TronRefusal('SERVER_BUSY', 'Server busy.'),
-  new TronRefusal('NO_CONNECTION', 'No connection.'),
-  new TronRefusal('BLOCK_UNSOLIDIFIED', 'Block unsolidified.'),
-] as const;
-
-const busyWith = (transactionId: string): TronRefusal =>
-  nodeTroubles[Number.parseInt(transactionId.slice(-1), 16) % nodeTroubles.length] ?? nodeTroubles[0];
 
 function viewThrough(world: World, family: Family, fault: InjectedFault | null): View {
   switch (fault?.kind) {

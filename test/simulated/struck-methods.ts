@@ -9,12 +9,9 @@ const kindsOf = (rows: Readonly<Record<string, readonly FaultKind[]>>): Kinds =>
 
 const evm = kindsOf({
   eth_chainId: ['wrong_chain'],
-  net_version: ['wrong_chain'],
   eth_call: ['wrong_decimals', 'states_gone'],
   eth_estimateGas: ['states_gone'],
   eth_getBalance: ['states_gone'],
-  eth_gasPrice: ['tip_high'],
-  eth_maxPriorityFeePerGas: ['tip_high'],
   eth_blockNumber: ['lag', 'backwards'],
   eth_getBlockByNumber: ['lag', 'backwards', 'unknown_block', 'unlinked'],
   eth_getBlockByHash: ['lag', 'unknown_block'],
@@ -39,7 +36,7 @@ const tron = kindsOf({
   gettransactioninfobyid: ['lag', 'unknown_block', 'history_closed', 'failed_logs'],
   gettransactionbyid: ['lag', 'unknown_block', 'history_closed'],
   triggerconstantcontract: ['wrong_decimals', 'wrong_chain', 'call_failed'],
-  broadcasthex: ['send_dropped', 'send_denied', 'send_failed', 'send_busy'],
+  broadcasthex: ['send_dropped', 'send_denied', 'send_failed'],
 });
 
 const solana = kindsOf({
