@@ -119,13 +119,19 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     return openNode({ ...limits, tokens: bench.tokens, ...options });
   }
 
-  /** Returns the transfers to `keys` in one block, read both ways, which must agree. */
-  async function transfersIn(node: Node, block: BlockRef, keys: readonly string[]): Promise<ChainTransfer[]> {
+  /** Returns the transfers to `keys`, and from wallets of our `own`, in one block, read both ways, which must agree. */
+  async function transfersIn(
+    node: Node,
+    block: BlockRef,
+    keys: readonly string[],
+    own: readonly string[] = [],
+  ): Promise<ChainTransfer[]> {
     const wire = await bench.chain.wire();
-    const watched = (key: string) => keys.includes(key);
-    const thorough = wire.decode(await node.content(block, true), bench.tokens, watched);
+    const read = async (isThorough: boolean) =>
+      wire.decode(await node.content(block, isThorough), bench.tokens, (key) => keys.includes(key), new Set(own));
+    const thorough = await read(true);
     try {
-      assert.equal(wire.decode(await node.content(block, false), bench.tokens, watched), thorough);
+      assert.equal(await read(false), thorough);
     } catch (error) {
       // The small answer may be doubtful, but never different.
       if (!(error instanceof Fault) || error.code !== 'node_content_doubtful') throw error;
@@ -317,6 +323,24 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
       const { transfers } = await payAndRead(node, kind, [{ token, to: bench.freshKey(), units }]);
       assert.equal(transfers, [], kind);
     }
+  });
+
+  each('what leaves our own wallets is found too, whoever is paid; a transfer of nothing is not', async (node) => {
+    const [token] = bench.tokens;
+    const to = bench.freshKey();
+    const tx = await bench.pay('direct', [{ token, to, units: 31n }]);
+    await bench.pay('direct', [{ token, to: bench.freshKey(), units: 0n }]);
+    await bench.mine();
+    const block = await node.head();
+    const left = { tx, index: 0, currency: token.symbol, from: bench.payer, to, units: 31n, isOutgoing: true };
+    const ofPayer = await transfersIn(node, block, [], [bench.payer]);
+    assert.equal(
+      ofPayer.map((found) => ({ ...found, index: 0 })),
+      [left],
+    );
+    const both = await transfersIn(node, block, [to], [bench.payer]);
+    assert.equal(both.map(({ isOutgoing = false, units }) => `${isOutgoing} ${units}`).sort(), ['false 31', 'true 31']);
+    assert.equal(await transfersIn(node, block, [], [to]), [], 'nothing left the wallet that got it');
   });
 
   each('a block without transfers is empty, read both ways', async (node) => {

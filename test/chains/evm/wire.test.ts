@@ -57,24 +57,6 @@ for (const kind of ['logs', 'receipts'] as const) {
   });
 }
 
-test('what leaves our own wallets is found too, whoever is paid, and a transfer of nothing is not', () => {
-  for (const kind of ['logs', 'receipts'] as const) {
-    const all = evmWire.decode(sampleContent(kind), truth.tokens, () => true);
-    const senders = new Set(all.map(({ from }) => from));
-    assert.ok(senders.size > 0);
-    for (const sender of senders) {
-      const left = evmWire.decode(sampleContent(kind), truth.tokens, () => false, new Set([sender]));
-      const expected = all.filter(({ from }) => from === sender).map((one) => ({ ...one, isOutgoing: true }));
-      assert.equal(left, expected);
-      const both = evmWire.decode(sampleContent(kind), truth.tokens, () => true, new Set([sender]));
-      assert.equal(
-        both.filter(({ isOutgoing }) => !isOutgoing),
-        all,
-      );
-    }
-  }
-});
-
 // ── The bloom ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test("the header's bloom is the one made of the receipts' addresses and topics", () => {

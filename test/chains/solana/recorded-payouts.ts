@@ -1,3 +1,4 @@
+import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readRefusal } from '../../../src/chains/solana/broadcast-refusal.ts';
 import { type Broadcast, type SpendDraft, UnclearOutcome } from '../../../src/chains/spend.ts';
@@ -12,7 +13,6 @@ import {
   payee,
   payer,
   payouts,
-  reads,
   readsEach,
   recording,
   replay,
@@ -35,27 +35,17 @@ const draftTo = (to: string): SpendDraft => ({
 
 /** The last one also answers for the lock's single byte, which was not asked when these were recorded. */
 const rents = ['getMinimumBalanceForRentExemption.165', 'getMinimumBalanceForRentExemption.0'];
-reads(
-  [
-    ...rents,
-    'getLatestBlockhash.confirmed',
-    'getLatestBlockhash.finalized',
-    'getRecentPrioritizationFees',
-    'getBalance',
-  ],
-  'a quote, from recorded deposits, fees, balances and block hashes',
-  async () => {
-    for (const hash of ['getLatestBlockhash.confirmed', 'getLatestBlockhash.finalized']) {
-      replay.play('getGenesisHash', ...rents, hash, 'getRecentPrioritizationFees');
-      // The payee holds more than 2^53 lamports, and has no token account among the recordings.
-      const quote = await payouts.quote(draftTo(key(payer)), null, []);
-      const needed = 5_000n + 890_880n + 2_039_280n + 890_880n;
-      assert.is(isRefused(quote) && quote.refused, 'native_short');
-      const missing = needed - BigInt(resultOf('getBalance').value);
-      assert.is(isRefused(quote) && quote.missing?.units, missing);
-    }
-  },
-);
+test('a quote, from recorded deposits, fees, balances and block hashes', async () => {
+  for (const hash of ['getLatestBlockhash.confirmed', 'getLatestBlockhash.finalized']) {
+    replay.play('getGenesisHash', ...rents, hash, 'getRecentPrioritizationFees');
+    // The payee holds more than 2^53 lamports, and has no token account among the recordings.
+    const quote = await payouts.quote(draftTo(key(payer)), null, []);
+    const needed = 5_000n + 890_880n + 2_039_280n + 890_880n;
+    assert.is(isRefused(quote) && quote.refused, 'native_short');
+    const missing = needed - BigInt(resultOf('getBalance').value);
+    assert.is(isRefused(quote) && quote.missing?.units, missing);
+  }
+});
 
 const recordedBytes = ({ params }: Recording): Buffer => Buffer.from(String(params[0]), 'base64');
 readsEach(
@@ -103,23 +93,19 @@ readsEach(
   },
 );
 
-reads(
-  ['sendTransaction.min-context', 'sendTransaction.token-short'],
-  'a node that is behind refuses nothing',
-  async () => {
-    const behind = recording('sendTransaction.min-context');
-    replay.play(behind.name);
-    const fault = await faultOf(payouts.broadcast(recordedBytes(behind)));
-    assert.equal({ kind: fault.kind, code: fault.code }, { kind: 'transient', code: 'node_unhealthy' });
-    const short = recording('sendTransaction.token-short');
-    replay.play(short.name);
-    const said = await payouts.broadcast(recordedBytes(short));
-    assert.match(said.kind === 'rejected' ? said.message : '', /Instruction 1: custom .* \(in the token transfer\)$/);
-  },
-);
+test('a node that is behind refuses nothing', async () => {
+  const behind = recording('sendTransaction.min-context');
+  replay.play(behind.name);
+  const fault = await faultOf(payouts.broadcast(recordedBytes(behind)));
+  assert.equal({ kind: fault.kind, code: fault.code }, { kind: 'transient', code: 'node_unhealthy' });
+  const short = recording('sendTransaction.token-short');
+  replay.play(short.name);
+  const said = await payouts.broadcast(recordedBytes(short));
+  assert.match(said.kind === 'rejected' ? said.message : '', /Instruction 1: custom .* \(in the token transfer\)$/);
+});
 
 const heights = ['getBlockHeight.finalized', 'getBlockHeight.confirmed', 'getBlockHeight.processed'];
-reads(heights, 'the height of the newest block, at each commitment', async () => {
+test('the height of the newest block, at each commitment', async () => {
   const found = [];
   for (const name of heights) {
     replay.play(name);
@@ -138,40 +124,33 @@ async function outcomeOf(name: string, height: string, transaction: string, draf
   return payouts.outcome(draft, attempts);
 }
 
-reads(
-  [
-    ...['just-sent', 'confirmed', 'finalized', 'expired'].map((name) => `getSignatureStatuses.${name}`),
-    ...['getTransaction.null', 'getTransaction.plain', 'hole.getTransaction'],
-  ],
-  'statuses: unknown, included, failed and final',
-  async () => {
-    const statuses = 'getSignatureStatuses';
-    const waiting = { kind: 'waiting', included: null };
-    assert.equal(await outcomeOf(`${statuses}.just-sent`, 'getBlockHeight.finalized', 'getTransaction.null'), waiting);
-    assert.equal(await outcomeOf(`${statuses}.just-sent`, 'getBlockHeight.confirmed', 'getTransaction.null'), {
-      kind: 'dead',
-    });
-    for (const name of [`${statuses}.confirmed`, `${statuses}.finalized`]) {
-      // It pays another amount than the draft says.
-      const fault = await faultOf(outcomeOf(name, 'getBlockHeight.finalized', 'getTransaction.plain'));
-      assert.is(fault.code, 'payout_outcome_unclear', fault.message);
-      assert.ok(fault instanceof UnclearOutcome);
-      assert.is(fault.feeUnits, 5_000n, 'it had its cost');
-    }
-    const intent = { ...draftTo(key(payee)).intent, units: 10_000_000n } as SpendDraft['intent'];
-    const paid: SpendDraft = { ...draftTo(key(payee)), intent, payer: key(payer), owners: [key(payer)] };
-    const heights = 'getBlockHeight.finalized';
-    // Exact to the lamport, although the payer's balance has more digits than a float.
-    assert.equal(await outcomeOf(`${statuses}.finalized`, heights, 'getTransaction.plain', paid), {
-      kind: 'succeeded',
-      tx: '5DAXmbwnWexttnPb2TyKycG26Xx4kfHL3dr5mQWi67ieD3PoD7DF9iHqDd45JZbXrsiRDu2fMMsaLA5dEW5AvBxD',
-      number: 6,
-      feeUnits: 5_000n,
-    });
-    const lost = await faultOf(outcomeOf(`${statuses}.expired`, 'getBlockHeight.finalized', 'hole.getTransaction'));
-    assert.is(lost.code, 'node_inconsistent');
-    replay.play('getBlock.none', `${statuses}.confirmed`);
-    const txs = recording(`${statuses}.confirmed`).params[0] as string[];
-    assert.is(await node.attest(paidBlock, txs), 'gone', 'the second of them failed');
-  },
-);
+test('statuses: unknown, included, failed and final', async () => {
+  const statuses = 'getSignatureStatuses';
+  const waiting = { kind: 'waiting', included: null };
+  assert.equal(await outcomeOf(`${statuses}.just-sent`, 'getBlockHeight.finalized', 'getTransaction.null'), waiting);
+  assert.equal(await outcomeOf(`${statuses}.just-sent`, 'getBlockHeight.confirmed', 'getTransaction.null'), {
+    kind: 'dead',
+  });
+  for (const name of [`${statuses}.confirmed`, `${statuses}.finalized`]) {
+    // It pays another amount than the draft says.
+    const fault = await faultOf(outcomeOf(name, 'getBlockHeight.finalized', 'getTransaction.plain'));
+    assert.is(fault.code, 'payout_outcome_unclear', fault.message);
+    assert.ok(fault instanceof UnclearOutcome);
+    assert.is(fault.feeUnits, 5_000n, 'it had its cost');
+  }
+  const intent = { ...draftTo(key(payee)).intent, units: 10_000_000n } as SpendDraft['intent'];
+  const paid: SpendDraft = { ...draftTo(key(payee)), intent, payer: key(payer), owners: [key(payer)] };
+  const heights = 'getBlockHeight.finalized';
+  // Exact to the lamport, although the payer's balance has more digits than a float.
+  assert.equal(await outcomeOf(`${statuses}.finalized`, heights, 'getTransaction.plain', paid), {
+    kind: 'succeeded',
+    tx: '5DAXmbwnWexttnPb2TyKycG26Xx4kfHL3dr5mQWi67ieD3PoD7DF9iHqDd45JZbXrsiRDu2fMMsaLA5dEW5AvBxD',
+    number: 6,
+    feeUnits: 5_000n,
+  });
+  const lost = await faultOf(outcomeOf(`${statuses}.expired`, 'getBlockHeight.finalized', 'hole.getTransaction'));
+  assert.is(lost.code, 'node_inconsistent');
+  replay.play('getBlock.none', `${statuses}.confirmed`);
+  const txs = recording(`${statuses}.confirmed`).params[0] as string[];
+  assert.is(await node.attest(paidBlock, txs), 'gone', 'the second of them failed');
+});

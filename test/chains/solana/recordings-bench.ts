@@ -1,8 +1,4 @@
-/**
- * The production clients of a Solana node, over a server that gives recorded answers, and the list of recordings that
- * some test reads.
- */
-import { test } from 'uvu';
+/** The production clients of a Solana node, over a server that gives recorded answers. */
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
 import { openNode } from '../../../src/chains/solana/node/node.ts';
 import { openPayoutNode } from '../../../src/chains/solana/node/payout-node.ts';
@@ -10,13 +6,8 @@ import { openSolanaRpc } from '../../../src/chains/solana/node/payout-rpc.ts';
 import type { BlockRef } from '../../../src/core/block.ts';
 import type { Token } from '../../../src/core/transfer.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import {
-  type Json,
-  type Recording,
-  readRecordings,
-  startRecordedNode,
-  theRecording,
-} from '../../support/recordings.ts';
+import { type Json, startRecordedNode } from '../../support/recordings.ts';
+import { openRecordings } from '../recorded.ts';
 
 export const GENESIS = '9YB2RYo1dXz7uUjAfMMN6QSCW4ygpEEgdnqsy6EURaP';
 export const usdt: Token = { symbol: 'USDT', address: '5NR8o7PSqYbvC2VJkNnvb8mPdUXE8hQDUMzJbdVboCpf', decimals: 6 };
@@ -30,10 +21,7 @@ export const other = 'E1AERhd4NZ6QaVUzvPCptUAT2uKV9nBzpnxVLYy8mn4h';
 export const key = (address: string): string => solanaAddress.parse(address) ?? '';
 
 export const limits = { requestTimeoutMs: 10_000, responseBytesMax: 1_000_000, idleMsMax: 60_000, concurrencyMax: 4 };
-export const recordings = readRecordings('solana/agave-3.1.5');
-export const recording = (name: string): Recording => theRecording(recordings, name);
-/** Returns the parsed result of a recording; integers above 2^53 are rounded. */
-export const resultOf = (name: string): Json => recording(name).response.result;
+export const { recordings, recording, resultOf, readsEach, expectAllRead } = openRecordings('solana/agave-3.1.5');
 
 const ACCOUNT = /\{"data":\[[^\]]*\],"executable":\w+,"lamports":\d+,"owner":"\w+","rentEpoch":\d+,"space":\d+\}|null/g;
 
@@ -80,33 +68,6 @@ export const { rpc } = solanaRpc;
 export async function closeAll(): Promise<void> {
   await Promise.all([node.close(), payouts.close(), solanaRpc.transport.close()]);
   await replay.close();
-}
-
-/** Recordings that some test reads. */
-export const readHere = new Set<string>();
-/** Registers a test that reads these recordings. */
-export function reads(names: readonly string[], title: string, run: () => void | Promise<void>): void {
-  for (const name of names) readHere.add(name);
-  test(title, async () => {
-    await run();
-  });
-}
-/** Registers a test that does the same with each recording of a table. */
-export function readsEach<T>(
-  table: Readonly<Record<string, T>>,
-  title: string,
-  run: (one: Recording, expected: T) => unknown,
-) {
-  reads(Object.keys(table), title, async () => {
-    for (const [name, expected] of Object.entries(table)) {
-      try {
-        await run(recording(name), expected);
-      } catch (error) {
-        (error as Error).message = `${name}: ${(error as Error).message}`;
-        throw error;
-      }
-    }
-  });
 }
 
 export const origin = { method: 'getBlock', host: 'recorded' };

@@ -21,6 +21,7 @@ import { faultOf } from '../../conformance/chain.ts';
 import { until } from '../../support/until.ts';
 import {
   closeAll,
+  expectAllRead,
   GENESIS,
   key,
   limits,
@@ -31,8 +32,6 @@ import {
   payee,
   payer,
   place,
-  readHere,
-  reads,
   readsEach,
   recording,
   recordings,
@@ -63,7 +62,7 @@ readsEach(
   ({ name }, block) => assert.equal(readHeader(resultOf(name), block.number, origin), { ref: block, parentSlot: 5 }),
 );
 
-reads(['getBlock.genesis', 'getBlock.first', 'getBlock.version.legacy'], 'the first blocks and the newest', () => {
+test('the first blocks and the newest', () => {
   const genesis = readHeader(resultOf('getBlock.genesis'), 0, origin);
   assert.equal(
     { hash: genesis.ref.hash, parent: genesis.ref.parent, parentSlot: genesis.parentSlot },
@@ -95,7 +94,7 @@ readsEach(
   },
 );
 
-reads(['getBlock.empty', 'getBlock.signatures'], 'new tokens have no sender; a list of signatures is refused', () => {
+test('new tokens have no sender; a list of signatures is refused', () => {
   const minted = decode(recording('getBlock.empty').text, 'slices', mintBlock);
   assert.equal(
     minted.map(({ from, to, currency }) => [Number(`0x${from}`), to, currency]),
@@ -108,44 +107,36 @@ reads(['getBlock.empty', 'getBlock.signatures'], 'new tokens have no sender; a l
   assert.throws(listed, (fault: Fault) => fault.code === 'node_nonsense' && /without transactions/.test(fault.message));
 });
 
-reads(
-  ['getSlot.confirmed', 'getBlock.version.legacy', 'getSlot.finalized', 'getBlock.finalized', 'getBlock.accounts'],
-  'head, final block and content, as they are requested from a node',
-  async () => {
-    replay.play('getSlot.confirmed', 'getSlot.finalized', 'getBlock.version.legacy', 'getBlock.finalized');
-    assert.is((await node.head()).number, 37);
-    assert.equal(await node.finalized(), paidBlock);
-    replay.play('getBlock.accounts');
-    const content = await node.content(paidBlock, false);
-    assert.is(solanaWire.decode(content, tokens, (to) => to === key(payee)).length, 3);
-  },
-);
+test('head, final block and content, as they are requested from a node', async () => {
+  replay.play('getSlot.confirmed', 'getSlot.finalized', 'getBlock.version.legacy', 'getBlock.finalized');
+  assert.is((await node.head()).number, 37);
+  assert.equal(await node.finalized(), paidBlock);
+  replay.play('getBlock.accounts');
+  const content = await node.content(paidBlock, false);
+  assert.is(solanaWire.decode(content, tokens, (to) => to === key(payee)).length, 3);
+});
 
-reads(
-  ['batch.ok', 'batch.mixed', 'batch.empty'],
-  'batches: results and errors by id, and a body without any',
-  async () => {
-    const transport = openRpcHttp({ ...limits, url: new URL(replay.httpUrl), host: 'recorded' }, systemClock);
-    const call = { method: 'getBlock', params: [] };
-    const ask = async (name: string, count: number) => {
-      replay.playOnly(name);
-      const fresh = createRpcClient(transport, { ...limits, host: 'recorded', meanings: solanaErrors });
-      return fresh.batch(Array.from({ length: count }, () => call));
-    };
-    const blocks = await ask('batch.ok', 3);
-    assert.equal(
-      blocks.map((answer, at) => answer.ok && readHeader(answer.result, at + 1, origin).parentSlot),
-      [0, 1, 2],
-    );
-    const mixed = await ask('batch.mixed', 3);
-    assert.equal(
-      mixed.map((answer) => (answer.ok ? answer.result : answer.error.code)),
-      ['ok', -32004, -32601],
-    );
-    assert.is((await faultOf(ask('batch.empty', 1))).code, 'node_nonsense');
-    await transport.close();
-  },
-);
+test('batches: results and errors by id, and a body without any', async () => {
+  const transport = openRpcHttp({ ...limits, url: new URL(replay.httpUrl), host: 'recorded' }, systemClock);
+  const call = { method: 'getBlock', params: [] };
+  const ask = async (name: string, count: number) => {
+    replay.playOnly(name);
+    const fresh = createRpcClient(transport, { ...limits, host: 'recorded', meanings: solanaErrors });
+    return fresh.batch(Array.from({ length: count }, () => call));
+  };
+  const blocks = await ask('batch.ok', 3);
+  assert.equal(
+    blocks.map((answer, at) => answer.ok && readHeader(answer.result, at + 1, origin).parentSlot),
+    [0, 1, 2],
+  );
+  const mixed = await ask('batch.mixed', 3);
+  assert.equal(
+    mixed.map((answer) => (answer.ok ? answer.result : answer.error.code)),
+    ['ok', -32004, -32601],
+  );
+  assert.is((await faultOf(ask('batch.empty', 1))).code, 'node_nonsense');
+  await transport.close();
+});
 
 // ── Slots without blocks, and lost blocks ────────────────────────────────────────────────────────────────────────────
 
@@ -172,34 +163,26 @@ const ranges: readonly (readonly [names: readonly string[], from: number, to: nu
   [['hole.getBlocks-beside.-32014', 'getSlot.confirmed'], 170, 205, 'node_range_broken'],
   [['hole.getBlocks-beside.null', 'getSlot.confirmed'], 170, 205, 'node_range_broken'],
 ];
-reads(
-  ranges.flatMap(([names]) => names),
-  'a range with slots that are skipped, lost or not there yet is a fault that says so',
-  async () => {
-    for (const [names, from, to, code] of ranges) {
-      replay.play(...names);
-      // One that knows no final slot yet.
-      const fresh = openNode({ ...place, tokens, ...limits });
-      assert.is((await faultOf(fresh.range(from, to))).code, code, names.join());
-      await fresh.close();
-    }
-  },
-);
+test('a range with slots that are skipped, lost or not there yet is a fault that says so', async () => {
+  for (const [names, from, to, code] of ranges) {
+    replay.play(...names);
+    // One that knows no final slot yet.
+    const fresh = openNode({ ...place, tokens, ...limits });
+    assert.is((await faultOf(fresh.range(from, to))).code, code, names.join());
+    await fresh.close();
+  }
+});
 
-reads(
-  ['hole.getBlock.-32004', 'hole.getBlock.-32014', 'getSlot.finalized', 'getBlock.finalized'],
-  'a block that is not there yet, although a later one is final, is lost',
-  async () => {
-    for (const name of ['hole.getBlock.-32004', 'hole.getBlock.-32014']) {
-      replay.play('getSlot.finalized', 'getBlock.finalized', 'getBlocks.ok', name);
-      const fresh = openNode({ ...place, tokens, ...limits });
-      assert.match((await faultOf(fresh.range(0, 6))).code, /^node_(block|status)_pending$/);
-      await fresh.finalized();
-      assert.is((await faultOf(fresh.range(0, 6))).code, 'node_block_missing');
-      await fresh.close();
-    }
-  },
-);
+test('a block that is not there yet, although a later one is final, is lost', async () => {
+  for (const name of ['hole.getBlock.-32004', 'hole.getBlock.-32014']) {
+    replay.play('getSlot.finalized', 'getBlock.finalized', 'getBlocks.ok', name);
+    const fresh = openNode({ ...place, tokens, ...limits });
+    assert.match((await faultOf(fresh.range(0, 6))).code, /^node_(block|status)_pending$/);
+    await fresh.finalized();
+    assert.is((await faultOf(fresh.range(0, 6))).code, 'node_block_missing');
+    await fresh.close();
+  }
+});
 
 readsEach(
   { getHealth: null, 'restarted.getHealth': null },
@@ -245,29 +228,25 @@ readsEach(
 
 // ── Identity and accounts ────────────────────────────────────────────────────────────────────────────────────────────
 
-reads(
-  ['getGenesisHash', 'getMultipleAccounts.mints', 'restarted.getMultipleAccounts'],
-  'the genesis, and mints of both token programs; none in the first state of a node that has just started',
-  async () => {
-    replay.play('getGenesisHash');
-    const decimals = new Map(tokens.map(({ address }) => [address, 6]));
-    assert.equal(await node.identity(), { chainId: GENESIS, decimals, stateNumber: 37 });
-    const askFor = async (name: string) => {
-      const addresses = recording(name).params[0] as string[];
-      const asking = openNode({ ...place, tokens: addresses.map((address) => ({ ...usdt, address })), ...limits });
-      replay.play('getGenesisHash', name);
-      const found = await asking.identity();
-      await asking.close();
-      return [
-        [...found.decimals.values()].map((shown) => (shown instanceof Fault ? shown.code : shown)),
-        found.stateNumber,
-      ];
-    };
-    const mints = [6, 6, 'token_not_a_contract', 'token_not_a_contract', 'token_missing'];
-    assert.equal(await askFor('getMultipleAccounts.mints'), [mints, 37]);
-    assert.equal(await askFor('restarted.getMultipleAccounts'), [['token_missing'], 0]);
-  },
-);
+test('the genesis, and mints of both token programs; none in the first state of a node that has just started', async () => {
+  replay.play('getGenesisHash');
+  const decimals = new Map(tokens.map(({ address }) => [address, 6]));
+  assert.equal(await node.identity(), { chainId: GENESIS, decimals, stateNumber: 37 });
+  const askFor = async (name: string) => {
+    const addresses = recording(name).params[0] as string[];
+    const asking = openNode({ ...place, tokens: addresses.map((address) => ({ ...usdt, address })), ...limits });
+    replay.play('getGenesisHash', name);
+    const found = await asking.identity();
+    await asking.close();
+    return [
+      [...found.decimals.values()].map((shown) => (shown instanceof Fault ? shown.code : shown)),
+      found.stateNumber,
+    ];
+  };
+  const mints = [6, 6, 'token_not_a_contract', 'token_not_a_contract', 'token_missing'];
+  assert.equal(await askFor('getMultipleAccounts.mints'), [mints, 37]);
+  assert.equal(await askFor('restarted.getMultipleAccounts'), [['token_missing'], 0]);
+});
 
 readsEach(
   {
@@ -324,15 +303,11 @@ async function subscribeTo(
   await subscription.close();
 }
 
-reads(
-  ['slotSubscribe', 'blockSubscribe.off', 'getSlot.by-websocket'],
-  'PubSub: granted with the first answer, then one wake-up per slot; a refusal is asked again',
-  async () => {
-    await subscribeTo('slotSubscribe', (wakeups, { connected }) => connected && wakeups >= 3);
-    for (const name of ['blockSubscribe.off', 'getSlot.by-websocket'])
-      await subscribeTo(name, (wakeups, { connected }) => wakeups >= 1 && !connected);
-  },
-);
+test('PubSub: granted with the first answer, then one wake-up per slot; a refusal is asked again', async () => {
+  await subscribeTo('slotSubscribe', (wakeups, { connected }) => connected && wakeups >= 3);
+  for (const name of ['blockSubscribe.off', 'getSlot.by-websocket'])
+    await subscribeTo(name, (wakeups, { connected }) => wakeups >= 1 && !connected);
+});
 
 readsEach(
   { rootSubscribe: null, logsSubscribe: null, signatureSubscribe: null, 'subscribe.no-such': null },
@@ -354,7 +329,7 @@ const others = [
   'malformed.setting',
   'restarted.getSlot',
 ];
-reads(others, 'answers to other arguments are understood', async () => {
+test('answers to other arguments are understood', async () => {
   for (const name of others) {
     replay.play(name);
     assert.equal(await rpc.call(recording(name).method, []), resultOf(name), name);
@@ -369,13 +344,6 @@ test('a node of this kind writes the id last, and it is found without parsing th
   }
 });
 
-test('no recording of a call that is read is left unread', () => {
-  const asked = new Set([...readHere].map((name) => recording(name).method));
-  const unread = [...recordings.values()].filter(({ name, method }) => asked.has(method) && !readHere.has(name));
-  assert.equal(
-    unread.map(({ name }) => name),
-    [],
-  );
-});
+expectAllRead(({ method }, read) => [...read].some((name) => recordings.get(name)?.method === method));
 
 test.run();

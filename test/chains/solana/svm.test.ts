@@ -284,32 +284,4 @@ test('Token-2022 and another classic mint are not our tokens, whatever their nam
   }
 });
 
-test('what leaves our own wallet is found, a whole account that is handed over too', () => {
-  const left = (shown: ShownTransaction) => {
-    const read = (kind: string) =>
-      solanaWire.decode(contentOf([shown], kind), tokens, () => false, new Set([payerKey]));
-    assert.equal(read('slices'), read('whole'));
-    return read('whole').map((one) => [...brief(one), one.isOutgoing]);
-  };
-  const [one, two] = [freshPayee().address, freshPayee().address];
-  const pay = (to: string) => createAta(payer.address, to, usdt);
-  const paid = ran(
-    [payer],
-    [...[pay(one), pay(two)], ...[one, two].map((to) => transfer(payerUsdt, ataOf(to, usdt), payer.address, 20n))],
-  );
-  const [[currency, from, , units, isOutgoing] = [], ...others] = left(paid);
-  assert.equal([currency, from, units, isOutgoing, others.length], ['USDT', payerKey, 40n, true, 0]);
-  const spare = signerOf('given away');
-  ran(
-    [payer, spare],
-    [
-      createAccount(payer.address, spare.address, bank.rent(ACCOUNT_BYTES), ACCOUNT_BYTES, TOKEN),
-      initializeAccount(spare.address, usdt, payer.address),
-      transfer(payerUsdt, spare.address, payer.address, 300n),
-    ],
-  );
-  const given = ran([payer], [setOwner(spare.address, payer.address, one)]);
-  assert.equal(left(given), [['USDT', payerKey, keyOf(one), 300n, true]]);
-});
-
 test.run();

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Watched } from '../../../src/chains/chain.ts';
 import { TRANSFER_TOPIC } from '../../../src/chains/erc20.ts';
 import { tronAddress } from '../../../src/chains/tron/address.ts';
 import { readHeader, tronWire } from '../../../src/chains/tron/wire.ts';
@@ -34,23 +33,6 @@ type Decoding = { ref?: BlockRef; kind?: 'light' | 'thorough' };
 test('in a whole block, exactly the successful transfers to the watched address are found', () => {
   assert.equal(decode(golden.block, golden.infos), expected);
   assert.equal(decode(golden.block, golden.infos, { kind: 'thorough' }), expected);
-});
-
-const decodeFor = (infos: Json, own: ReadonlySet<string>, block: Json = golden.block, watched: Watched = () => false) =>
-  tronWire.decode(tronContent(goldenRef, text(block), text(infos), 'light'), tokens, watched, own);
-
-test('what leaves our own wallets is found too, and a transfer of nothing, which anybody may write, is not', () => {
-  const [sender = ''] = expected.map(({ from }) => from);
-  const left = decodeFor(golden.infos, new Set([sender]));
-  const known = expected.filter(({ from }) => from === sender).map((one) => ({ ...one, isOutgoing: true }));
-  assert.ok(known.length > 0);
-  assert.equal(
-    left.filter(({ to }) => isPayee(to)),
-    known,
-  );
-  const { infos } = copy();
-  for (const info of infos) for (const log of info.log ?? []) log.data = '0'.repeat(64);
-  assert.equal(decodeFor(infos, new Set([sender])), []);
 });
 
 test('the layout of the text does not matter: spaces, or another order of keys', () => {

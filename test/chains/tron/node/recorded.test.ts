@@ -2,7 +2,7 @@
  * Every answer that was recorded from a real java-tron to a call that Quayside makes, read by the code that reads them
  * in production, over HTTP. A recording that nothing here reads fails the last test.
  */
-import { suite } from 'uvu';
+import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type PayoutNode, type SpendDraft, UnclearOutcome } from '../../../../src/chains/spend.ts';
 import { tronAddress } from '../../../../src/chains/tron/address.ts';
@@ -26,15 +26,8 @@ import type { Token } from '../../../../src/core/transfer.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { faultOf, tokenFaultOf } from '../../../conformance/chain.ts';
 import { refundIntent } from '../../../support/intents.ts';
-import {
-  type Json,
-  type Recording,
-  readRecordings,
-  startRecordedTron,
-  theRecording,
-} from '../../../support/recordings.ts';
-
-const test = suite('TRON: recorded answers of java-tron 4.8.0');
+import { type Json, type Recording, startRecordedTron, theRecording } from '../../../support/recordings.ts';
+import { openRecordings } from '../../recorded.ts';
 
 const CHAIN_ID = '1527887694';
 const PAYER = 'b0c7cbb6cce48ef9320a5ed494545063f6305d62';
@@ -46,18 +39,17 @@ const usdt: Token = { symbol: 'USDT', address: 'TZ1u2fNFhEuUfpZ9tw4zUV84G1TMLMoL
 const USDT = tronAddress.parse(usdt.address) ?? '';
 const limits = { requestTimeoutMs: 10_000, responseBytesMax: 1_000_000, idleMsMax: 10_000, concurrencyMax: 4 };
 
-const recordings = readRecordings('tron/java-tron-4.8.0');
+const { recordings, recording, expectAllRead } = openRecordings('tron/java-tron-4.8.0');
 const recordingNames = [...recordings.keys()];
-const readRecording = (name: string): Recording => theRecording(recordings, name);
+const peek = (name: string): Recording => theRecording(recordings, name);
 
 let recorded: Awaited<ReturnType<typeof startRecordedTron>>;
 let node: ReturnType<typeof openNode>;
 let rpc: ReturnType<typeof openTronRpc>;
 let payouts: PayoutNode;
-const read = new Set<string>();
 
 test.before(async () => {
-  recorded = await startRecordedTron(readRecording('unknown-path'));
+  recorded = await startRecordedTron(peek('unknown-path'));
   const { httpUrl: url } = recorded;
   node = openNode({ url, tokens: [usdt], ...limits });
   rpc = openTronRpc({ url, ...limits }, systemClock);
@@ -69,10 +61,6 @@ test.after(async () => {
 });
 test.before.each(() => recorded.answers.clear());
 
-function recording(name: string): Recording {
-  read.add(name);
-  return readRecording(name);
-}
 /** Lets the node answer requests of a path with a recording, whatever is asked. */
 function serve(name: string, path?: string): Recording {
   const one = recording(name);
@@ -91,7 +79,7 @@ function blockAt(number: number): Recording {
 
 test('blocks, by number, by hash and at the head, on both ports', async () => {
   const names = recordingNames.filter(
-    (name) => /^(solidity\.|odd\.)?get(now)?block(byid|bynum)?\b/.test(name) && readRecording(name).response?.blockID,
+    (name) => /^(solidity\.|odd\.)?get(now)?block(byid|bynum)?\b/.test(name) && peek(name).response?.blockID,
   );
   assert.is(names.length, 18);
   for (const name of [...names, 'empty-body']) {
@@ -104,7 +92,7 @@ test('blocks, by number, by hash and at the head, on both ports', async () => {
     serve(name, SOLID);
     assert.equal(await node.finalized(), expected, name);
   }
-  for (const name of named('getblockby').filter((one) => readRecording(one).response.block)) {
+  for (const name of named('getblockby').filter((one) => peek(one).response.block)) {
     for (const block of recording(name).response.block) {
       assert.is(readHeader(block, { path: BLOCK, host: 'recorded' }).ref.hash, block.blockID);
     }
@@ -112,9 +100,7 @@ test('blocks, by number, by hash and at the head, on both ports', async () => {
 });
 
 test('no block is null, never another block', async () => {
-  const names = recordingNames.filter(
-    (name) => /^(solidity\.)?getblock/.test(name) && readRecording(name).text === '{}\n',
-  );
+  const names = recordingNames.filter((name) => /^(solidity\.)?getblock/.test(name) && peek(name).text === '{}\n');
   assert.is(names.length, 6);
   for (const name of names) {
     serve(name, BLOCK);
@@ -504,11 +490,6 @@ test('errors, whatever path they are answers to', async () => {
 const unasked =
   /^(jsonrpc|broadcasttransaction|estimateenergy|getnodeinfo|getcontractinfo|getpendingsize)\b|^gettransactionlistf|^odd/;
 
-test('no recording of a call that is made here is left unread', () => {
-  assert.equal(
-    recordingNames.filter((name) => !read.has(name) && !unasked.test(name)),
-    [],
-  );
-});
+expectAllRead(({ name }) => !unasked.test(name));
 
 test.run();
