@@ -101,8 +101,8 @@ export function watchOthers(): (ownCpuMs: number) => number {
 type WorkerOptions = Readonly<{ execArgv?: string[]; env?: NodeJS.ProcessEnv }>;
 
 /**
- * Starts a program that sends messages, as the compiler has written it: what compiles TypeScript while it is loaded also
- * makes functions slower.
+ * Starts a program that sends messages, as the compiler has written it: what compiles TypeScript while it is loaded
+ * also makes functions slower.
  */
 export const startProgram = (program: URL, words: readonly string[], options: WorkerOptions = {}) =>
   fork(builtTest(relative('.', fileURLToPath(program))), words, { execArgv: [], ...options });

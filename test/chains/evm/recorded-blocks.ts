@@ -79,20 +79,6 @@ const readsContent =
     assert.ok(found.length > 0 || ref.number !== 13, 'the block with payments has some');
   };
 
-/** Reads a block's logs and its receipts through the client: they agree with each other. */
-const asksContent =
-  (header: string, logs: string, receipts: string) =>
-  async (_: Recording, recorded: Recorded): Promise<void> => {
-    const { the, played } = recorded;
-    played.play(the(header), the(logs), the(receipts));
-    const { ref } = headerIn(the(header));
-    await following(recorded, async (node) => {
-      const [light, thorough] = [decode(await node.content(ref, false)), decode(await node.content(ref, true))];
-      assert.equal(light, thorough);
-      assert.ok(light.length > 0);
-    });
-  };
-
 /** Content that the node does not have is a fault, never an empty block. */
 async function asksUnknownContent(recording: Recording, recorded: Recorded): Promise<void> {
   recorded.played.play(recorded.the('eth_getBlockByHash.known'), recording);
@@ -154,9 +140,8 @@ async function hearsAnnouncements(recording: Recording, recorded: Recorded): Pro
 }
 
 export const blockClaims: readonly Claim[] = [
-  [/^eth_getBlockByHash\.(known|side)$/, readsHeader],
   [/^eth_getBlockByHash\.(known|side)$/, asksHeader],
-  [/^(postmerge\.)?eth_getBlockByNumber\.(earliest|latest|number.*|one|safe)$/, readsHeader],
+  [/^(postmerge\.)?eth_getBlockByNumber\.(earliest|latest|safe)$/, readsHeader],
   [/^eth_getBlockByNumber\.(finalized|latest|number.*|one)$/, asksHeader],
   [/^eth_getBlockByNumber\.pending$/, (file) => expectFault(() => headerIn(file), 'node_nonsense', file.name)],
   [
@@ -195,14 +180,6 @@ export const blockClaims: readonly Claim[] = [
   [/^eth_getBlockReceipts\.side$/, readsContent('receipts', 'eth_getBlockByHash.side')],
   // BSC's first block: seven system transactions and nothing else.
   [/^eth_getBlockReceipts\.one$/, readsContent('receipts', 'eth_getBlockByNumber.one')],
-  [
-    /^eth_getBlockReceipts\.transfers$/,
-    asksContent('eth_getBlockByHash.known', 'eth_getLogs.blockHash', 'eth_getBlockReceipts.transfers'),
-  ],
-  [
-    /^eth_getBlockReceipts\.side$/,
-    asksContent('eth_getBlockByHash.side', 'eth_getLogs.side-blockHash', 'eth_getBlockReceipts.side'),
-  ],
   [/^pruned\.eth_getBlockReceipts\.old$/, readsOldBlock('receipts')],
   [/^pruned\.eth_getLogs\..*$/, readsOldBlock('logs')],
   [/^eth_getTransactionReceipt\.(ok|inner-revert|system)$/, attests('holds')],

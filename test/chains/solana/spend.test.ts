@@ -6,7 +6,9 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../../src/chains/index.ts';
 import { lockSeed } from '../../../src/chains/solana/lock.ts';
+import { writeMessage } from '../../../src/chains/solana/message.ts';
 import { solanaOfflineKeys } from '../../../src/chains/solana/offline-keys.ts';
+import { COMPUTE_BUDGET } from '../../../src/chains/solana/programs.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import type { Intent, SweepIntent } from '../../../src/core/intent.ts';
 import type { Terms } from '../../../src/core/spend.ts';
@@ -38,11 +40,16 @@ test('deposit addresses are those that web3.js derives from the same private key
   assert.is(solanaSpending.path({ role: 'refund' }), "m/44'/501'/2000000000'/0'");
 });
 
-test('a sweep of six owners fits into a packet, with its priority fee', () => {
+function signSweep() {
   const from = Array.from({ length: 6 }, (_, at) => ({ index: 1_000_000 + at, units: 2n ** 64n - 1n - BigInt(at) }));
   const sweep: SweepIntent = { kind: 'sweep', id: 'sw_1', network: 'live:solana', currency: 'USDT', from };
   const keys = solanaSpending.signers(sweep).map((wallet) => solanaSpending.derive(seed, wallet));
   const { bytes } = solanaSpending.sign({ network, intent: sweep, terms: terms(sweep) }, keys);
+  return { bytes, signatures: BigInt(keys.length) };
+}
+
+test('a sweep of six owners fits into a packet, with its priority fee', () => {
+  const { bytes } = signSweep();
   assert.ok(bytes.length <= 1_232, `${bytes.length} bytes`);
   assert.ok(Transaction.from(bytes).verifySignatures(), 'web3.js agrees with every signature');
 });
@@ -65,6 +72,11 @@ test('anything besides the payout is refused, also if our own wallet has signed 
   const message = signRefund().subarray(65);
   const signed = (changed: Uint8Array) => Uint8Array.of(1, ...ed25519.sign(changed, refundKey.secret), ...changed);
   assert.is(solanaSpending.read(signed(message), network).effects.length, 1, 'the test itself is sound');
+  const [blockhash, budget] = [terms(refund).blockhash ?? '', { program: COMPUTE_BUDGET, accounts: [] }];
+  for (const all of [[], [{ ...budget, data: Uint8Array.of(2, 96, 234, 0, 0) }]]) {
+    const alone = signed(writeMessage(refundKey.key, blockhash, all));
+    assert.is(faultIn(() => solanaSpending.read(alone, network)).code, 'spend_bytes_unknown');
+  }
   // The last byte has the token's decimals; the last ones of the lock's allocation, the program that owns it.
   const owner = Buffer.from(message).indexOf(lockSeed(refundKey.secret, refund.id)) + 32 + 8;
   for (const at of [message.length - 1, owner, owner - 8]) {
@@ -80,6 +92,8 @@ test('the priority fee is rounded up to whole lamports', () => {
   assert.is(costOn('60000', '1000'), others + 60n);
   assert.is(costOn('60001', '1001'), others + 61n);
   assert.is(costOn('1', '1'), others + 1n);
+  const { bytes, signatures } = signSweep();
+  assert.is(solanaSpending.read(bytes, network).feeUnitsMax, signatures * 5_000n + 60n);
 });
 
 await runSpendConformance('solana', {
