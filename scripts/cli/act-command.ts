@@ -152,12 +152,7 @@ const contextOf = (input: Input, { config, database, clock }: Installation): Con
 });
 
 const factLines = (facts: readonly Fact[]): string[] =>
-  table(
-    facts.map(([label, value]) => [
-      englishOf(label).replace(/^[A-Z](?=[a-z ])/, (first) => first.toLowerCase()),
-      textOf(value),
-    ]),
-  );
+  table(facts.map(([label, value]) => [englishOf(label), textOf(value)]));
 
 const jsonOf = (facts: readonly Fact[]): Record<string, string> =>
   Object.fromEntries(

@@ -1,17 +1,18 @@
 /** Networks and their transactions as people name them on the command line. */
+import { faultOf, isRefusal } from '../../src/acts/act.ts';
+import { networkNamed } from '../../src/acts/networks.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { type Input, notFound, textOption, usage } from './command.ts';
+import { type Input, textOption, usage } from './command.ts';
 
 /**
  * Returns the network that is named by its key or, if only one mode has it, by its name.
  * @throws Fault permanent `not_found` if none or several are
  */
 export function networkOf(networks: readonly NetworkConfig[], text: string): NetworkConfig {
-  const [network, another] = networks.filter(({ key, name }) => key === text || name === text);
-  if (network && !another) return network;
-  const keys = networks.map(({ key }) => key).join(', ') || 'none';
-  throw notFound(`there ${network ? 'are several networks' : 'is no network'} "${text}"; configured: ${keys}`);
+  const named = networkNamed(networks, text);
+  if (isRefusal(named)) throw faultOf(named);
+  return named;
 }
 
 /** Returns the transactions that an option names, with commas between. @throws Fault permanent `usage` */

@@ -58,8 +58,11 @@ export async function runTool(
     },
   );
   const wantsJson = words.includes('--json');
+  const subject = tool.commands.find(({ name }) => name.split(' ')[0] === first)?.name.split(' ')[0];
   try {
-    await parser.parseAsync([...words], { from: 'user' });
+    // Beside --help, a subject that does not exist would go unnoticed.
+    const isTypo = first !== undefined && first !== 'help' && !first.startsWith('-') && subject === undefined;
+    await parser.parseAsync(isTypo ? [first] : [...words], { from: 'user' });
     const { json, lines, isBad, code } = answer ?? { json: null, lines: [] };
     const shown = wantsJson ? [JSON.stringify(json, null, 2)] : lines;
     const { out, ...rest } = ended(tool, code ?? (isBad ? EXIT.failed : EXIT.done), shown);
@@ -71,8 +74,8 @@ export async function runTool(
     if (!(fault instanceof Fault)) throw error;
     const { code, message } = fault;
     const json = wantsJson ? [JSON.stringify({ error: { code, message } }, null, 2)] : [];
-    const known = tool.commands.some(({ name }) => name.split(' ')[0] === first) ? first : undefined;
-    const hint = code === 'usage' ? [`see \`${[tool.name, named?.name ?? known ?? ''].join(' ').trim()} --help\``] : [];
+    const hint =
+      code === 'usage' ? [`see \`${[tool.name, named?.name ?? subject ?? ''].join(' ').trim()} --help\``] : [];
     return ended(tool, exitCode(fault), json, [message, ...hint]);
   }
 }

@@ -1,6 +1,7 @@
 /** Freezes of money out, of one network or of every network, and their end. */
 import { endOf, FROZEN_BY_OPERATOR, type Freeze, needsReconcile } from '../database/payouts/holds.ts';
-import { type Context, defineAct, type Field, type Refusal, refuse, say } from './act.ts';
+import { type Context, defineAct, type Field, isRefusal, type Refusal, refuse, say } from './act.ts';
+import { networkNamed } from './networks.ts';
 
 /** Stands for every network. */
 export const EVERYWHERE = 'all';
@@ -16,12 +17,11 @@ const networkField = {
   isArgument: 'optional',
 } as const satisfies Field;
 
-/** Returns the network with a key or, if only one mode has it, with a name; null for every network. */
-function networkOf({ networks }: Context, text = EVERYWHERE): Place | Refusal {
+/** Returns the network that is named; null for every network. */
+function placeNamed({ networks }: Context, text = EVERYWHERE): Place | Refusal {
   if (text === EVERYWHERE) return { network: null };
-  const [known, another] = networks.filter(({ key, name }) => key === text || name === text);
-  if (known && !another) return { network: known.key };
-  return refuse('not_found', say('{text} names no network, or several; `quayside status` shows all', { text }));
+  const named = networkNamed(networks, text);
+  return isRefusal(named) ? named : { network: named.key };
 }
 
 export const freezeMoneyOut = defineAct({
@@ -31,7 +31,7 @@ export const freezeMoneyOut = defineAct({
   asks: 'confirmation',
   reason: 'required',
   fields: { network: networkField },
-  plan: async (context, { network }) => networkOf(context, network),
+  plan: async (context, { network }) => placeNamed(context, network),
   review: (place) => ({
     title: say('Freeze money out on {place}?', { place: placeOf(place) }),
     target: placeOf(place),
@@ -62,8 +62,8 @@ export const thawMoneyOut = defineAct({
   reason: 'required',
   fields: { network: networkField },
   async plan(context, { network: name }): Promise<Thaw | Refusal> {
-    const place = networkOf(context, name);
-    if ('refusal' in place) return place;
+    const place = placeNamed(context, name);
+    if (isRefusal(place)) return place;
     const all = await context.database.holds.list();
     const [cause] = all.filter((one) => one.network === place.network);
     if (!cause) return refuse('not_found', say('{place} has no freeze of its own', { place: placeOf(place) }));

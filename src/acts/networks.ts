@@ -1,6 +1,17 @@
-/** Advice about a network that is not followed, by the reason for which it has stopped. */
+/** Networks as an operator names them, and advice about one that is not followed. */
+import type { NetworkConfig } from '../config/network.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { NetworkStatus } from '../database/networks.ts';
+import { type Refusal, refuse, say } from './act.ts';
+
+/** Returns the network that is named by its key or, if only one mode has it, by its name. */
+export function networkNamed(networks: readonly NetworkConfig[], text: string): NetworkConfig | Refusal {
+  const [network, another] = networks.filter(({ key, name }) => key === text || name === text);
+  if (network && !another) return network;
+  const keys = networks.map(({ key }) => key).join(', ') || 'none';
+  const found = network ? 'are several networks' : 'is no network';
+  return refuse('not_found', say('there {found} "{text}"; configured: {keys}', { found, text, keys }));
+}
 
 const again = 'it is tried again, and goes on by itself';
 const skip = '`quayside network reread {network} --from {next} --skip --reason …`';

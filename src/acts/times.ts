@@ -1,7 +1,6 @@
 /** Times as people type them: a date or a time (UTC), or how long ago. */
 
 const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const SPAN = /^(\d{1,5})([mhd])$/;
 const MOMENT = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?$/;
 
 /** Returns a date or time (UTC) in milliseconds; NaN if it is neither. */
@@ -12,8 +11,8 @@ const parseMoment = (text: string): number =>
 
 /** Returns a time that is a moment, or a span before now. @returns NaN if the text is no time */
 export function parseTime(text: string, nowMs: number): number {
-  const [, count, unit] = SPAN.exec(text) ?? [];
-  return unit ? nowMs - Number(count) * (unitsMs[unit] ?? 0) : parseMoment(text);
+  const spanMs = parseSpan(text);
+  return Number.isNaN(spanMs) ? parseMoment(text) : nowMs - spanMs;
 }
 
 /** Returns a span such as `90s`, `30m`, `2h` or `3d` in milliseconds. @returns NaN if the text is none */

@@ -312,7 +312,7 @@ async function planOne({ database, scope }: Context, id: string): Promise<Resend
   return { which: isEvent ? { eventId: id } : { deliveryId: id }, target: id, count: null, span: '' };
 }
 
-const steps = ['start', 'finish', 'cancel'] as const;
+const steps = ['start', 'finish'] as const;
 const readStep = oneOf(steps);
 type Step = RotationStep['kind'];
 
@@ -333,11 +333,6 @@ const stepWords: Readonly<Record<Step, Readonly<{ title: Sentence; note: Sentenc
     ),
     button: say('End the old secret'),
   },
-  cancel: {
-    title: say('Keep the old secret?'),
-    note: say('The new secret ends. A receiver that knows only the new one refuses every event.'),
-    button: say('Keep the old secret'),
-  },
 };
 
 export const rotateSecret = defineAct({
@@ -356,7 +351,7 @@ export const rotateSecret = defineAct({
     },
     rotate: {
       label: say('Rotation'),
-      help: 'start a rotation, finish it, or cancel it',
+      help: 'start a rotation, or finish it',
       isArgument: 'optional',
       choices: steps,
       read: readStep,

@@ -290,7 +290,7 @@ type KeptSecret = SecretPair & Readonly<{ rotatedAtMs: number | null }>;
 export type WebhookSecret = KeptSecret & Readonly<{ owner: string; mode: Mode }>;
 
 /** `start` makes a second secret valid, `finish` ends the first one's validity, `cancel` the second one's. */
-export type RotationStep = Readonly<{ kind: 'start'; secret: string }> | Readonly<{ kind: 'finish' | 'cancel' }>;
+export type RotationStep = Readonly<{ kind: 'start'; secret: string }> | Readonly<{ kind: 'finish' }>;
 
 export type RotationOutcome =
   | Readonly<{ kind: 'done'; secret: WebhookSecret }>
@@ -353,8 +353,7 @@ function secretCommands(db: VaultDb) {
 
   function take(now: WebhookSecret, step: RotationStep, nowMs: number): WebhookSecret {
     if (step.kind === 'start') return { ...now, nextSecret: step.secret, rotatedAtMs: nowMs };
-    const ended = { ...now, nextSecret: null, rotatedAtMs: null };
-    return step.kind === 'finish' ? { ...ended, secret: now.nextSecret ?? now.secret } : ended;
+    return { ...now, secret: now.nextSecret ?? now.secret, nextSecret: null, rotatedAtMs: null };
   }
 
   return {

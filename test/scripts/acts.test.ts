@@ -132,7 +132,7 @@ test('a test event is shown with its answer; the exit code is that of the answer
   assert.equal([shown.delivered, shown.status, shown.error, shown.answer], [true, 200, null, '{"received":true}']);
   assert.is((await answer('show', good)).findings.length, 1, 'nothing is kept');
   const blocked = await run('webhook', 'test', await idAt('/blocked'));
-  assert.match(blocked.out, /^The endpoint answered 403, not 2xx[\s\S]*it said +<title>Blocked \[2J<\/title>/);
+  assert.match(blocked.out, /^The endpoint answered 403, not 2xx[\s\S]*It said +<title>Blocked \[2J<\/title>/);
   await server.close();
   assert.equal([blocked.code, await codeOf('webhook', 'test', 'we_none')], [1, 3]);
 });
@@ -142,7 +142,7 @@ test('a door is added with its pid and key, listed among webhooks without it, an
   assert.match(key, /^[A-Za-z0-9]{32}$/);
   assert.equal([pid, url.endsWith('/1001/')], [1001, true]);
   const shown = (await run('door', 'add', 'gmpay', 'algorithm=hmac_sha256', ...inTest)).out;
-  assert.match(shown, /Save the key now: it is not shown again[\s\S]*key +[A-Za-z0-9]{32}\n/);
+  assert.match(shown, /Save the key now: it is not shown again[\s\S]*Key +[A-Za-z0-9]{32}\n/);
   const listed = await answer('webhook', 'list');
   const own = listed.find((one: Readonly<{ id: string }>) => one.id === id);
   assert.equal([own.dialect, own.pid, own.url], ['epay', 1001, url]);
@@ -236,7 +236,7 @@ test('every setting of a store is changed, shown before and after, and recorded'
   } as const;
   const words = Object.entries(changes).map(([setting, [, text]]) => `${setting}=${text}`);
   const expected = Object.fromEntries(Object.values(changes).map(([key, , value]) => [key, value]));
-  assert.match((await run('store', 'set', store, ...words, '--dry-run')).out, /^tolerance: cents .* +0 → 7$/m);
+  assert.match((await run('store', 'set', store, ...words, '--dry-run')).out, /^Tolerance: cents .* +0 → 7$/m);
   const { before, after } = await answer('store', 'set', store, ...words, '--reason', 'a new contract');
   const { logo, ...set } = after;
   assert.equal([logo, set], [null, expected], 'the table has every setting');
@@ -368,7 +368,7 @@ test('what the program froze by itself is ended by `payout reconcile` alone', as
   assert.equal([refused.code, refused.err.includes(`\`quayside payout reconcile ${KEY} `)], [1, true]);
   await answer('payout', 'freeze', KEY, '--reason', 'maintenance');
   const { out } = await run('payout', 'thaw', KEY, '--reason', 'it is done');
-  assert.match(out, new RegExp(`still frozen +${KEY}: money left`));
+  assert.match(out, new RegExp(`Still frozen +${KEY}: money left`));
   assert.equal(await frozen(), [[KEY, 'money left']]);
   const { code, err } = await run('payout', 'reconcile', KEY);
   assert.equal([code, err.includes('has no `signer`')], [1, true]);

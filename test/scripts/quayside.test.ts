@@ -53,6 +53,7 @@ const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
   [2, /option '--mode <live\|test>' argument missing/, 'key', 'create', '--mode'],
   [2, /unknown option '--jsn'\n.*\(Did you mean --json\?\)/, 'status', '--jsn'],
   [2, /unknown command 'staus'\n.*\(Did you mean status\?\)\n.*see `quayside --help`/, 'staus'],
+  [2, /unknown command 'payouts'\n.*\(Did you mean payout\?\)/, 'payouts', '--help'],
   [2, /unknown command 'lst'\n.*\(Did you mean list\?\)/, 'key', 'lst'],
   [2, /--scopes: /, 'key', 'create', '--mode', 'live'],
   [2, /--scopes: /, ...TEST_KEY, '--scopes', 'everything'],

@@ -115,29 +115,4 @@ test(
   }),
 );
 
-test(
-  'an endpoint is shown with the newest answer that it gave, and with what switched it off',
-  inShop(async (shop) => {
-    const endpoint = await shop.addEndpoint('https://shop.example/a');
-    const fresh = await run(shop, show, [endpoint]);
-    assert.equal([fresh.isBad, fresh.json.findings.length], [false, 1]);
-    await shop.cancelOne();
-    await delivered(shop);
-    assert.match((await run(shop, show, [endpoint])).text, 'delivered (200)');
-    for (const [went, expected] of [
-      [{ status: 301 }, /the last answer was 301$/m],
-      [{ error: 'timeout' }, /the last answer was timeout$/m],
-    ] as const) {
-      await shop.cancelOne();
-      await answer(shop, { kind: 'failed' }, went);
-      const { text, isBad } = await run(shop, show, [endpoint]);
-      assert.match(text, expected);
-      assert.ok(isBad);
-    }
-    await shop.database.endpoints.enable(endpoint, false, 'gone', shop.clock.nowMs());
-    const off = await run(shop, show, [endpoint]);
-    assert.match(off.text, /is disabled \(gone\)[\s\S]*`quayside webhook set we_/);
-  }),
-);
-
 test.run();

@@ -4,9 +4,10 @@
  */
 import { say } from '../../acts/act.ts';
 import { EVERYWHERE, freezeMoneyOut, placeOf, thawMoneyOut } from '../../acts/money-out.ts';
-import { coinText } from '../../chains/coin-text.ts';
+import { coinOf } from '../../chains/coin-text.ts';
 import { isPaidBy, isPayback } from '../../core/intent.ts';
 import { type Asset, assetOf, unitsOf } from '../../core/ledger.ts';
+import { shownUnits } from '../../core/money.ts';
 import { delayOf, type Payout } from '../../core/payout.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { unreadMinutes } from '../../core/wallet-books.ts';
@@ -112,8 +113,10 @@ function shownAddress({ config }: Configured, { words }: Visit<null>, network: N
 
 type Configured = Pick<DashboardDeps, 'config'>;
 
-const amount = ({ config }: Configured, network: NetworkKey, asset: Asset, units: bigint): Html =>
-  data(coinText(config.networks, network, asset, units));
+function amount({ config }: Configured, network: NetworkKey, asset: Asset, units: bigint): Html {
+  const { symbol, decimals } = coinOf(config.networks, network, asset);
+  return data(`${shownUnits(units, decimals)} ${symbol}`);
+}
 
 function walletState({ readAtMs, low }: WalletBalance, nowMs: number): Html {
   if (unreadMinutes(readAtMs, nowMs) !== null) return badge('not read', 'danger');

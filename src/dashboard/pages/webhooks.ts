@@ -220,8 +220,7 @@ function manageForms(visit: Visit<StoreAt>, endpoint: Endpoint, isRotating: bool
   const { words } = visit;
   const step = (rotate: string, button: string) => rotating.show(visit, { button, given: { rotate } });
   const secret = isRotating
-    ? html`<p>${words.say('Two secrets are valid. Once your shop checks the new one, finish.')}</p><div class="actions">${step('finish', words.say('Finish: only the new secret'))}
-${step('cancel', words.say('Cancel: keep the old secret'))}</div>`
+    ? html`<p>${words.say('Two secrets are valid. Once your shop checks the new one, finish.')}</p>${step('finish', words.say('Finish: only the new secret'))}`
     : html`<p>${words.say('A new secret is shown once; both are valid until you finish.')}</p>${step('start', words.say('Make a new secret'))}`;
   const recover = resending.show(visit, {
     ...{ button: words.say('Continue'), given: { what: endpoint.id }, texts: { since: '24h' } },

@@ -49,10 +49,6 @@ test('a rotation makes two secrets valid until it is finished, and is recorded w
   assert.is((await rotate(database, 'e1', start)).kind, 'done');
   assert.equal(await signing(database, 'o2'), { e1: [secretOf('a'), secretOf('b')] });
   assert.is((await rotate(database, 'e1', { kind: 'start', secret: secretOf('c') })).kind, 'under_way');
-  assert.is((await rotate(database, 'e1', { kind: 'cancel' })).kind, 'done');
-  assert.equal(await signing(database, 'o3'), { e1: [secretOf('a')] });
-
-  await rotate(database, 'e1', start);
   const finished = await rotate(database, 'e1', { kind: 'finish' });
   assert.equal(finished.kind === 'done' && [finished.secret.secret, finished.secret.nextSecret], [secretOf('b'), null]);
   assert.equal(await signing(database, 'o4'), { e1: [secretOf('b')] });
@@ -60,11 +56,7 @@ test('a rotation makes two secrets valid until it is finished, and is recorded w
   const entries = await database.audit.list(9);
   assert.equal(
     entries.map(({ target, reason, after }) => [target, reason, after]),
-    ['finish', 'start', 'cancel', 'start'].map((step) => [
-      'e1',
-      'it leaked',
-      { mode: 'test', secrets: step === 'start' ? 2 : 1, step },
-    ]),
+    ['finish', 'start'].map((step) => ['e1', 'it leaked', { mode: 'test', secrets: step === 'start' ? 2 : 1, step }]),
   );
   assert.not.ok(JSON.stringify(entries).includes('whsec_'));
 });
