@@ -146,8 +146,8 @@ async function listenForMerchants(
 ): Promise<Listening> {
   const checkDestination = await createDestinationCheck(config);
   const guard = createUrlGuard(config.webhooks.allowCidrs);
-  const { host, port: wanted, trustedProxies: proxies } = config;
-  return listen({ host, port: wanted, setting: 'QUAYSIDE_PORT', proxies }, clock, (port) => {
+  const { host, port: wanted } = config;
+  return listen({ host, port: wanted, setting: 'QUAYSIDE_PORT' }, clock, (port) => {
     const boundConfig = withPorts(config, { port });
     const hasSandbox = config.networks.some(({ sandbox }) => sandbox);
     const simulation = hasSandbox && { simulate: createSimulator({ sessions: database.sessions, config, clock }) };
@@ -180,8 +180,8 @@ async function listenForMerchants(
 
 /** The dashboard, at an address of its own. */
 async function listenForPeople({ config, database, rates, log }: Parts): Promise<Listening> {
-  const { host, dashboardPort: wanted, trustedProxies: proxies } = config;
-  const at = { host, port: wanted, setting: 'QUAYSIDE_DASHBOARD_PORT', proxies };
+  const { host, dashboardPort: wanted } = config;
+  const at = { host, port: wanted, setting: 'QUAYSIDE_DASHBOARD_PORT' };
   const passwords = createPasswords();
   const guard = createUrlGuard(config.webhooks.allowCidrs);
   const sender = createSender(guard, attemptLimits, clock);
@@ -212,8 +212,8 @@ async function listenForPeople({ config, database, rates, log }: Parts): Promise
 
 /** `/metrics` for Prometheus and `/rates` for the operator's tool, on a port that is never shown to merchants. */
 function listenForOperators({ config, rates }: Parts, metrics: Metrics): Promise<Listening> {
-  const { metricsHost: host, metricsPort: port, trustedProxies: proxies } = config;
-  const at = { host, port, setting: 'QUAYSIDE_METRICS_PORT', proxies };
+  const { metricsHost: host, metricsPort: port } = config;
+  const at = { host, port, setting: 'QUAYSIDE_METRICS_PORT' };
   const answer: RequestListener = async (request, response) => {
     const send = (status: number, type: string, text: string) =>
       response.writeHead(status, { 'content-type': type }).end(request.method === 'HEAD' ? undefined : text);

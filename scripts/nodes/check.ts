@@ -14,7 +14,7 @@ import { usualDepthMax } from '../../src/core/credit-policy.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
-import { findDepth, readTwice } from './history.ts';
+import { readOldest, readTwice } from './history.ts';
 import type { NetworkRecipe } from './recipe.ts';
 import { releaseFindings } from './release-findings.ts';
 import { readSoftware, type Software } from './software.ts';
@@ -194,11 +194,13 @@ async function historyFindings(bench: Bench): Promise<Finding[]> {
   const { node, recipe, oldestOf } = bench;
   const head = await node.head();
   const wanted = oldestOf(head);
-  const { oldest, whyNot } = await findDepth(reader(bench), wanted, head);
-  const hours = ((head.timeS - oldest.timeS) / 3600).toFixed(1);
-  if (whyNot === null) return [ok('history', `has history back to block ${oldest.number}, ${hours} h ago`)];
+  const oldest = await readOldest(reader(bench), wanted);
+  if (!(oldest instanceof Fault)) {
+    const hours = ((head.timeS - oldest.timeS) / 3600).toFixed(1);
+    return [ok('history', `has history back to block ${oldest.number}, ${hours} h ago`)];
+  }
   const advice = recipe?.history_advice ?? 'give it more history';
-  const text = `serves history back to block ${oldest.number} (${hours} h ago), and block ${wanted} is needed after a long outage: ${whyNot}`;
+  const text = `does not serve block ${wanted}, which is needed after a long outage: ${oldest.message}`;
   return [failure('history', text, `${advice}; or set fallback_url to a node that has it`)];
 }
 

@@ -1,5 +1,5 @@
 /**
- * How far back a node serves what an indexer reads: blocks and their transfers.
+ * Whether a node serves what an indexer reads: blocks and their transfers.
  */
 import type { Node, Wire } from '../../src/chains/chain.ts';
 import type { BlockRef } from '../../src/core/block.ts';
@@ -43,7 +43,7 @@ function findDifference(one: readonly ChainTransfer[], other: readonly ChainTran
  * that says that the node does not have it.
  * @throws Fault transient if the node does not answer at all
  */
-async function serve(reader: Reader, number: number): Promise<BlockRef | Fault> {
+export async function readOldest(reader: Reader, number: number): Promise<BlockRef | Fault> {
   try {
     const [block] = await reader.node.range(number, number);
     if (!block) return transient('node_block_missing', `there is no block ${number}`);
@@ -53,28 +53,4 @@ async function serve(reader: Reader, number: number): Promise<BlockRef | Fault> 
     if (!(error instanceof Fault) || NO_ANSWER.includes(error.code)) throw error;
     return error;
   }
-}
-
-/** `whyNot` is why the block that was asked for is not served; null if it is. */
-export type Depth = Readonly<{ oldest: BlockRef; whyNot: string | null }>;
-
-/**
- * Finds the oldest block that the node serves, at `number` or above it: with one look if it serves that one, otherwise
- * by halving.
- * @throws Fault transient if not even the newest is served, or the node does not answer
- */
-export async function findDepth(reader: Reader, number: number, head: BlockRef): Promise<Depth> {
-  const wanted = await serve(reader, number);
-  if (!(wanted instanceof Fault)) return { oldest: wanted, whyNot: null };
-  let below = number;
-  let oldest = head;
-  while (oldest.number - below > 1) {
-    const middle = below + Math.floor((oldest.number - below) / 2);
-    const found = await serve(reader, middle);
-    if (!(found instanceof Fault) && found.number < oldest.number) oldest = found;
-    else if (found instanceof Fault) below = middle;
-    // Everything between the middle and the oldest was skipped.
-    else break;
-  }
-  return { oldest, whyNot: wanted.message };
 }

@@ -4,15 +4,11 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { permanent } from '../core/fault.ts';
-import { isInRanges } from '../lib/address-range.ts';
 import type { Clock } from '../lib/clock.ts';
-import { subscriberOf } from '../lib/rate-limit.ts';
 import { discardBody, isUnread } from '../lib/request-body.ts';
 
 /** Far above what a busy shop and its payers open at once; keeps a flood from using up all file descriptors. */
 const CONNECTIONS_MAX = 5000;
-/** Of them, those of one client: one IPv4 address, or the /64 of an IPv6 address. Proxies bring many clients. */
-const CONNECTIONS_PER_CLIENT_MAX = CONNECTIONS_MAX / 10;
 
 const DRAIN_LOOK_MS = 100;
 
@@ -37,12 +33,10 @@ type ListenAt = Readonly<{
   port: number;
   /** The setting that chooses the port, for messages. */
   setting: string;
-  /** Ranges of reverse proxies, from which any number of connections may come. */
-  proxies: readonly string[];
 }>;
 
 /**
- * Listens on `host:port`; port 0 lets the system choose. Connections beyond the limit of their client are closed.
+ * Listens on `host:port`; port 0 lets the system choose.
  * @param openListener makes the listener for requests once the port is known
  * @throws Fault permanent `port_in_use`, `cannot_listen`
  */
@@ -54,7 +48,6 @@ export async function listen(
 ): Promise<Listening> {
   const server = createServer(limits);
   server.maxConnections = CONNECTIONS_MAX;
-  limitClients(server, at.proxies);
   const error = await tryListen(server, at);
   if (error?.code === 'EADDRINUSE') {
     throw permanent(
@@ -71,24 +64,6 @@ export async function listen(
   }
   const { port } = server.address() as AddressInfo;
   return { port, close: serve(server, clock, openListener(port)) };
-}
-
-/** Closes each new connection of a client that has as many as it may have. */
-function limitClients(server: Server, proxies: readonly string[]): void {
-  const open = new Map<string, number>();
-  server.on('connection', (socket) => {
-    const { remoteAddress = '' } = socket;
-    if (isInRanges(remoteAddress, proxies)) return;
-    const client = subscriberOf(remoteAddress);
-    const count = (open.get(client) ?? 0) + 1;
-    open.set(client, count);
-    socket.once('close', () => {
-      const left = (open.get(client) ?? 0) - 1;
-      if (left > 0) open.set(client, left);
-      else open.delete(client);
-    });
-    if (count > CONNECTIONS_PER_CLIENT_MAX) socket.destroy();
-  });
 }
 
 /** Passes requests to the listener. @returns a function that closes the server */

@@ -1,5 +1,5 @@
 import { Agent, get, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { listen } from '../../src/app/http-server.ts';
@@ -8,7 +8,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { rawExchange } from '../support/raw-http.ts';
 import { until } from '../support/until.ts';
 
-const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT', proxies: ['127.0.0.0/8'] };
+const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT' };
 
 test('running answers are finished, new connections refused', async () => {
   let finish: () => void = () => {};
@@ -107,44 +107,6 @@ test('a port in use is a fault that names the setting', async () => {
 test('a host of another machine is a fault', async () => {
   const refused = await listen({ ...anyPort, host: '192.0.2.1' }, systemClock, () => () => {}).catch((error) => error);
   assert.is(refused.code, 'cannot_listen');
-});
-
-test('one client has a tenth of all connections; others, and proxies, are not counted with it', async () => {
-  const open = async (port: number, localAddress: string) => {
-    const socket = connect({ port, host: '127.0.0.1', localAddress });
-    await new Promise((resolve) => socket.once('connect', resolve));
-    socket.on('error', () => {});
-    return socket;
-  };
-  const openMany = async (port: number, count: number) => {
-    const sockets: Socket[] = [];
-    while (sockets.length < count) sockets.push(await open(port, '127.0.0.1'));
-    return sockets;
-  };
-  const isServed = async (socket: Socket): Promise<boolean> => {
-    socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    return new Promise((resolve) => {
-      socket.once('data', () => resolve(true)).once('close', () => resolve(false));
-    });
-  };
-  for (const proxies of [[], ['127.0.0.0/8']]) {
-    const server = await listen({ ...anyPort, proxies }, systemClock, () => (_, response) => response.end());
-    const sockets = await openMany(server.port, 500);
-    const [first] = sockets;
-    assert.ok(first && (await isServed(first)));
-    const next = await open(server.port, '127.0.0.1');
-    assert.is(await isServed(next), proxies.length > 0);
-    const other = await open(server.port, '127.0.0.2');
-    assert.ok(await isServed(other));
-    first.destroy();
-    await until('one more is served', async () => {
-      const again = await open(server.port, '127.0.0.1');
-      sockets.push(again);
-      return isServed(again);
-    });
-    for (const socket of [...sockets, next, other]) socket.destroy();
-    await server.close(0);
-  }
 });
 
 test.run();

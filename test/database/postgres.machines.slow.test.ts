@@ -28,7 +28,6 @@ const onServer = server === '' ? test.skip : test;
 
 const SECONDS = Number(process.env.SERVERS_S ?? 12);
 const BLOCK_MS = 400;
-const TAKEOVER_MS_MAX = 20_000;
 const UNITS = 10_000_000n;
 const LEASE = indexerLease('test:ethereum');
 
@@ -194,13 +193,10 @@ onServer('two servers are one shop; a standby follows a network when its indexer
   await until('the merchant knows', () => bench.told(shared) > 0);
   assert.is(bench.told(shared), 1, 'by one of two senders');
 
-  const lostAtMs = performance.now();
   await lose(a);
   const late = await bench.newSession(b);
   bench.pay(late);
   await until('the standby has seen the payment', async () => (await bench.show(b, late)).payments.length > 0);
-  const takeoverMs = performance.now() - lostAtMs;
-  assert.ok(takeoverMs < TAKEOVER_MS_MAX, `taken over within ${Math.round(takeoverMs)} ms`);
   await bench.paid(b, late);
   await until('the second machine has both jobs', async () => {
     const { leases } = await bench.cli('status');

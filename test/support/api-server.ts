@@ -121,7 +121,7 @@ export async function startApi(options: ApiServerOptions = {}) {
   await rates.start();
 
   let app: Express | undefined;
-  const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT', proxies: ['127.0.0.0/8'] };
+  const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT' };
   const server = await listen(anyPort, systemClock, () => (request, response) => app?.(request, response));
   const baseUrl = `http://127.0.0.1:${server.port}`;
   const config = configOf(options, folder, baseUrl);

@@ -79,7 +79,7 @@ export async function startDashboard({
   const guard = createUrlGuard(['127.0.0.0/8']);
   const sender = createSender(guard, { timeoutMs: 5_000, responseBytesMax: 10_000 }, clock);
   const server = await listen(
-    { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_DASHBOARD_PORT', proxies: ['127.0.0.0/8'] },
+    { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_DASHBOARD_PORT' },
     systemClock,
     (port) => {
       url = `http://localhost:${port}`;

@@ -12,8 +12,6 @@ import type { Clock } from '../../src/lib/clock.ts';
 /** `from`: the key of the sender, who is always the same unless named. */
 export type Coin = Readonly<{ to: string; from?: string; currency: Currency; units: bigint }>;
 
-export type IngestedChain = ReturnType<typeof ingestedChain>;
-
 export const txOf = (block: BlockRef, index: number): string =>
   `0x${block.hash.slice(8)}${String(index).padStart(6, '0')}`;
 

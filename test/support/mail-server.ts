@@ -64,21 +64,3 @@ export function textOf({ text }: Pick<Received, 'text'>): string {
     .replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
   return Buffer.from(bytes, 'latin1').toString();
 }
-
-/** Returns the subject of a mail as it arrived, decoded (RFC 2047). */
-export function subjectOf({ text }: Pick<Received, 'text'>): string {
-  const [, line = ''] = /^Subject: ((?:.*\r\n[ \t])*.*)\r\n/im.exec(text) ?? [];
-  return line
-    .replace(/\?=\r\n[ \t]+=\?/g, '?==?')
-    .replace(/\r\n[ \t]+/g, ' ')
-    .replace(/=\?utf-8\?([bq])\?([^?]*)\?=/gi, (_, how: string, data: string) =>
-      how.toLowerCase() === 'b'
-        ? Buffer.from(data, 'base64').toString()
-        : Buffer.from(
-            data
-              .replaceAll('_', ' ')
-              .replace(/=([0-9A-F]{2})/gi, (_m, hex) => String.fromCharCode(Number.parseInt(hex, 16))),
-            'latin1',
-          ).toString(),
-    );
-}

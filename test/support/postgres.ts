@@ -98,8 +98,6 @@ function startOn(bin: string, folder: string, settings: Readonly<Record<string, 
   };
 }
 
-export type PostgresServer = ReturnType<typeof startOn>;
-
 /** For conformance, where nothing crashes. */
 const careless = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' };
 

@@ -8,10 +8,8 @@ import { join } from 'node:path';
 import type { Tool } from '../../scripts/cli/command.ts';
 import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { runTool } from '../../scripts/cli/tool.ts';
-import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
-import { loadConfig } from '../../src/config/config.ts';
 import { readShipped, installationFolder as root } from '../../src/lib/installation.ts';
 import { built } from './built.ts';
 import { signedClient } from './signed-client.ts';
@@ -70,12 +68,6 @@ export async function expectBooks(tool: (...words: string[]) => Promise<any>): P
   const { findings } = await tool('doctor', '--without-nodes');
   const books = findings.filter(({ area }: Readonly<{ area: string }>) => area === 'ledger');
   if (books[0]?.severity !== 'ok') throw new Error(JSON.stringify(books.length > 0 ? books : findings));
-}
-
-/** Makes the installation that the variables name, without a store in it. */
-export function makeInstallation(variables: Variables): void {
-  const env = environment(variables);
-  prepareDatabase(loadConfig({ env, cwd: root, beforeSandbox: true }), env);
 }
 
 /** Waits until `look` finds something. @throws Error naming `what` after five minutes */
