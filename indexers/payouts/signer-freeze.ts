@@ -2,8 +2,8 @@
  * Freezes the signer with the network: what left a wallet without a payout may mean that somebody else has its key or
  * the signer's socket, and a freeze in the database alone binds only this installation.
  *
- * It is asked for at each start, too, while the network is frozen: a signer that was restored from an older backup does
- * not know its freeze. So after a freeze the installation is thawed first, and the signer by an approver after it.
+ * It is asked for as long as the network is frozen: a signer that was restored from an older backup does not know its
+ * freeze. So after a freeze the installation is thawed first, and the signer by an approver after it.
  *
  * It also reports whether the signer is frozen, for those who cannot ask it, and logs the hash of its policy.
  */
@@ -24,8 +24,6 @@ const REASON_CHARS_MAX = 200;
 /** How often the signer is asked whether it is frozen. */
 const ASK_MS = 30_000;
 
-const nameOf = ({ code, sinceMs }: Freeze): string => `${code} ${sinceMs}`;
-
 export function createSignerFreezer(
   parts: Readonly<{
     network: NetworkKey;
@@ -37,8 +35,8 @@ export function createSignerFreezer(
   }>,
 ) {
   const { network, signer, holds, engines, clock, log } = parts;
-  /** The freezes by the program for which it was done. */
-  let asked: readonly string[] = [];
+  /** Whether the network was frozen at the last look. */
+  let wasFrozen = false;
   let askedAtMs = Number.NEGATIVE_INFINITY;
   let reported: string | undefined;
   let loggedPolicy: string | undefined;
@@ -52,26 +50,26 @@ export function createSignerFreezer(
     loggedPolicy = policyHash;
   }
 
-  async function freezeFor({ code, reason }: Freeze, { approvers, freeze }: FreezeState): Promise<void> {
-    if (approvers.length === 0) {
+  async function freezeFor({ code, reason }: Freeze, state: FreezeState): Promise<FreezeState> {
+    if (state.freeze) return state;
+    if (state.approvers.length === 0) {
       const why = 'its policy names no approver who could end that; only this installation is frozen';
       log.warn({ code }, `the signer is not frozen: ${why}`);
-    } else if (!freeze) {
-      await report(await signer.freeze(`${network}: ${reason}`.slice(0, REASON_CHARS_MAX), FROZEN_BY));
-      log.warn({ code }, 'the signer is frozen, on every network, until an approver ends that');
+      return state;
     }
+    log.warn({ code }, 'the signer is frozen, on every network, until an approver ends that');
+    return signer.freeze(`${network}: ${reason}`.slice(0, REASON_CHARS_MAX), FROZEN_BY);
   }
 
   return {
     /**
-     * Freezes the signer if the network was frozen since the last call, or since the start; and reports, now and then,
-     * whether it is frozen.
+     * Freezes the signer at once when the network is frozen, and again while it is; and reports, now and then, whether
+     * the signer is frozen.
      * @throws Fault of the signer, if it had to be frozen
      */
     async renew(): Promise<void> {
-      const all = (await holds.list()).filter((one) => one.network === network && mayBeTheft.includes(one.code));
-      const freeze = all.find((one) => !asked.includes(nameOf(one)));
-      if (!freeze && clock.nowMs() < askedAtMs + ASK_MS) return;
+      const freeze = (await holds.list()).find((one) => one.network === network && mayBeTheft.includes(one.code));
+      if ((!freeze || wasFrozen) && clock.nowMs() < askedAtMs + ASK_MS) return;
       askedAtMs = clock.nowMs();
       // A signer that does not answer is met by the payouts; only a freeze must reach it.
       const state = await signer.freezeState().catch((error: unknown) => {
@@ -79,10 +77,8 @@ export function createSignerFreezer(
         return null;
       });
       if (!state) return;
-      await report(state);
-      if (!freeze) return;
-      await freezeFor(freeze, state);
-      asked = all.map(nameOf);
+      await report(freeze ? await freezeFor(freeze, state) : state);
+      wasFrozen = freeze !== undefined;
     },
   };
 }
