@@ -1,4 +1,4 @@
-/** The sweep, restore and refund suites on EVM, the options of an operator, a theft, and other trouble of a node. */
+/** The sweep, restore and refund suites on EVM, the options of an operator, and a theft. */
 import { Wallet } from 'ethers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -11,10 +11,8 @@ import type { Json } from '../support/instance.ts';
 import { seed } from '../support/payout-shop.ts';
 import { until } from '../support/until.ts';
 import { openEvmPayouts } from './evm.ts';
-import { payoutTroubleConforms } from './payout-trouble.ts';
 
-const bench = await openEvmPayouts();
-const { shop, node, usdt } = bench;
+const { shop, node, usdt } = await openEvmPayouts();
 const { quayside } = shop;
 test.before(async () => {
   // Mining stops while refunds are under way, so their payments would never be final.
@@ -95,7 +93,4 @@ function expectStillFrozen(error: unknown): void {
   assert.match(String(error), /payouts_settling|"still_frozen":\[\{/);
 }
 
-payoutTroubleConforms(bench, () =>
-  node.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(300n * 10n ** 9n).toString(16)}`]),
-);
 closeBooks(shop);

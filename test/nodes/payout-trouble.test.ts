@@ -1,11 +1,18 @@
 /**
- * What can go wrong with a payout, on a real geth: its base fee rises with full blocks, which another node makes.
+ * What can go wrong with a payout, on a real geth: its base fee rises with full blocks, which another node makes; the
+ * call reverts; the wallet's key is used elsewhere. Each refund is paid once, or nothing is paid until a person has
+ * looked.
  */
+import { Wallet } from 'ethers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { closeBooks } from '../conformance/refund.ts';
 import { openEvmPayouts } from '../e2e/evm.ts';
-import { payoutTroubleConforms } from '../e2e/payout-trouble.ts';
+import type { Json } from '../support/instance.ts';
+import { seed } from '../support/payout-shop.ts';
+import { find } from '../support/quayside-process.ts';
+import { until } from '../support/until.ts';
 import { BLOCK_GAS } from './genesis.ts';
 import { startPayoutGeth } from './payout-geth.ts';
 
@@ -16,10 +23,15 @@ const HIGH_TIP = `0x${(40n * 10n ** 9n).toString(16)}`;
 const FILLING_GAS = `0x${(BLOCK_GAS - 100_000).toString(16)}`;
 
 const geth = await startPayoutGeth();
-const bench = await openEvmPayouts(undefined, geth);
+const { shop, usdt, usdc } = await openEvmPayouts(undefined, geth);
+const { quayside, refundWallet, paidSession, refund, completed, paidTo } = shop;
+const wallet = `0x${refundWallet}`;
 test.before(async () => {
-  await bench.shop.quayside.cli('store', 'set', 'refund-early-max=1000.00');
+  // Mining stops while refunds are under way, so their payments would never be final.
+  await quayside.cli('store', 'set', 'refund-early-max=1000.00');
 });
+
+type Pooled = Readonly<Record<'maxFeePerGas' | 'maxPriorityFeePerGas', string>>;
 
 async function fillBlock(): Promise<void> {
   const from = geth.accounts[8] as string;
@@ -28,12 +40,118 @@ async function fillBlock(): Promise<void> {
   await geth.mineElsewhere([await geth.sign(filling, nonce)]);
 }
 
-payoutTroubleConforms(bench, async ({ maxFeePerGas }) => {
+/** Makes blocks in which a refund that is in the pool could not be, and leaves none coming. */
+async function raiseBaseFee({ maxFeePerGas }: Pooled): Promise<void> {
   const baseFee = async () => {
     const block = await geth.rpc<{ baseFeePerGas: string }>('eth_getBlockByNumber', ['latest', false]);
     return BigInt(block.baseFeePerGas);
   };
   while ((await baseFee()) < 10n * BigInt(maxFeePerGas)) await fillBlock();
   assert.is(await geth.rpc('eth_maxPriorityFeePerGas'), HIGH_TIP);
+}
+
+/** Waits until a transaction of the refund wallet is in the node's pool. */
+const untilPooled = (): Promise<Pooled> =>
+  find('the refund is in the pool', async () => {
+    type Pool = Readonly<{ pending: Readonly<Record<string, Readonly<Record<string, Pooled>>>> }>;
+    const { pending } = await geth.rpc<Pool>('txpool_content');
+    const own = Object.entries(pending).find(([sender]) => sender.toLowerCase() === wallet);
+    return own && Object.values(own[1])[0];
+  });
+
+/** Sends a transaction of the refund wallet from elsewhere, at a price that outbids any other with its number. */
+async function spendElsewhere(nonce: number): Promise<string> {
+  const { secret } = evmSpending.derive(seed, { role: 'refund' });
+  const thief = new Wallet(`0x${Buffer.from(secret).toString('hex')}`);
+  const theft = { type: 2, chainId: geth.chainId, nonce, to: thief.address, value: 0n, gasLimit: 21_000n };
+  const fees = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n };
+  return geth.sendRaw(await thief.signTransaction({ ...theft, ...fees }));
+}
+
+const untilFrozen = () =>
+  until('the network is frozen', async () => {
+    const { payouts } = await quayside.cli('status');
+    return payouts.frozen[0]?.code === 'payout_nonce_foreign';
+  });
+
+async function attemptsOf(id: string): Promise<Json[]> {
+  const [listed] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
+  return (await quayside.cli('show', listed.id)).payout.attempts;
+}
+
+test('when the base fee rises, a replacement with the same nonce and hardly a higher tip is sent, and paid once', async () => {
+  await usdt.transfer(wallet, 1_000_000_000n);
+  await usdc.transfer(wallet, 1_000_000_000n);
+  const session = await paidSession(1_000);
+  await geth.mineEvery(0);
+  const { id, payee } = await refund(session, '4.00');
+  const pooled = await untilPooled();
+  await raiseBaseFee(pooled);
+  // The base fee falls by an eighth with each empty block, so few come until the replacement is there.
+  await geth.mineEvery(8);
+  await until('it was outbid', async () => (await attemptsOf(id)).length > 1);
+  await geth.mineEvery(1);
+  await completed(id);
+  const attempts = await attemptsOf(id);
+  assert.is(new Set(attempts.map(({ nonce }) => nonce)).size, 1);
+  assert.is(new Set(attempts.map((one) => one.transaction_hash)).size, attempts.length);
+  assert.equal(await paidTo(payee), [4_000_000n]);
+  const mined = await geth.rpc<Pooled>('eth_getTransactionByHash', [attempts.at(-1)?.transaction_hash]);
+  // Pools ask for a tenth more each time.
+  const tipMax = Number(pooled.maxPriorityFeePerGas) * 1.2 ** (attempts.length - 1);
+  assert.ok(Number(mined.maxPriorityFeePerGas) <= tipMax, `a tip of ${Number(mined.maxPriorityFeePerGas)} wei`);
 });
-closeBooks(bench.shop);
+
+test('a refund that reverts is signed again once that is final, and paid once', async () => {
+  const session = await paidSession(1_000, 'USDC');
+  await geth.mineEvery(0);
+  const { id, payee } = await refund(session, '2.50', 'USDC');
+  await untilPooled();
+  await usdc.stop(true, { feeWei: 10n ** 11n });
+  await geth.mine();
+  await usdc.stop(false);
+  await geth.mineEvery(1);
+  await completed(id);
+  const attempts = await attemptsOf(id);
+  assert.equal(
+    attempts.map(({ attempt }) => attempt),
+    ['0.0', '1.0'],
+  );
+  assert.is((await geth.receipt(attempts[0].transaction_hash))?.status, '0x0');
+  assert.equal(await paidTo(payee, 'USDC'), [2_500_000n]);
+});
+
+test('a refund whose number was used elsewhere is signed again by resolve --retry, once that is final, and paid once', async () => {
+  const session = await paidSession(1_000);
+  await geth.mineEvery(0);
+  const { id, payee } = await refund(session, '3.00');
+  await untilPooled();
+  const [{ nonce }] = (await attemptsOf(id)) as [Json];
+  await spendElsewhere(nonce);
+  await geth.mine(1);
+  const [{ id: payout }] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
+  const words = ['payout', 'resolve', payout, '--retry', '--reason', 'its number was used'];
+  const early = await quayside.cli(...words).then(() => 'settled', String);
+  assert.match(early, 'can still be included: wait until it is final');
+  await geth.mineEvery(1);
+  await untilFrozen();
+  const done = (...command: string[]) =>
+    quayside.cli(...command).then(
+      () => true,
+      () => false,
+    );
+  assert.not.ok(await done(...words), 'the blocks have not been looked at');
+  const reconcile = ['payout', 'reconcile', shop.network, '--yes', '--reason', 'it was ours'];
+  await until('the network is reconciled', () => done(...reconcile));
+  await until('what was on the chain then is read', () => done(...words));
+  await completed(id);
+  assert.equal(
+    (await attemptsOf(id)).map(({ attempt }) => attempt),
+    ['0.0', '1.0'],
+  );
+  assert.equal(await paidTo(payee), [3_000_000n]);
+  const { payouts } = await quayside.cli('status');
+  assert.equal(payouts.frozen, []);
+});
+
+closeBooks(shop);
