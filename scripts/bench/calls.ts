@@ -10,9 +10,9 @@ import { Pool } from 'undici';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { systemClock, toSeconds } from '../../src/lib/clock.ts';
+import { endAll } from '../../test/support/processes.ts';
 import {
   blocksEvery,
-  endAll,
   find,
   type SandboxInstallation,
   sandboxInstallation,

@@ -16,7 +16,8 @@ import { openBrowser, openPage, shows } from '../support/browser.ts';
 import { PASSWORD } from '../support/dashboard.ts';
 import { linkSecretIn } from '../support/link-secret.ts';
 import { type MerchantServer, startMerchantServer } from '../support/merchant-server.ts';
-import { endAll, runQuayside, type SandboxInstallation, sandboxInstallation } from '../support/quayside-process.ts';
+import { endAll } from '../support/processes.ts';
+import { runQuayside, type SandboxInstallation, sandboxInstallation } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 
 const PICTURES = '.tmp/dashboard/first';

@@ -16,7 +16,8 @@ import { type Driver, startDriver } from '../sdk/client-driver.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { addDoor } from '../support/doors.ts';
 import { type Received, startMerchantServer } from '../support/merchant-server.ts';
-import { endAll, find, sandboxInstallation } from '../support/quayside-process.ts';
+import { endAll } from '../support/processes.ts';
+import { find, sandboxInstallation } from '../support/quayside-process.ts';
 import { connectIn } from '../support/temp-database.ts';
 
 const MONEY = '10.00';

@@ -13,7 +13,8 @@ import * as assert from 'uvu/assert';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { migrate } from '../../src/database/engine/migrate.ts';
 import { createJournal } from '../../src/signer/journal.ts';
-import { endAll, find, runProgram, sandboxInstallation, spawnSupervisor } from '../support/quayside-process.ts';
+import { endAll } from '../support/processes.ts';
+import { find, runProgram, sandboxInstallation, spawnSupervisor } from '../support/quayside-process.ts';
 import { makeSignerFolder, passphrase } from '../support/temp-signer.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-boot-refused-'));

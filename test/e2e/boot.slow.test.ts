@@ -8,8 +8,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import type { Json } from '../support/instance.ts';
+import { endAll } from '../support/processes.ts';
 import {
-  endAll,
   expectBooks,
   runProgram,
   runQuayside,

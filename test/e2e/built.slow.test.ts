@@ -2,7 +2,7 @@
  * An installation without any source, as a package brings it: it runs, nothing that is planted beside it runs, and it
  * ends as a whole.
  */
-import { type ChildProcess, execFile, execFileSync, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -11,6 +11,7 @@ import * as assert from 'uvu/assert';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
 import { copyInstallation, filesIn } from '../support/installation-copy.ts';
+import { startProcess } from '../support/processes.ts';
 import { find } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 
@@ -19,8 +20,8 @@ const hostile = mkdtempSync(join(tmpdir(), 'quayside-hostile-'));
 /** Written by whatever planted code runs. */
 const marker = join(hostile, 'ran');
 const started = new Set<ChildProcess>();
-/** What installations have printed during the test. */
-const outputs = new Set<Readonly<{ command: string; text: string }>>();
+/** What installations have printed during the test, by what started them. */
+const outputs = new Map<string, () => string>();
 
 mkdirSync(join(hostile, 'tmp'));
 
@@ -40,24 +41,18 @@ const among = (dataDir: string): NodeJS.ProcessEnv => ({
 
 /** Starts a command in a process group of its own, and waits until the sandbox in `dataDir` is ready. */
 async function start(dataDir: string, cwd: string, command: string, ...args: string[]) {
-  const child = spawn(command, args, { cwd, env: among(dataDir), detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { child, output, ended, hasEnded } = startProcess(command, args, { cwd, env: among(dataDir), detached: true });
   started.add(child);
-  const output = { command: [command, ...args].join(' '), text: '' };
-  outputs.add(output);
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk) => {
-      output.text += chunk;
-    });
-  }
-  child.once('exit', () => started.delete(child));
+  outputs.set([command, ...args].join(' '), output);
+  ended.then(() => started.delete(child));
   const baseUrl = await find('the copied sandbox is ready', async () => {
-    if (!started.has(child)) throw new Error('it ended at once');
+    if (hasEnded()) throw new Error('it ended at once');
     const running = readServerFile(join(copy, dataDir));
     // The file is there before the server listens again after a restart.
     const isReady = running && (await fetch(`${running.base_url}/readyz`).catch(() => null))?.ok;
     return isReady && running.base_url;
   });
-  return { child, baseUrl };
+  return { child, baseUrl, ended };
 }
 
 /** Runs a test. If it fails, prints what its installations have printed. */
@@ -66,7 +61,7 @@ const explained = (work: () => Promise<void>) => async () => {
   try {
     await work();
   } catch (error) {
-    for (const { command, text } of outputs) process.stdout.write(`\n${command} printed:\n${text}\n`);
+    for (const [command, text] of outputs) process.stdout.write(`\n${command} printed:\n${text()}\n`);
     throw error;
   }
 };
@@ -136,7 +131,7 @@ test(
     for (const folder of ['src', 'indexers', 'scripts/demo.ts', 'scripts/quayside.ts', 'tsconfig.json']) {
       assert.not.ok(existsSync(join(copy, folder)), folder);
     }
-    const { child, baseUrl } = await start('planted', hostile, process.execPath, join(copy, 'dist/src/main.js'));
+    const { child, baseUrl, ended } = await start('planted', hostile, process.execPath, join(copy, 'dist/src/main.js'));
     const demo = join(copy, 'dist/scripts/demo.js');
     for (const network of ['tron', 'solana']) {
       const { refund } = JSON.parse(await run('planted', demo, '--network', network, '--refund', '--json'));
@@ -147,8 +142,7 @@ test(
       assert.is((await fetch(`${baseUrl}${path}`)).status, 200, path);
     }
     child.kill('SIGTERM');
-    await until('it has ended', () => !started.has(child));
-    assert.is(child.exitCode, 0);
+    assert.is(await ended, 0);
     assert.not.ok(existsSync(marker));
   }),
 );

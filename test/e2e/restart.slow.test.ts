@@ -11,9 +11,9 @@ import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { xpubKeysAt } from '../../src/chains/xpub.ts';
 import { freePort } from '../support/free-port.ts';
+import { endAll } from '../support/processes.ts';
 import {
   blocksEvery,
-  endAll,
   find,
   type Supervisor,
   sandboxInstallation,

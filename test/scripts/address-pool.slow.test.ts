@@ -9,8 +9,9 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { AddressList } from '../../src/addresses/address-list.ts';
 import { quayside } from '../support/built.ts';
+import { endAll } from '../support/processes.ts';
 import { runQuayside } from '../support/quayside-process.ts';
-import { atTerminal, endTyped, hasTerminal, runTyped } from '../support/typed-program.ts';
+import { atTerminal, hasTerminal, runTyped } from '../support/typed-program.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-addresses-'));
 const settings = join(folder, 'quayside.json');
@@ -18,8 +19,8 @@ const networks = { 'solana-devnet': { url: 'ws://127.0.0.1:1' } };
 writeFileSync(settings, JSON.stringify({ data_dir: 'data', networks }));
 const variables = { QUAYSIDE_CONFIG: settings };
 const place = { cwd: folder, variables };
-test.after(() => {
-  endTyped();
+test.after(async () => {
+  await endAll('SIGKILL');
   rmSync(folder, { recursive: true, force: true });
 });
 

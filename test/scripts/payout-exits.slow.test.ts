@@ -19,13 +19,8 @@ import { type Anvil, startAnvil } from '../support/anvil.ts';
 import { deployToken, type TokenContract } from '../support/contracts.ts';
 import { counted } from '../support/nonces.ts';
 import { openPayingInstallation } from '../support/paying-installation.ts';
-import {
-  endSigners,
-  makeSignerPlace,
-  type SignerPlace,
-  type SignerProcess,
-  startSigner,
-} from '../support/signer-process.ts';
+import { endAll } from '../support/processes.ts';
+import { makeSignerPlace, type SignerPlace, type SignerProcess, startSigner } from '../support/signer-process.ts';
 import { firstOf, policySettings, refundOf, seed, terms } from '../support/temp-signer.ts';
 
 const NETWORK = 'test:one';
@@ -65,7 +60,7 @@ test.before(async () => {
 
 test.after(async () => {
   own?.close();
-  endSigners();
+  await endAll('SIGKILL');
   await anvil?.close();
   place?.remove();
   rmSync(backup, { recursive: true, force: true });

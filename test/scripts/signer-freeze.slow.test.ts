@@ -10,9 +10,10 @@ import * as assert from 'uvu/assert';
 import { openSigner } from '../../src/signer/client.ts';
 import { createOperatorKey } from '../../src/signer/operator-key.ts';
 import { quayside, quaysideSigner } from '../support/built.ts';
-import { endSigners, makeSignerPlace, type SignerProcess, startSigner } from '../support/signer-process.ts';
+import { endAll } from '../support/processes.ts';
+import { makeSignerPlace, type SignerProcess, startSigner } from '../support/signer-process.ts';
 import { firstOf, passphrase, policySettings, refundOf, usdt } from '../support/temp-signer.ts';
-import { endTyped, runTyped } from '../support/typed-program.ts';
+import { runTyped } from '../support/typed-program.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'quayside-signer-freeze-'));
 /** The approver's machine: no configuration, no data. */
@@ -40,8 +41,7 @@ test.before(async () => {
 });
 test.after(async () => {
   await client.close();
-  endTyped();
-  endSigners();
+  await endAll('SIGKILL');
   place.remove();
   rmSync(dir, { recursive: true, force: true });
 });

@@ -22,12 +22,13 @@ import { readKeystore, seedOf } from '../../src/signer/keystore.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import { loadPolicy } from '../../src/signer/policy.ts';
 import { quayside, quaysideSigner } from '../support/built.ts';
+import { endAll } from '../support/processes.ts';
 import { approvalOf, mnemonic, passphrase, refundOf, seed, treasury, usdt } from '../support/temp-signer.ts';
-import { atTerminal, endTyped, hasTerminal, runTyped } from '../support/typed-program.ts';
+import { atTerminal, hasTerminal, runTyped } from '../support/typed-program.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'quayside-signer-cli-'));
-test.after(() => {
-  endTyped();
+test.after(async () => {
+  await endAll('SIGKILL');
   rmSync(dir, { recursive: true, force: true });
 });
 

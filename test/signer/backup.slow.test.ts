@@ -13,14 +13,15 @@ import * as assert from 'uvu/assert';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { quaysideSigner } from '../support/built.ts';
-import { endSigners, makeSignerPlace, startSigner } from '../support/signer-process.ts';
+import { endAll } from '../support/processes.ts';
+import { makeSignerPlace, startSigner } from '../support/signer-process.ts';
 import { firstOf, mnemonic, passphrase, refundOf, usdt } from '../support/temp-signer.ts';
 import { LONG_NETWORK, lengthenJournal } from './long-journal.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'quayside-backup-'));
 const place = makeSignerPlace();
-test.after(() => {
-  endSigners();
+test.after(async () => {
+  await endAll('SIGKILL');
   place.remove();
   rmSync(home, { recursive: true, force: true });
 });

@@ -10,12 +10,13 @@ import { signerFiles } from '../../src/signer/files.ts';
 import { openJournal } from '../../src/signer/journal.ts';
 import type { SignRequest } from '../../src/signer/protocol.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { endSigners, startSigner } from '../support/signer-process.ts';
+import { endAll } from '../support/processes.ts';
+import { startSigner } from '../support/signer-process.ts';
 import { firstOf, makeSignerFolder, openSigningServiceIn, refundOf, terms, usdt } from '../support/temp-signer.ts';
 
 const folders: { remove(): void }[] = [];
-test.after(() => {
-  endSigners();
+test.after(async () => {
+  await endAll('SIGKILL');
   for (const folder of folders) folder.remove();
 });
 

@@ -4,12 +4,13 @@ import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
-import { endSigners, makeSignerPlace, type SignerPlace, startSigner } from '../support/signer-process.ts';
+import { endAll } from '../support/processes.ts';
+import { makeSignerPlace, type SignerPlace, startSigner } from '../support/signer-process.ts';
 import { firstOf, passphrase, refundOf, usdt } from '../support/temp-signer.ts';
 
 const places: SignerPlace[] = [];
-test.after(() => {
-  endSigners();
+test.after(async () => {
+  await endAll('SIGKILL');
   for (const place of places) place.remove();
 });
 

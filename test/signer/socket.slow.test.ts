@@ -14,7 +14,8 @@ import { signerFiles } from '../../src/signer/files.ts';
 import { openJournal } from '../../src/signer/journal.ts';
 import { REQUEST_BYTES_MAX } from '../../src/signer/protocol.ts';
 import { serveSigningService } from '../../src/signer/server.ts';
-import { endSigners, makeSignerPlace, startSigner } from '../support/signer-process.ts';
+import { endAll } from '../support/processes.ts';
+import { makeSignerPlace, startSigner } from '../support/signer-process.ts';
 import { firstOf, newSigner, policySettings, refundOf, removeSigners, usdt } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
 import { needles, secretsIn } from './secrets.ts';
@@ -41,7 +42,7 @@ const answers: Buffer[] = [];
 test.before(async () => assert.ok(await signer.ready, signer.output()));
 test.after(async () => {
   await client.close();
-  endSigners();
+  await endAll('SIGKILL');
   place.remove();
   removeSigners();
 });

@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { XPUB } from '../e2e/evm.ts';
 import type { Json } from './instance.ts';
-import { endAll, type Supervisor, served, spawnSupervisor, toolAnswer } from './quayside-process.ts';
+import { endAll } from './processes.ts';
+import { type Supervisor, served, spawnSupervisor, toolAnswer } from './quayside-process.ts';
 import type { Credentials } from './signed-client.ts';
 import { sandboxTokens, startSimulatedNode } from './simulated-node.ts';
 

@@ -1,8 +1,7 @@
 /**
  * `npm start` and the operator's tool as a person runs them: real programs, in a folder of their own, on loopback only.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Tool } from '../../scripts/cli/command.ts';
@@ -12,6 +11,7 @@ import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { readShipped, installationFolder as root } from '../../src/lib/installation.ts';
 import { built } from './built.ts';
+import { startProcess } from './processes.ts';
 import { signedClient } from './signed-client.ts';
 import { until } from './until.ts';
 
@@ -82,51 +82,9 @@ export async function find<T>(what: string, look: () => Promise<T | null | undef
 
 export type Supervisor = ReturnType<typeof spawnSupervisor>;
 
-const running = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
-
-/** Ends everything that a test has left running, even if it failed. */
-export async function endAll(): Promise<void> {
-  const ends = [...running].map((child) => once(child, 'exit'));
-  for (const child of running) child.kill('SIGTERM');
-  await Promise.all(ends);
-}
-
 /** Starts the supervisor, which starts its children, without waiting for anything. */
-export function spawnSupervisor(variables: Variables) {
-  const child = spawn(process.execPath, [built('src/main.ts')], {
-    cwd: root,
-    env: environment(variables),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const said = { stdout: '', stderr: '' };
-  for (const stream of ['stdout', 'stderr'] as const) {
-    child[stream].on('data', (chunk) => {
-      said[stream] += chunk;
-    });
-  }
-  running.add(child);
-  /** The exit code, once there is one; null after a kill. */
-  const ended = new Promise<number | null>((done) => {
-    child.once('exit', (code) => {
-      running.delete(child);
-      done(code);
-    });
-  });
-  return {
-    pid: child.pid ?? 0,
-    stdout: () => said.stdout,
-    stderr: () => said.stderr,
-    ended,
-    hasEnded: () => !running.has(child),
-    end(signal: NodeJS.Signals) {
-      child.kill(signal);
-      return ended;
-    },
-  };
-}
+export const spawnSupervisor = (variables: Variables) =>
+  startProcess(process.execPath, [built('src/main.ts')], { cwd: root, env: environment(variables) });
 
 /** Waits until the server of a started installation is ready. @returns what it wrote about itself */
 export const served = (supervisor: Supervisor, dataDir: string) =>

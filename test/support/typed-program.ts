@@ -1,40 +1,26 @@
 /** Programs that ask: run with lines on standard input, or at a terminal, which `script` of util-linux makes. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
+import { startProcess } from './processes.ts';
 import { type Ended, environment, type Variables } from './quayside-process.ts';
 import { until } from './until.ts';
 
 type Place = Readonly<{ cwd: string; variables: Variables }>;
 
-const running = new Set<ChildProcess>();
-
-/** Ends everything that a test has left running. */
-export function endTyped(): void {
-  for (const child of running) child.kill('SIGKILL');
-}
-
 function start(command: string, words: readonly string[], { cwd, variables }: Place) {
-  const child = spawn(command, words, { cwd, env: environment(variables) });
-  running.add(child);
-  const said = { stdout: '', stderr: '' };
-  for (const stream of ['stdout', 'stderr'] as const) {
-    child[stream].on('data', (chunk) => {
-      said[stream] += chunk;
-    });
-  }
-  child.stdin.on('error', () => {});
-  const ended = new Promise<Ended>((done) => {
-    child.once('close', (code) => {
-      running.delete(child);
-      done({ code, ...said });
-    });
-  });
-  return { child, said, ended };
+  const started = startProcess(command, words, { cwd, env: environment(variables), stdio: 'pipe' });
+  const { child, stdout, stderr } = started;
+  child.stdin?.on('error', () => {});
+  const ended = started.closed.then(async () => ({
+    code: await started.ended,
+    ...{ stdout: stdout(), stderr: stderr() },
+  }));
+  return { ...started, ended, type: (text: string) => void child.stdin?.write(text) };
 }
 
 /** Runs a program without a terminal, with lines on standard input. */
 export function runTyped(words: readonly string[], lines: readonly string[], place: Place): Promise<Ended> {
   const { child, ended } = start(process.execPath, words, place);
-  child.stdin.end(lines.map((line) => `${line}\n`).join(''));
+  child.stdin?.end(lines.map((line) => `${line}\n`).join(''));
   return ended;
 }
 
@@ -45,8 +31,7 @@ export const hasTerminal: boolean =
 export function atTerminal(words: readonly string[], place: Place) {
   const command = [process.execPath, ...words].map((word) => `'${word}'`).join(' ');
   const variables = { TERM: 'xterm', ...place.variables };
-  const { child, said, ended } = start('script', ['-qefc', command, '/dev/null'], { ...place, variables });
-  const shown = (): string => said.stdout + said.stderr;
+  const { ended, output: shown, type } = start('script', ['-qefc', command, '/dev/null'], { ...place, variables });
   let seen = 0;
   return {
     ended,
@@ -59,7 +44,7 @@ export function atTerminal(words: readonly string[], place: Place) {
       const part = shown().slice(seen);
       const match = shown().slice(at).match(text)?.[0] ?? '';
       seen = at + match.length;
-      child.stdin.write(`${typeof typed === 'string' ? typed : typed(match)}\r`);
+      type(`${typeof typed === 'string' ? typed : typed(match)}\r`);
       return part;
     },
   };
