@@ -5,7 +5,7 @@
 import { createFreshness } from '../../indexers/follower/freshness.ts';
 import { createIdentityProof } from '../../indexers/follower/identity.ts';
 import { followerNodeOptions } from '../../indexers/follower/node-options.ts';
-import type { Exchange, Node, Wire } from '../../src/chains/chain.ts';
+import type { Exchange, Node, NodeOptions, Wire } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { BATCH_CALLS_MAX } from '../../src/chains/transport/rpc-client.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
@@ -17,7 +17,7 @@ import { type Finding, failure, ok, warning } from './finding.ts';
 import { readOldest, readTwice } from './history.ts';
 import type { NetworkRecipe } from './recipe.ts';
 import { releaseFindings } from './release-findings.ts';
-import { readSoftware, type Software } from './software.ts';
+import { readSoftware, type Software, takesTransactions } from './software.ts';
 
 /** A newest block that is older than this, and than this many block times, is old. */
 const HEAD_AGE_MS_MAX = 60_000;
@@ -79,9 +79,9 @@ export async function checkNode(options: CheckOptions): Promise<Finding[]> {
   try {
     if (!(await ask('identity', () => identityFindings(bench)))) return found;
     await ask('version', async () => {
-      const software = await readSoftware(network.family, nodeOptions, clock);
-      return softwareFindings(bench, software);
+      return softwareFindings(bench, await readSoftware(network.family, nodeOptions, clock));
     });
+    if (network.family === 'evm') await ask('broadcast', () => broadcastFindings(nodeOptions, clock));
     if (!(await ask('head', () => headFindings(bench)))) return found;
     await ask('transfers', () => transferFindings(bench));
     await ask('history', () => historyFindings(bench));
@@ -131,7 +131,7 @@ async function identityFindings({ network, recipe, node, clock }: Bench): Promis
 }
 
 function softwareFindings({ recipe, clock }: Bench, software: Software): Finding[] {
-  const { peers, takesTransactions } = software;
+  const { peers } = software;
   return [
     ...releaseFindings(software, recipe?.releases ?? [], clock.nowMs()),
     ...(peers === 0
@@ -145,16 +145,13 @@ function softwareFindings({ recipe, clock }: Bench, software: Software): Finding
       : peers === null
         ? []
         : [ok('peers', peers === 1 ? 'one peer' : `${peers} peers`)]),
-    ...(takesTransactions === false
-      ? [
-          warning(
-            'broadcast',
-            'the node takes no transactions: refunds and sweeps need eth_sendRawTransaction',
-            'serve the eth namespace whole',
-          ),
-        ]
-      : []),
   ];
+}
+
+async function broadcastFindings(nodeOptions: NodeOptions, clock: Clock): Promise<Finding[]> {
+  if (await takesTransactions(nodeOptions, clock)) return [];
+  const text = 'the node takes no transactions: refunds and sweeps need eth_sendRawTransaction';
+  return [warning('broadcast', text, 'serve the eth namespace whole')];
 }
 
 async function headFindings({ node, network, clock }: Bench): Promise<Finding[]> {

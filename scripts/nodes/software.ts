@@ -1,4 +1,4 @@
-/** A node about itself: its client and version, its peers, and whether it takes transactions. */
+/** A node about itself: its client and version, its peers, how far it is, and whether it takes transactions. */
 
 import type { Family, NodeOptions } from '../../src/chains/chain.ts';
 import { openEvmRpc } from '../../src/chains/evm/node/rpc.ts';
@@ -21,8 +21,8 @@ export type Software = Readonly<{
   text: string;
   /** Null if the node does not say. */
   peers: number | null;
-  /** Whether transactions are taken; null if that cannot be asked without sending one. */
-  takesTransactions: boolean | null;
+  /** Its own answer to how far it is, as plain data; null if it says that it is not syncing, or nothing. */
+  syncing: Readonly<Record<string, unknown>> | null;
 }>;
 
 const unknown: Software = {
@@ -30,7 +30,7 @@ const unknown: Software = {
   version: null,
   text: 'a client that does not name itself',
   peers: null,
-  takesTransactions: null,
+  syncing: null,
 };
 
 /** Returns client and version of a text such as `Geth/v1.16.9-stable/linux-amd64/go1.25`. */
@@ -50,12 +50,10 @@ async function readEvm(options: NodeOptions, clock: Clock): Promise<Software> {
   try {
     const text = await resultOf(rpc, 'web3_clientVersion');
     const peers = readQuantity(await resultOf(rpc, 'net_peerCount'));
+    const syncing = await resultOf(rpc, 'eth_syncing');
     return {
-      ...unknown,
+      ...{ ...unknown, peers, syncing: isFields(syncing) ? syncing : null },
       ...(typeof text === 'string' && readVersion(text)),
-      peers,
-      // No transaction is that short.
-      takesTransactions: await isServed(rpc, 'eth_sendRawTransaction', ['0x']),
     };
   } finally {
     await transport.close();
@@ -68,15 +66,22 @@ async function resultOf(rpc: RpcClient, method: string): Promise<unknown> {
   return answer.ok ? answer.result : null;
 }
 
-/** Whether the answer is anything but that there is no such method. Some nodes close the request instead. */
-async function isServed(rpc: RpcClient, method: string, params: readonly unknown[]): Promise<boolean> {
+/**
+ * Returns whether an EVM node takes transactions: it answers anything but that there is no such method. Some nodes close
+ * the request instead.
+ */
+export async function takesTransactions(options: NodeOptions, clock: Clock): Promise<boolean> {
+  const { rpc, transport } = openEvmRpc(options, clock);
   try {
-    await rpc.call(method, params);
+    // No transaction is that short.
+    await rpc.call('eth_sendRawTransaction', ['0x']);
     return true;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const isClosed = ['node_method_missing', 'node_refused', 'node_unreachable', 'node_timeout'].includes(error.code);
     return !isClosed;
+  } finally {
+    await transport.close();
   }
 }
 

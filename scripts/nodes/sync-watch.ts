@@ -6,8 +6,9 @@ import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { Clock } from '../../src/lib/clock.ts';
-import { openProgressSource, phaseOf } from './progress-source.ts';
+import { readSoftware } from './software.ts';
 import { type Estimate, estimate, type Sample, WINDOW_MS } from './sync-estimate.ts';
+import { phaseOf } from './sync-phase.ts';
 
 const REQUEST_TIMEOUT_MS = 8_000;
 
@@ -33,7 +34,6 @@ export async function openSyncWatch(network: NetworkConfig, clock: Clock): Promi
   const { openNode } = await chains[network.family].node();
   const options = { ...followerNodeOptions(network), requestTimeoutMs: REQUEST_TIMEOUT_MS };
   const node = openNode(options);
-  const source = openProgressSource(network.family, options, clock);
   let samples: readonly Sample[] = [];
 
   function row(fault: string | null): SyncRow {
@@ -45,7 +45,8 @@ export async function openSyncWatch(network: NetworkConfig, clock: Clock): Promi
   return {
     async look() {
       try {
-        const [{ number, timeS }, { peers, syncing }] = await Promise.all([node.head(), source.read()]);
+        const said = readSoftware(network.family, options, clock);
+        const [{ number, timeS }, { peers, syncing }] = await Promise.all([node.head(), said]);
         const atMs = clock.nowMs();
         const sample = { atMs, number, timeS, peers, phase: phaseOf(syncing, number) };
         samples = [...samples.filter((one) => atMs - one.atMs <= WINDOW_MS), sample];
@@ -55,8 +56,6 @@ export async function openSyncWatch(network: NetworkConfig, clock: Clock): Promi
         return row(error.message);
       }
     },
-    async close() {
-      await Promise.all([node.close(), source.close()]);
-    },
+    close: () => node.close(),
   };
 }

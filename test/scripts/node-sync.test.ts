@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openProgress } from '../../scripts/cli/output.ts';
-import { phaseOf } from '../../scripts/nodes/progress-source.ts';
 import { estimate, leftText, type Sample } from '../../scripts/nodes/sync-estimate.ts';
+import { phaseOf } from '../../scripts/nodes/sync-phase.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 import { SANDBOX_CHAIN_ID, sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
 
