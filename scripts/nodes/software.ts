@@ -67,8 +67,8 @@ async function resultOf(rpc: RpcClient, method: string): Promise<unknown> {
 }
 
 /**
- * Returns whether an EVM node takes transactions: it answers anything but that there is no such method. Some nodes close
- * the request instead.
+ * Returns whether an EVM node takes transactions: it answers anything but that there is no such method. Some nodes
+ * close the request instead.
  */
 export async function takesTransactions(options: NodeOptions, clock: Clock): Promise<boolean> {
   const { rpc, transport } = openEvmRpc(options, clock);

@@ -8,7 +8,7 @@ import { chains } from '../../src/chains/index.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { ApiServer } from '../support/api-server.ts';
 import { approve } from '../support/approve.ts';
-import { confirmTip, openSale, type Sale } from '../support/payment-scenes.ts';
+import { confirmTip, finalizeTip, leaveAddress, openSale, type Sale } from '../support/payment-scenes.ts';
 
 export const operator = (command: string, atMs: number) => ({ atMs, operator: 'alice', command, reason: null });
 
@@ -59,9 +59,7 @@ export async function fill(api: ApiServer): Promise<Contents> {
   const sale = await openSale(api);
   await sale.send('10.50');
   await confirmTip(api);
-  const tip = (await database.blocks.tail('test:ethereum', 1)).at(-1);
-  assert.ok(tip);
-  await api.chain('ethereum').finalize(tip);
+  await finalizeTip(api);
   const refund = (refund_id: string, metadata?: object) =>
     api.send('POST', '/api/v1/refunds/create', {
       ...{ order_id: sale.id, refund_id, amount: '1.00', currency: 'USDT' },
@@ -76,7 +74,7 @@ export async function fill(api: ApiServer): Promise<Contents> {
   }
   const other = await openSale(api);
   await other.send('10.50');
-  assert.is((await leave(api, other, left)).status, 303);
+  assert.is((await leaveAddress(api, other, shown(left))).status, 303);
   const ids = new Map((await database.refunds.list({ limit: 10 })).map(({ refundId, id }) => [refundId, id]));
   const idOf = (refundId: string) => ids.get(refundId) ?? '';
   const approval = { approver: 'ab'.repeat(32), untilS: 2_000_000_000, signature: 'cd'.repeat(64) };
@@ -134,14 +132,6 @@ async function addPersonAndTarget(database: Database, act: ReturnType<typeof ope
     act,
   );
 }
-
-/** Leaves a refund address on the payment page. */
-export const leave = (api: Pick<ApiServer, 'baseUrl'>, sale: Pick<Sale, 'payerPath'>, to: string) =>
-  fetch(`${api.baseUrl}${sale.payerPath.replace('?', '/refund-address?')}`, {
-    method: 'POST',
-    body: new URLSearchParams({ address: shown(to), confirmed: 'yes' }),
-    redirect: 'manual',
-  });
 
 let signInAtMs = Date.now();
 
