@@ -51,7 +51,8 @@ const createAddressCheck =
 /** Returns functions that are called within a transaction. Rows whose MAC fails raise an alarm and are not returned. */
 export const addressRowsOf = perDatabase((db: SealedDb) => {
   const { guard } = db;
-  const nextFree = `WHERE state = 'free' AND pool_id = (SELECT id FROM pools WHERE family = :family AND mode = :mode AND current = 1)
+  const nextFree = `WHERE state = 'free'
+    AND pool_id = (SELECT id FROM pools WHERE family = :family AND mode = :mode AND current = 1)
      ORDER BY id LIMIT 1`;
   const take = db.client.prepare(
     `UPDATE addresses SET state = 'taken', session_id = :sessionId, mac = :mac WHERE id = :id AND state = 'free'`,

@@ -6,52 +6,36 @@ import type { Tail } from '../core/block.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, findRow, insertRow, perDatabase, selectRow } from './engine/rows.ts';
+import { selectRow } from './engine/rows.ts';
 import { listData, writeData } from './meta.ts';
 import { blocks } from './tables.ts';
-import { createShownIn } from './transfers.ts';
+import { shownIn } from './transfers.ts';
 
 export type BlockRow = typeof blocks.$inferSelect;
 
 /** Blocks that one step prunes at most. */
 const PRUNED_MAX = 200;
 
-/** Returns functions that are called within a transaction. */
-export const blockRowsOf = perDatabase((db: Db) => {
-  const tip = 'WHERE network = :network AND canonical = 1 ORDER BY number DESC LIMIT 1';
+/** Returns the newest canonical block. */
+export const newestBlock = (db: Db, network: NetworkKey): Promise<BlockRow | undefined> =>
+  selectRow(db, blocks, 'WHERE network = :network AND canonical = 1 ORDER BY number DESC LIMIT 1', { network });
+
+/**
+ * Deletes blocks without transfers, `above` < number ≤ `through`, lowest first, at most `PRUNED_MAX` of them.
+ * @returns the number through which it pruned
+ */
+export async function pruneBlocks(db: Db, network: NetworkKey, above: number, through: number): Promise<number> {
+  if (through <= above) return above;
   const range = 'network = :network AND number > :above AND number <= :through';
-  const lastOfSlice = db.client
-    .prepare(
-      `SELECT max(number) FROM (SELECT number FROM blocks WHERE ${range} ORDER BY number LIMIT ${PRUNED_MAX}) AS slice`,
-    )
-    .pluck();
-  const remove = db.client.prepare(
-    `DELETE FROM blocks WHERE ${range} AND NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)`,
-  );
-  return {
-    find: (network: NetworkKey, hash: string): Promise<BlockRow | undefined> => findRow(db, blocks, { network, hash }),
-    /** Returns the newest canonical block. */
-    tip: (network: NetworkKey): Promise<BlockRow | undefined> => selectRow(db, blocks, tip, { network }),
-    /** @returns the new block's id */
-    insert: async (block: BlockRow): Promise<number> => {
-      await insertRow(db, blocks, block);
-      return block.id;
-    },
-    mark: (id: number, values: Pick<BlockRow, 'canonical' | 'watchedThrough' | 'number'>) =>
-      changeRows(db, blocks, { id }, values),
-    /**
-     * Deletes blocks without transfers, `above` < number ≤ `through`, lowest first, at most `PRUNED_MAX` of them.
-     * @returns the number through which it pruned
-     */
-    async prune(network: NetworkKey, above: number, through: number): Promise<number> {
-      if (through <= above) return above;
-      const last = (await lastOfSlice.get({ network, above, through })) as number | null;
-      if (last === null) return through;
-      await remove.run({ network, above, through: last });
-      return last;
-    },
-  };
-});
+  const slice = `SELECT number FROM blocks WHERE ${range} ORDER BY number LIMIT ${PRUNED_MAX}`;
+  const lastOfSlice = db.client.prepare(`SELECT max(number) FROM (${slice}) AS slice`).pluck();
+  const last = (await lastOfSlice.get({ network, above, through })) as number | null;
+  if (last === null) return through;
+  await db.client
+    .prepare(`DELETE FROM blocks WHERE ${range} AND NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)`)
+    .run({ network, above, through: last });
+  return last;
+}
 
 export function blockCommands(db: Db) {
   const tail = db.client.prepare(
@@ -63,9 +47,8 @@ export function blockCommands(db: Db) {
      FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id AND b.canonical = 1 AND b.number > :number
      WHERE t.network = :network AND t.confirmed = 0 AND t.dust = 0 ORDER BY b.number LIMIT :limit`,
   );
-  const shownIn = createShownIn(db);
   const waiting = async (blockId: number): Promise<string[]> =>
-    (await shownIn(blockId)).flatMap(({ transfer }) => (transfer.confirmed ? [] : transfer.tx));
+    (await shownIn(db, blockId)).flatMap(({ transfer }) => (transfer.confirmed ? [] : transfer.tx));
   return {
     /** Returns the newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
     async tail(network: NetworkKey, limit: number): Promise<Tail> {

@@ -146,12 +146,11 @@ function orderCommands(db: Db) {
     .pluck();
   const update = (id: string, values: Partial<Pick<OrderRow, 'terms' | 'sessionId'>>) =>
     changeRows(db, doorOrders, { id }, values);
-  const shownOf = prepareShowing(db);
   const find = async (where: SQL | undefined, limit: number, offset = 0): Promise<readonly ShownOrder[]> =>
     db.read(async () => {
       const found = db.orm.select().from(doorOrders).where(where);
       const newest = found.orderBy(desc(doorOrders.createdAtMs), desc(doorOrders.id)).limit(limit).offset(offset);
-      return mapInOrder(await newest.all(), shownOf);
+      return mapInOrder(await newest.all(), (order) => showOrder(db, order));
     });
 
   async function keep(asked: NewOrder): Promise<OrderKept> {
@@ -208,55 +207,48 @@ function orderCommands(db: Db) {
 }
 
 /**
- * Prepares finding the door that gets an event: of the first session of an order that is paid, and of no other. To be
- * called within a transaction.
+ * Finds the door that gets an event: of the first session of an order that is paid, and of no other. To be called
+ * within a transaction.
  * @returns the id of an endpoint; null if the event is for no door
  */
-export function prepareDoorOf({
-  client,
-}: Db): (session: Pick<SessionRow, 'id' | 'terms'>, type: EventType) => Promise<string | null> {
-  const take = client
-    .prepare(
-      `UPDATE door_orders SET paid_session_id = :sessionId WHERE id = :id AND paid_session_id IS NULL
-       RETURNING endpoint_id`,
-    )
-    .pluck();
+export async function doorOf(
+  { client }: Db,
+  { id: sessionId, terms: { doorOrder: id } }: Pick<SessionRow, 'id' | 'terms'>,
+  type: EventType,
+): Promise<string | null> {
+  if (id === undefined || type !== 'payment.completed') return null;
+  const take = client.prepare(
+    `UPDATE door_orders SET paid_session_id = :sessionId WHERE id = :id AND paid_session_id IS NULL
+     RETURNING endpoint_id`,
+  );
+  const endpointId = (await take.pluck().get({ id, sessionId })) as string | undefined;
+  if (endpointId === undefined) return null;
   const present = client.prepare('SELECT id FROM endpoints WHERE id = :id AND removed = 0').pluck();
-  return async ({ id: sessionId, terms: { doorOrder: id } }, type) => {
-    if (id === undefined || type !== 'payment.completed') return null;
-    const endpointId = (await take.get({ id, sessionId })) as string | undefined;
-    if (endpointId === undefined) return null;
-    return ((await present.get({ id: endpointId })) as string | undefined) ?? null;
-  };
+  return ((await present.get({ id: endpointId })) as string | undefined) ?? null;
 }
 
-/** Prepares adding to an order how it was paid. To be called within a transaction. */
-function prepareShowing(db: Db): (order: OrderRow) => Promise<ShownOrder> {
+/** Adds to an order how it was paid. To be called within a transaction. */
+async function showOrder(db: Db, order: OrderRow): Promise<ShownOrder> {
+  const { paidSessionId } = order;
+  const session = paidSessionId === null ? undefined : await findSession(db, paidSessionId);
+  if (!session) return { ...order, paid: null };
+  const { id: sessionId, paidAtS, terms } = session;
+  invariant(paidAtS !== null, `session ${sessionId}, which paid an order, is paid`);
   const newest = db.client.prepare(
     `SELECT t.network, t.currency, t.tx, a.family, a.key AS address, t.units, t.decimals
      FROM addresses AS a JOIN transfers AS t ON t.address_id = a.id
      WHERE a.session_id = :sessionId AND t.dust = 0 AND t.first_confirmed_at_ms IS NOT NULL
      ORDER BY t.first_confirmed_at_ms DESC, t.id DESC LIMIT 1`,
   );
-  return async (order) => {
-    const { paidSessionId } = order;
-    const session = paidSessionId === null ? undefined : await findSession(db, paidSessionId);
-    if (!session) return { ...order, paid: null };
-    const { id: sessionId, paidAtS, terms } = session;
-    invariant(paidAtS !== null, `session ${sessionId}, which paid an order, is paid`);
-    const last = (await newest.get({ sessionId })) as (Omit<DoorPayment, 'units'> & { units: string }) | undefined;
-    const due = terms.options.find((one) => one.networkKey === last?.network && one.currency === last.currency);
-    const payment = last ? { ...last, units: due?.units ?? BigInt(last.units) } : null;
-    return { ...order, paid: { atS: paidAtS, payment } };
-  };
+  const last = (await newest.get({ sessionId })) as (Omit<DoorPayment, 'units'> & { units: string }) | undefined;
+  const due = terms.options.find((one) => one.networkKey === last?.network && one.currency === last.currency);
+  const payment = last ? { ...last, units: due?.units ?? BigInt(last.units) } : null;
+  return { ...order, paid: { atS: paidAtS, payment } };
 }
 
-/** Prepares reading the order that a session paid. To be called within a transaction. */
-export function preparePaidOrder(db: Db): (sessionId: string) => Promise<ShownOrder> {
-  const shownOf = prepareShowing(db);
-  return async (sessionId) => {
-    const order = await findRow(db, doorOrders, { paidSessionId: sessionId });
-    invariant(order, `session ${sessionId}, whose door has a delivery, paid an order`);
-    return shownOf(order);
-  };
+/** Returns the order that a session paid. To be called within a transaction. */
+export async function paidOrderOf(db: Db, sessionId: string): Promise<ShownOrder> {
+  const order = await findRow(db, doorOrders, { paidSessionId: sessionId });
+  invariant(order, `session ${sessionId}, whose door has a delivery, paid an order`);
+  return showOrder(db, order);
 }

@@ -65,7 +65,7 @@ export const isPresent = eq(endpoints.removed, sql`0`);
 /** The part of an endpoint that decides whether it gets an event. */
 export type EventEndpoint = Pick<Endpoint, 'id' | 'url' | 'extendedEvents'>;
 
-const prepareFind = (db: Db, where: SQL) =>
+const findingOf = (db: Db, where: SQL) =>
   builtOnce(
     db.orm
       .select({ id: endpoints.id, url: endpoints.url, extendedEvents: endpoints.extendedEvents })
@@ -75,35 +75,37 @@ const prepareFind = (db: Db, where: SQL) =>
       ),
   );
 
-/** Prepares the list of a store's webhooks in one mode, on or off, without those that single sessions named. */
-const prepareOfStore = (db: Db) =>
-  prepareFind(db, sql`${eq(endpoints.perSession, sql`0`)} AND ${isPresent} AND ${isWebhook}`);
+/** A store's webhooks in one mode, on or off, without those that single sessions named; and those of an origin. */
+const queriesOf = perDatabase((db: Db) => ({
+  ofStore: findingOf(db, sql`${eq(endpoints.perSession, sql`0`)} AND ${isPresent} AND ${isWebhook}`),
+  ofOrigin: findingOf(
+    db,
+    sql`${eq(endpoints.perSession, sql`1`)} AND ${eq(endpoints.url, sql.placeholder('url'))} AND ${isPresent}`,
+  ),
+}));
 
 /** A session's store and mode, and the URL that it names for its own events. */
 type Named = Readonly<{ storeId: string; mode: Mode; webhookUrl: string | null; nowMs: number }>;
 
 /**
- * Prepares finding the endpoints of a session's events, on or off: the store's, and the one of the URL that the session
- * named, which is added if needed. To be called within a transaction.
+ * Returns the endpoints of a session's events, on or off: the store's, and the one of the URL that the session named,
+ * which is added if needed. To be called within a transaction.
  */
-export function prepareEndpointsOf(db: Db): (named: Named) => Promise<readonly EventEndpoint[]> {
-  const ofStore = prepareOfStore(db);
-  const ofOrigin = prepareFind(
-    db,
-    sql`${eq(endpoints.perSession, sql`1`)} AND ${eq(endpoints.url, sql.placeholder('url'))} AND ${isPresent}`,
-  );
-  return async ({ storeId, mode, webhookUrl, nowMs }) => {
-    const found = await ofStore().all({ storeId, mode });
-    // One URL gets an event once.
-    if (webhookUrl === null || found.some(({ url }) => url === webhookUrl)) return found;
-    const url = new URL(webhookUrl).origin;
-    const known = await ofOrigin().get({ storeId, mode, url });
-    if (known) return [...found, known];
-    const added = { id: `we_${sortableId(nowMs, storeId + mode + url)}`, url, extendedEvents: [], secret: null };
-    const on = { perSession: true, disabledAtMs: null, disabledReason: null, createdAtMs: nowMs };
-    await insertRow(db, endpoints, { ...added, storeId, mode, ...on, ...fresh, ...noDoor, silences: SILENT_COUNT });
-    return [...found, added];
-  };
+export async function endpointsOf(
+  db: Db,
+  { storeId, mode, webhookUrl, nowMs }: Named,
+): Promise<readonly EventEndpoint[]> {
+  const { ofStore, ofOrigin } = queriesOf(db);
+  const found = await ofStore().all({ storeId, mode });
+  // One URL gets an event once.
+  if (webhookUrl === null || found.some(({ url }) => url === webhookUrl)) return found;
+  const url = new URL(webhookUrl).origin;
+  const known = await ofOrigin().get({ storeId, mode, url });
+  if (known) return [...found, known];
+  const added = { id: `we_${sortableId(nowMs, storeId + mode + url)}`, url, extendedEvents: [], secret: null };
+  const on = { perSession: true, disabledAtMs: null, disabledReason: null, createdAtMs: nowMs };
+  await insertRow(db, endpoints, { ...added, storeId, mode, ...on, ...fresh, ...noDoor, silences: SILENT_COUNT });
+  return [...found, added];
 }
 
 const modes: readonly Mode[] = ['live', 'test'];
@@ -112,9 +114,8 @@ type Target = Readonly<{ storeId: string; mode: Mode; url: string }>;
 
 export function endpointCommands(db: VaultDb) {
   const secrets = webhookSecretsOf(db);
-  const refreshDue = refreshDueOf(db);
   const replays = replaysOf(db);
-  const ofStore = prepareOfStore(db);
+  const { ofStore } = queriesOf(db);
 
   /** Returns the store's endpoint with this URL in the other mode, in whatever spelling. */
   async function findOfOtherMode({ storeId, mode, url }: Target): Promise<string | null> {
@@ -214,7 +215,7 @@ export function endpointCommands(db: VaultDb) {
       return db.write(async () => {
         const before = await db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
         const { changes } = await db.orm.update(endpoints).set(state).where(isThere(id)).run();
-        if (before) await refreshDue(id);
+        if (before) await refreshDue(db, id);
         const wasEnabled = before?.disabledAtMs === null;
         if (before) await recordAct(db, act, { target: id, before: { enabled: wasEnabled }, after: { enabled } });
         return changes === 1;
@@ -238,7 +239,7 @@ export function endpointCommands(db: VaultDb) {
         const row = await db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
         if (!row) return 'unknown';
         const { changes } = await endWaiting.run(id);
-        await refreshDue(id);
+        await refreshDue(db, id);
         if (changes === SLICE_DELIVERIES) return 'more';
         // The row stays, because past deliveries refer to it.
         await db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();
@@ -255,9 +256,7 @@ export function endpointCommands(db: VaultDb) {
 }
 
 /** Brings an endpoint up to date with its deliveries. To be called within a transaction. */
-export type RefreshDue = (endpointId: string) => Promise<void>;
-
-export const refreshDueOf = perDatabase(({ client }: Db): RefreshDue => {
+export async function refreshDue({ client }: Db, endpointId: string): Promise<void> {
   const refresh = client.prepare(
     `UPDATE endpoints SET due_at_ms = CASE WHEN disabled_at_ms IS NULL AND removed = 0 THEN (
        SELECT CASE WHEN d.due_at_ms > endpoints.paused_until_ms THEN d.due_at_ms ELSE endpoints.paused_until_ms END
@@ -266,17 +265,12 @@ export const refreshDueOf = perDatabase(({ client }: Db): RefreshDue => {
        ORDER BY d.due_at_ms LIMIT 1) END
      WHERE id = :endpointId`,
   );
-  return async (endpointId) => {
-    await refresh.run({ endpointId });
-  };
-});
+  await refresh.run({ endpointId });
+}
 
 /** Refreshes each of the endpoints once. */
-export async function refreshEach(
-  refreshDue: RefreshDue,
-  of: readonly Readonly<{ endpointId: string }>[],
-): Promise<void> {
-  for (const endpointId of new Set(of.map((one) => one.endpointId))) await refreshDue(endpointId);
+export async function refreshEach(db: Db, of: readonly Readonly<{ endpointId: string }>[]): Promise<void> {
+  for (const endpointId of new Set(of.map((one) => one.endpointId))) await refreshDue(db, endpointId);
 }
 
 // ── Secrets ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,11 +8,11 @@ import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { sortableId } from '../lib/id.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
-import { prepareDoorOf } from './doors.ts';
-import { type EventEndpoint, IS_UNPROVEN, prepareEndpointsOf, refreshDueOf, refreshEach } from './endpoints.ts';
+import { doorOf } from './doors.ts';
+import { type EventEndpoint, endpointsOf, IS_UNPROVEN, refreshDue, refreshEach } from './endpoints.ts';
 import { mapInOrder, pageOf } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { findRow, insertRow, perDatabase, selectRows } from './engine/rows.ts';
+import { findRow, insertRow, selectRows } from './engine/rows.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import { nextNumber } from './meta.ts';
 import type { SessionRow } from './session.ts';
@@ -46,55 +46,54 @@ type BodyOf = (eventId: string) => string;
 const receives = ({ extendedEvents }: EventEndpoint, type: EventType): boolean =>
   !isExtended(type) || extendedEvents.includes(type);
 
-export const outboxOf = perDatabase((db: Db) => {
-  const refreshDue = refreshDueOf(db);
-  const insertEvent = db.client.prepare(
+/**
+ * Saves an event with the store's next id: `evt_` and nanoseconds, 19 digits until 2286. The store's counter has the
+ * microseconds; the last three digits tell apart what stores have in the same one.
+ */
+async function saveEvent(
+  db: Db,
+  event: Omit<StoredEvent, 'id' | 'body' | 'createdAtMs'>,
+  nowMs: number,
+  body: BodyOf,
+): Promise<string> {
+  const insert = db.client.prepare(
     `INSERT INTO events (id, store_id, mode, session_id, type, body, created_at_ms)
      VALUES (:id, :storeId, :mode, :sessionId, :type, :body, :nowMs) ON CONFLICT (id) DO NOTHING`,
   );
-  const endpointsOf = prepareEndpointsOf(db);
-  const doorOf = prepareDoorOf(db);
-
-  /**
-   * Saves an event with the store's next id: `evt_` and nanoseconds, 19 digits until 2286. The store's counter has the
-   * microseconds; the last three digits tell apart what stores have in the same one.
-   */
-  async function save(
-    event: Omit<StoredEvent, 'id' | 'body' | 'createdAtMs'>,
-    nowMs: number,
-    body: BodyOf,
-  ): Promise<string> {
-    const prefix = `evt_${await nextNumber(db, `events:${event.storeId}`, nowMs * 1000)}`;
-    for (let at = 0; ; at++) {
-      invariant(at < 1000, `fewer than a thousand stores have an event ${prefix}…`);
-      const id = `${prefix}${String(at).padStart(3, '0')}`;
-      if ((await insertEvent.run({ ...event, id, nowMs, body: body(id) })).changes === 1) return id;
-    }
+  const prefix = `evt_${await nextNumber(db, `events:${event.storeId}`, nowMs * 1000)}`;
+  for (let at = 0; ; at++) {
+    invariant(at < 1000, `fewer than a thousand stores have an event ${prefix}…`);
+    const id = `${prefix}${String(at).padStart(3, '0')}`;
+    if ((await insert.run({ ...event, id, nowMs, body: body(id) })).changes === 1) return id;
   }
+}
 
-  return {
-    /**
-     * Saves an event and one delivery, due at once, for each endpoint that receives its type, on or off, and for the
-     * door whose order it pays.
-     * @param body makes the exact text to send, given the event's id
-     */
-    async post(session: EventSession, type: EventType, nowMs: number, body: BodyOf): Promise<void> {
-      const { id: sessionId, storeId, mode, terms } = session;
-      const eventId = await save({ storeId, sessionId, mode, type }, nowMs, body);
-      const all = await endpointsOf({ storeId, mode, webhookUrl: terms.webhookUrl, nowMs });
-      const door = await doorOf(session, type);
-      const ids = all.flatMap((endpoint) => (receives(endpoint, type) ? endpoint.id : []));
-      for (const endpointId of door === null ? ids : [...ids, door]) {
-        await insertRow(db, deliveries, {
-          ...{ id: `dlv_${sortableId(nowMs, eventId + endpointId)}`, eventId, endpointId, sessionId },
-          ...{ state: 'waiting', attempts: 0, dueAtMs: nowMs, leaseUntilMs: null, leaseHolder: null },
-          ...{ lastStatus: null, lastError: null, createdAtMs: nowMs },
-        });
-        await refreshDue(endpointId);
-      }
-    },
-  };
-});
+/**
+ * Saves an event and one delivery, due at once, for each endpoint that receives its type, on or off, and for the door
+ * whose order it pays. To be called within a transaction.
+ * @param body makes the exact text to send, given the event's id
+ */
+export async function postEvent(
+  db: Db,
+  session: EventSession,
+  type: EventType,
+  nowMs: number,
+  body: BodyOf,
+): Promise<void> {
+  const { id: sessionId, storeId, mode, terms } = session;
+  const eventId = await saveEvent(db, { storeId, sessionId, mode, type }, nowMs, body);
+  const all = await endpointsOf(db, { storeId, mode, webhookUrl: terms.webhookUrl, nowMs });
+  const door = await doorOf(db, session, type);
+  const ids = all.flatMap((endpoint) => (receives(endpoint, type) ? endpoint.id : []));
+  for (const endpointId of door === null ? ids : [...ids, door]) {
+    await insertRow(db, deliveries, {
+      ...{ id: `dlv_${sortableId(nowMs, eventId + endpointId)}`, eventId, endpointId, sessionId },
+      ...{ state: 'waiting', attempts: 0, dueAtMs: nowMs, leaseUntilMs: null, leaseHolder: null },
+      ...{ lastStatus: null, lastError: null, createdAtMs: nowMs },
+    });
+    await refreshDue(db, endpointId);
+  }
+}
 
 export function eventQueries(db: Db) {
   type Range = Omit<EventFilter, 'types'>;
@@ -236,7 +235,6 @@ const targetOf = (which: Resend): string =>
       : (which.endpointId ?? 'every endpoint');
 
 export function resendCommands(db: Db) {
-  const refreshDue = refreshDueOf(db);
   const looking = (isFound: string, where: string) =>
     db.client.prepare(
       `SELECT d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId",
@@ -282,7 +280,7 @@ export function resendCommands(db: Db) {
           if (!isDryRun) {
             for (const [at, { id }] of chosen.entries())
               await again.run({ id, atMs: nowMs + (found + at) * RESEND_PACE_MS });
-            await refreshEach(refreshDue, chosen);
+            await refreshEach(db, chosen);
             if (found === 0 && chosen.length > 0)
               await recordAct(db, act, { target: targetOf(which), before: null, after: null });
           }

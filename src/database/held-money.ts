@@ -26,11 +26,11 @@ import {
   type Refund,
   type RefundRow,
   refundRowsOf,
-  returnedMoneyOf,
+  returnsOf,
 } from './refunds/refund.ts';
 import type { SealedDb } from './sealing.ts';
 import { findSession, lifeOf, type SessionRow, termsOf } from './session.ts';
-import { amountText, countingSumsOf, type HeldRow, heldRecordsOf, transitionsOf } from './session-transitions.ts';
+import { amountText, countingSums, type HeldRow, heldRecordsOf, transitionsOf } from './session-transitions.ts';
 import { storeRowsOf } from './stores.ts';
 import { heldMoney as records, sessions } from './tables.ts';
 
@@ -104,7 +104,7 @@ export function heldMoneyCommands(db: SealedDb) {
       orderId,
       expiresAtS: terms.expiresAtS,
       canceledAtS,
-      returns: (await returnedMoneyOf(db).list(row.sessionId)).filter(({ kind }) => kind === row.kind),
+      returns: (await returnsOf(db, row.sessionId)).filter(({ kind }) => kind === row.kind),
     }) satisfies HeldMoney;
 
   const faceOf = (
@@ -222,7 +222,7 @@ export function heldReturnCommands(db: SealedDb) {
     // The clock's changes of the session come first.
     await transitions.advance(session, act.atMs, null, []);
     const now = (await findSession(db, session.id)) ?? session;
-    const counting = await countingSumsOf(db)(now, now.sums);
+    const counting = await countingSums(db, now, now.sums);
     const all = heldParts(termsOf(now), lifeOf(now), counting, row.kind, openPar(row));
     const wanted = all.filter(
       (part) => (network ?? part.network) === part.network && (currency ?? part.currency) === part.currency,

@@ -22,17 +22,18 @@ import {
 } from '../core/transfer.ts';
 import { type Address, addressRowsOf } from './addresses.ts';
 import { raiseAlarm } from './alarms.ts';
-import { type BlockRow, blockRowsOf } from './blocks.ts';
+import { type BlockRow, newestBlock, pruneBlocks } from './blocks.ts';
 import { mapInOrder } from './engine/bodies.ts';
-import { perDatabase } from './engine/rows.ts';
+import { changeRows, findRow, insertRow, perDatabase } from './engine/rows.ts';
 import { ledgerOf } from './ledger.ts';
-import { idsAfter, networkRowsOf, type RowIds, tipColumns } from './networks.ts';
+import { beginNetwork, idsAfter, type RowIds, tipColumns } from './networks.ts';
 import { outgoingRowsOf } from './payouts/wallets.ts';
 import type { SealedDb } from './sealing.ts';
 import { findSession, type SessionRow, termsOf } from './session.ts';
 import { transitionsOf } from './session-transitions.ts';
 import { storeRowsOf } from './stores.ts';
-import { createShownIn, type TransferRow, transferRowsOf } from './transfers.ts';
+import { blocks, networks } from './tables.ts';
+import { shownIn, type TransferRow, transferRowsOf } from './transfers.ts';
 
 /**
  * - `stale_watch`: an address or a wallet was added after the matcher looked; load it and match the blocks again.
@@ -54,7 +55,7 @@ export type WaitingTransfer = ChainTransfer &
 const BLOCKS_KEPT = 1_000;
 
 export function ingestCommands(db: SealedDb) {
-  const [blocks, transfers, networks] = [blockRowsOf(db), transferRowsOf(db), networkRowsOf(db)];
+  const transfers = transferRowsOf(db);
   const facts = blockFactsOf(db);
   const outgoing = outgoingRowsOf(db);
 
@@ -66,12 +67,13 @@ export function ingestCommands(db: SealedDb) {
   ): Promise<number> {
     const ours = await facts.recognise(step, content);
     await outgoing.add(step, block, content);
-    const known = await blocks.find(step.network, block.hash);
+    const known = await findRow(db, blocks, { network: step.network, hash: block.hash });
     const { network, watchedThrough } = step;
     if (known) refuseContradiction(step, known, block, await transfers.ofBlock(known.id), ours);
-    const fresh = () => blocks.insert({ ...block, id: step.ids.next(), network, canonical: true, watchedThrough });
-    const id = known?.id ?? (await fresh());
-    if (known) await blocks.mark(id, { canonical: true, watchedThrough, number: block.number });
+    const id = known?.id ?? step.ids.next();
+    const now = { canonical: true, watchedThrough, number: block.number };
+    if (known) await changeRows(db, blocks, { id }, now);
+    else await insertRow(db, blocks, { ...block, ...now, id, network });
     // Of a known block, only transfers to addresses that were not watched when it was first read are new.
     for (const found of ours) {
       if (found.address.seq > (known?.watchedThrough ?? 0)) await facts.add(step, id, block, found);
@@ -84,7 +86,7 @@ export function ingestCommands(db: SealedDb) {
     async ingest(step: Ingest): Promise<IngestOutcome> {
       return db.write(async () => {
         const { network, nowMs } = step;
-        const held = await networks.find(network);
+        const held = await findRow(db, networks, { key: network });
         const recoveries = held?.recoveries ?? 0;
         if (recoveries !== (step.recoveries ?? recoveries)) return 'recovered';
         if ((held?.tipHash ?? null) !== step.expectTip) return 'moved';
@@ -92,11 +94,11 @@ export function ingestCommands(db: SealedDb) {
         if (step.connect.length > 0 && (step.ownWallet ?? 0) < (await outgoing.newestWallet(network)))
           return 'stale_watch';
 
-        const row = held ?? (await networks.begin(network, nowMs));
+        const row = held ?? (await beginNetwork(db, network, nowMs));
         const ids = idsAfter(row, nowMs);
         const dropped = await drop(db, step, row.floor);
         const refs = step.connect.map(({ block }) => block);
-        const kept = await blocks.tip(network);
+        const kept = await newestBlock(db, network);
         const gaps = dropped.length > 0 ? gapsOutside(row.gaps, kept?.number ?? -1, row.tipNumber ?? 0) : row.gaps;
         refuseGap(network, kept, refs, gaps);
         const connected = await mapInOrder(step.connect, ({ block, transfers: content }) =>
@@ -104,17 +106,22 @@ export function ingestCommands(db: SealedDb) {
         );
         const confirmed = await confirm(db, step);
 
-        const tip = await blocks.tip(network);
+        const tip = await newestBlock(db, network);
         const floor = Math.max(row.floor, step.floor ?? 0);
-        await networks.change(network, {
-          ...tipColumns(tip),
-          floor,
-          readThroughS: step.readThroughS,
-          prunedThrough: await blocks.prune(network, row.prunedThrough, floor - BLOCKS_KEPT),
-          gaps,
-          lastId: ids.last(),
-          updatedAtMs: nowMs,
-        });
+        await changeRows(
+          db,
+          networks,
+          { key: network },
+          {
+            ...tipColumns(tip),
+            floor,
+            readThroughS: step.readThroughS,
+            prunedThrough: await pruneBlocks(db, network, row.prunedThrough, floor - BLOCKS_KEPT),
+            gaps,
+            lastId: ids.last(),
+            updatedAtMs: nowMs,
+          },
+        );
         const touched = [
           ...dropped,
           ...connected,
@@ -130,9 +137,8 @@ export function ingestCommands(db: SealedDb) {
 
 /** Takes blocks out of the canonical chain. @returns their ids */
 async function drop(db: SealedDb, { network, drop: hashes, nowMs }: Ingest, floor: number): Promise<number[]> {
-  const blocks = blockRowsOf(db);
   return mapInOrder(hashes, async (hash) => {
-    const block = await blocks.find(network, hash);
+    const block = await findRow(db, blocks, { network, hash });
     invariant(block?.canonical, `the dropped block ${hash} is canonical on ${network}`);
     invariant(block.number > floor, `the dropped block ${hash} is above the final height ${floor} of ${network}`);
     await blockFactsOf(db).drop(block, nowMs);
@@ -142,10 +148,9 @@ async function drop(db: SealedDb, { network, drop: hashes, nowMs }: Ingest, floo
 
 /** Confirms transfers. @returns the ids of their blocks */
 async function confirm(db: SealedDb, { network, confirm: confirmations, nowMs }: Ingest): Promise<number[]> {
-  const blocks = blockRowsOf(db);
   return (
     await mapInOrder(confirmations, async ({ hash, txs }) => {
-      const block = await blocks.find(network, hash);
+      const block = await findRow(db, blocks, { network, hash });
       invariant(block, `the block ${hash} to confirm is known on ${network}`);
       // A block that this step itself drops is not confirmed.
       if (!block.canonical) return [];
@@ -223,7 +228,7 @@ export const poolOf = ({ network, family }: Pick<Ingest, 'network' | 'family'>):
 
 /** Returns functions that are called within a transaction. */
 export const blockFactsOf = perDatabase((db: SealedDb) => {
-  const [addresses, blocks, transfers] = [addressRowsOf(db), blockRowsOf(db), transferRowsOf(db)];
+  const [addresses, transfers] = [addressRowsOf(db), transferRowsOf(db)];
   const transitions = transitionsOf(db);
 
   /** @returns the phase of what pays its session; null for what does not, and for dust */
@@ -308,9 +313,9 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
       if (!ours.isDust && phase === null) await disclaim(context, ours, session);
     },
     /** Takes a block out of the canonical chain. */
-    async drop({ id, watchedThrough, number, network, hash }: BlockRow, nowMs: number): Promise<void> {
+    async drop({ id, network, hash }: BlockRow, nowMs: number): Promise<void> {
       await outgoingRowsOf(db).drop(network, hash);
-      await blocks.mark(id, { canonical: false, watchedThrough, number });
+      await changeRows(db, blocks, { id }, { canonical: false });
       await ledgerOf(db).confirmed(id, false, nowMs);
       await transfers.unconfirm(id);
     },
@@ -363,8 +368,6 @@ export type Confirmation = Readonly<{ hash: string; txs?: readonly string[] }>;
 type Judged = Pick<WaitingTransfer, 'received' | 'stricter'>;
 
 function waitingQueries(db: SealedDb) {
-  const shownIn = createShownIn(db);
-
   async function judged(sessionId: string, network: NetworkKey): Promise<Judged> {
     const session = await findSession(db, sessionId);
     invariant(session, `session ${sessionId} of a taken address exists`);
@@ -376,10 +379,10 @@ function waitingQueries(db: SealedDb) {
     /** Returns the unconfirmed transfers of a canonical block that are not dust; none if it left the chain. */
     async waiting(network: NetworkKey, hash: string): Promise<readonly WaitingTransfer[]> {
       return db.read(async () => {
-        const block = await blockRowsOf(db).find(network, hash);
+        const block = await findRow(db, blocks, { network, hash });
         if (!block?.canonical) return [];
         const known = new Map<string, Judged>();
-        const waiting = (await shownIn(block.id)).filter(({ transfer }) => !transfer.confirmed);
+        const waiting = (await shownIn(db, block.id)).filter(({ transfer }) => !transfer.confirmed);
         return mapInOrder(waiting, async ({ transfer, to, sessionId }) => {
           const { tx, position, currency, fromKey, units, decimals } = transfer;
           const own = toPar(units, decimals);

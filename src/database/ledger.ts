@@ -22,6 +22,7 @@ import {
   type Unexplained,
 } from '../core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, toPar } from '../core/money.ts';
+import { isHeld } from '../core/refund.ts';
 import type { Phase, ReceiptSum } from '../core/session.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
@@ -29,10 +30,10 @@ import { readBigJson } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
 import { insertRow, perDatabase, selectRows } from './engine/rows.ts';
 import { nextNumber } from './meta.ts';
-import { returnedMoneyOf } from './refunds/refund.ts';
+import { returnsOf } from './refunds/refund.ts';
 import { findSession, lifeOf, type SessionRow, termsOf } from './session.ts';
 import { ledgerEntries, ledgerPostings, heldMoney as records, sessions } from './tables.ts';
-import { createShownIn, type TransferRow } from './transfers.ts';
+import { shownIn, type TransferRow } from './transfers.ts';
 
 const storeOf = (session: SessionRow | null) => ({ storeId: session?.storeId ?? null, mode: session?.mode ?? null });
 
@@ -41,7 +42,6 @@ export const ledgerOf = perDatabase((db: Db) => {
   const nextOccurrence = db.client
     .prepare('SELECT coalesce(max(occurrence), -1) + 1 FROM ledger_entries WHERE cause = :cause AND kind = :kind')
     .pluck();
-  const shownIn = createShownIn(db);
 
   /** Returns how often an entry of this kind was written for a cause. */
   const occurrenceOf = async (cause: string, kind: EntryKind): Promise<number> =>
@@ -95,7 +95,7 @@ export const ledgerOf = perDatabase((db: Db) => {
     /** Books a block's transfers that are to be confirmed, or reverses those that were; all of them without `txs`. */
     async confirmed(blockId: number, isTaken: boolean, atMs: number, txs?: readonly string[]): Promise<void> {
       const only = txs && new Set(txs);
-      for (const { transfer, sessionId } of await shownIn(blockId)) {
+      for (const { transfer, sessionId } of await shownIn(db, blockId)) {
         const { id: transferId, tx, network, currency, units, phase, confirmed: isConfirmed } = transfer;
         if (isConfirmed === isTaken || only?.has(tx) === false) continue;
         const session = await ownerOf(sessionId, phase);
@@ -380,7 +380,6 @@ const SESSIONS_AT_ONCE = 1_000;
 
 /** @returns one line for each session whose held money is not what its sums say */
 export async function auditHeldMoney(db: Db): Promise<string[]> {
-  const returned = returnedMoneyOf(db);
   const paid = `WHERE id > :after AND payment_count > 0 ORDER BY id LIMIT ${SESSIONS_AT_ONCE}`;
   const kept = new Map<string, string[]>();
   for (const { sessionId, kind, valuePar } of await db.orm.select().from(records).all()) {
@@ -392,7 +391,11 @@ export async function auditHeldMoney(db: Db): Promise<string[]> {
   for (;;) {
     const rows = await selectRows(db, sessions, paid, { after });
     for (const row of rows) {
-      const real = heldMoney(termsOf(row), lifeOf(row), withoutReturned(row.sums, await returned.of(row.id)));
+      const real = heldMoney(
+        termsOf(row),
+        lifeOf(row),
+        withoutReturned(row.sums, (await returnsOf(db, row.id)).filter(isHeld)),
+      );
       const [found, expected] = [kept.get(row.id) ?? [], real.map(({ kind, valuePar }) => `${kind} ${valuePar}`)].map(
         text,
       );

@@ -2,14 +2,13 @@
  * Networks: what their followers report, and how far each has been read.
  */
 
-import { eq, sql } from 'drizzle-orm';
 import type { Asset } from '../core/ledger.ts';
 import type { Moment } from '../core/session.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, findRow, insertRow, perDatabase, selectRows } from './engine/rows.ts';
+import { changeRows, findRow, insertRow, selectRows } from './engine/rows.ts';
 import { nextNumber } from './meta.ts';
 import { type blocks, networks } from './tables.ts';
 
@@ -58,54 +57,45 @@ export async function lockNetworkOf({ client }: Pick<Db, 'client'>, payoutId: st
     .get(payoutId);
 }
 
-/** Returns functions that are called within a transaction. */
-export const networkRowsOf = perDatabase((db: Db) => {
-  const all = 'ORDER BY key';
-  return {
-    find: (key: NetworkKey): Promise<NetworkRow | undefined> => findRow(db, networks, { key }),
-    /** Inserts the row of a network that has none. */
-    async begin(key: NetworkKey, nowMs: number): Promise<NetworkRow> {
-      const row: NetworkRow = {
-        ...{ key, number: await nextNumber(db, 'networks'), lastId: 0 },
-        ...{ state: 'starting', reason: null, updatedAtMs: nowMs, pid: 0 },
-        ...{ tipHash: null, tipNumber: null, tipTimeS: null, floor: 0, readThroughS: 0, prunedThrough: -1, gaps: [] },
-        ...{ headNumber: null, nodeConnected: false, nodeHeardAtMs: 0, recoveries: 0, rewoundAtMs: 0 },
-      };
-      await insertRow(db, networks, row);
-      return row;
-    },
-    all: (): Promise<NetworkRow[]> => selectRows(db, networks, all),
-    change: (key: NetworkKey, values: Partial<NetworkRow>) => changeRows(db, networks, { key }, values),
-    /** Notes that an operator moved the network's position, so that its follower loads it again. */
-    async recover(key: NetworkKey, change: Partial<Omit<NetworkRow, 'key' | 'recoveries'>>): Promise<void> {
-      const changes = { ...change, recoveries: sql`${networks.recoveries} + 1` };
-      await db.orm.update(networks).set(changes).where(eq(networks.key, key)).run();
-    },
-    /** Returns how far all of these networks have been read. */
-    async reading(keys: readonly NetworkKey[]): Promise<Pick<Moment, 'readThroughS' | 'rewoundAtS'>> {
-      const rows = await mapInOrder(keys, (key) => findRow(db, networks, { key }));
-      return {
-        readThroughS: Math.min(...rows.map((row) => row?.readThroughS ?? 0)),
-        rewoundAtS: toSeconds(Math.max(...rows.map((row) => row?.rewoundAtMs ?? 0))),
-      };
-    },
+/** Inserts the row of a network that has none, within a transaction. */
+export async function beginNetwork(db: Db, key: NetworkKey, nowMs: number): Promise<NetworkRow> {
+  const row: NetworkRow = {
+    ...{ key, number: await nextNumber(db, 'networks'), lastId: 0 },
+    ...{ state: 'starting', reason: null, updatedAtMs: nowMs, pid: 0 },
+    ...{ tipHash: null, tipNumber: null, tipTimeS: null, floor: 0, readThroughS: 0, prunedThrough: -1, gaps: [] },
+    ...{ headNumber: null, nodeConnected: false, nodeHeardAtMs: 0, recoveries: 0, rewoundAtMs: 0 },
   };
-});
+  await insertRow(db, networks, row);
+  return row;
+}
+
+export const allNetworks = (db: Db): Promise<NetworkRow[]> => selectRows(db, networks, 'ORDER BY key');
+
+/** Returns how far all of these networks have been read. */
+export async function readingOf(
+  db: Db,
+  keys: readonly NetworkKey[],
+): Promise<Pick<Moment, 'readThroughS' | 'rewoundAtS'>> {
+  const rows = await mapInOrder(keys, (key) => findRow(db, networks, { key }));
+  return {
+    readThroughS: Math.min(...rows.map((row) => row?.readThroughS ?? 0)),
+    rewoundAtS: toSeconds(Math.max(...rows.map((row) => row?.rewoundAtMs ?? 0))),
+  };
+}
 
 export function networkCommands(db: Db) {
-  const steps = networkRowsOf(db);
   return {
     async report({ network, reason, nowMs, recoveries, state, readThroughS, ...heard }: NetworkReport): Promise<void> {
       await db.write(async () => {
-        const row = (await steps.find(network)) ?? (await steps.begin(network, nowMs));
+        const row = (await findRow(db, networks, { key: network })) ?? (await beginNetwork(db, network, nowMs));
         const isOutdated = row.recoveries !== (recoveries ?? row.recoveries);
         const position = isOutdated ? {} : { state, readThroughS, reason };
         const changes = { ...heard, ...position, updatedAtMs: nowMs };
-        await steps.change(network, changes);
+        await changeRows(db, networks, { key: network }, changes);
       });
     },
     async list(): Promise<readonly NetworkStatus[]> {
-      return (await db.read(() => steps.all())).map(toStatus);
+      return (await db.read(() => allNetworks(db))).map(toStatus);
     },
   };
 }

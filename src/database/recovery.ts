@@ -3,7 +3,7 @@
  * in blocks that were read again.
  */
 
-import { eq } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import type { BlockRef } from '../core/block.ts';
 import { invariant } from '../core/fault.ts';
 import { type BlockGap, closesGap, type GapReading, gapsThrough } from '../core/gap.ts';
@@ -11,16 +11,16 @@ import { freezeTexts } from '../core/reasons.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
 import { raiseAlarm } from './alarms.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
-import { type BlockRow, blockRowsOf } from './blocks.ts';
+import { type BlockRow, newestBlock } from './blocks.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, findRow, selectRow, selectRows } from './engine/rows.ts';
+import { changeRows, findRow, insertRow, selectRows } from './engine/rows.ts';
 import { blockFactsOf, type FactsContext, type Ours } from './ingest.ts';
-import { idsAfter, type NetworkRow, networkRowsOf, numbersText, tipColumns } from './networks.ts';
-import { BLOCKS_UNSEARCHED, freezerOf } from './payouts/holds.ts';
+import { idsAfter, type NetworkRow, numbersText, tipColumns } from './networks.ts';
+import { BLOCKS_UNSEARCHED, freezeAgain } from './payouts/holds.ts';
 import { outgoingRowsOf } from './payouts/wallets.ts';
 import type { SealedDb } from './sealing.ts';
-import { addresses as addressTable, blocks as blockTable, sessions } from './tables.ts';
+import { addresses as addressTable, blocks as blockTable, networks, sessions } from './tables.ts';
 import { type TransferRow, transferRowsOf } from './transfers.ts';
 
 /** Transfers in the blocks of one rewind, at most: it is one transaction. */
@@ -104,16 +104,15 @@ export type RereadOutcome =
   | Readonly<{ kind: 'moved' }>;
 
 export function recoveryCommands(db: SealedDb) {
-  const networks = networkRowsOf(db);
   return {
     /** Returns how often operators moved the network's position; a follower that sees it change loads it again. */
     async recoveryCount(network: NetworkKey): Promise<number> {
-      return db.read(async () => (await networks.find(network))?.recoveries ?? 0);
+      return db.read(async () => (await findRow(db, networks, { key: network }))?.recoveries ?? 0);
     },
     /** Returns a network's newest gaps, open and closed, highest blocks first. */
     async listGaps(network: NetworkKey): Promise<readonly BlockGap[]> {
       return db.read(async () =>
-        [...((await networks.find(network))?.gaps ?? [])].sort((one, other) => other.to - one.to),
+        [...((await findRow(db, networks, { key: network }))?.gaps ?? [])].sort((one, other) => other.to - one.to),
       );
     },
     /**
@@ -141,15 +140,15 @@ export function recoveryCommands(db: SealedDb) {
       act: OperatorAct;
     }>): Promise<SkipOutcome> {
       return writeOrTry(db, isDryRun, async () => {
-        const row = await networks.find(network);
+        const row = await findRow(db, networks, { key: network });
         if (!row) return { kind: 'never_read' };
         if (row.tipNumber !== null && from <= row.tipNumber) return { kind: 'read_already', tip: row.tipNumber };
         if (row.headNumber === null || to > row.headNumber) return { kind: 'not_made_yet', head: row.headNumber };
         const holdsPayouts = (await outgoingRowsOf(db).newestWallet(network)) > 0;
         const gap = { from, to, because: act.reason ?? '', atMs: act.atMs, closedAtMs: null, holdsPayouts };
-        const why = freezeTexts[BLOCKS_UNSEARCHED]({ network, blocks: numbersText(from, to), from, to });
-        if (holdsPayouts) await freezerOf(db).again(network, BLOCKS_UNSEARCHED, why, act.atMs);
-        await networks.recover(network, { gaps: [gap, ...row.gaps] });
+        const reason = freezeTexts[BLOCKS_UNSEARCHED]({ network, blocks: numbersText(from, to), from, to });
+        if (holdsPayouts) await freezeAgain(db, { network, code: BLOCKS_UNSEARCHED, reason, nowMs: act.atMs });
+        await recover(db, network, { gaps: [gap, ...row.gaps] });
         await raiseAlarm(db, { ...skipped(network, gap, act), network, sessionId: null });
         await recordAct(db, act, {
           target: network,
@@ -162,10 +161,10 @@ export function recoveryCommands(db: SealedDb) {
     /** Closes the gaps within blocks that were all read again without a doubt. @returns them */
     async closeGaps(network: NetworkKey, read: GapReading, act: OperatorAct): Promise<readonly BlockGap[]> {
       return db.write(async () => {
-        const gaps = (await networks.find(network))?.gaps ?? [];
+        const gaps = (await findRow(db, networks, { key: network }))?.gaps ?? [];
         const closed = gaps.filter((gap) => closesGap(read, gap)).map((gap) => ({ ...gap, closedAtMs: act.atMs }));
         const others = gaps.filter((gap) => !closesGap(read, gap));
-        if (closed.length > 0) await networks.change(network, { gaps: [...closed, ...others] });
+        if (closed.length > 0) await changeRows(db, networks, { key: network }, { gaps: [...closed, ...others] });
         for (const { from, to } of closed) {
           const range = { from, to };
           await recordAct(db, act, {
@@ -188,10 +187,19 @@ function skipped(network: NetworkKey, { from, to, holdsPayouts }: BlockGap, { at
   return { atMs, code: 'block_skipped', message };
 }
 
+/** Changes a network's position, so that its follower loads it again. */
+async function recover(
+  db: Db,
+  key: NetworkKey,
+  change: Partial<Omit<NetworkRow, 'key' | 'recoveries'>>,
+): Promise<void> {
+  const changes = { ...change, recoveries: sql`${networks.recoveries} + 1` };
+  await db.orm.update(networks).set(changes).where(eq(networks.key, key)).run();
+}
+
 /** Takes blocks out within the current transaction. */
 async function rewind(db: SealedDb, { network, to, act }: Rewind): Promise<RewindOutcome> {
-  const networks = networkRowsOf(db);
-  const row = await networks.find(network);
+  const row = await findRow(db, networks, { key: network });
   if (!row || row.tipNumber === null) return { kind: 'never_read' };
   if (row.tipNumber <= to) return { kind: 'not_above', tip: row.tipNumber };
   const blocksAbove = 'WHERE network = :network AND canonical = 1 AND number > :to ORDER BY number';
@@ -201,7 +209,7 @@ async function rewind(db: SealedDb, { network, to, act }: Rewind): Promise<Rewin
   await dropAll(db, above, act.atMs);
   await forgetBefore(db, network, to);
   const tip = await moveTo(db, row, to, act);
-  const after = await networks.find(network);
+  const after = await findRow(db, networks, { key: network });
   // Last, because what is to be read again does not end a session.
   const ids = above.map(({ id }) => id);
   const sessions = await blockFactsOf(db).settle(network, ids, after?.floor ?? 0, act.atMs);
@@ -253,7 +261,7 @@ async function dropAll(db: SealedDb, above: readonly BlockRow[], nowMs: number):
 
 /** Makes the newest block that is left the tip. @returns its number; null if none is left */
 async function moveTo(db: SealedDb, row: NetworkRow, to: number, act: OperatorAct) {
-  const tip = await blockRowsOf(db).tip(row.key);
+  const tip = await newestBlock(db, row.key);
   const gaps = gapsThrough(row.gaps, to);
   const next = (tip?.number ?? -1) + 1;
   // Blocks that were pruned, or came before the first, are not read again: the follower goes on after them.
@@ -261,7 +269,7 @@ async function moveTo(db: SealedDb, row: NetworkRow, to: number, act: OperatorAc
     const below = { because: 'below a rewind', atMs: act.atMs, closedAtMs: act.atMs, holdsPayouts: false };
     gaps.unshift({ from: next, to, ...below });
   }
-  await networkRowsOf(db).recover(row.key, {
+  await recover(db, row.key, {
     state: 'behind',
     reason: {
       code: 'rewound',
@@ -281,23 +289,19 @@ async function moveTo(db: SealedDb, row: NetworkRow, to: number, act: OperatorAc
 type Matched = Reread['blocks'][number];
 
 export function rereadCommands(db: SealedDb) {
-  const blocks = blockRowsOf(db);
-  const networks = networkRowsOf(db);
   const facts = blockFactsOf(db);
-  const queries = createQueries(db);
-  const compare = createComparison(db, queries);
 
   async function save(input: Reread): Promise<RereadOutcome> {
     const { network, from, to, act } = input;
-    const anchor = await blocks.find(network, input.anchor);
+    const anchor = await findRow(db, blockTable, { network, hash: input.anchor });
     if (!anchor?.canonical || anchor.number < to) return { kind: 'moved' };
-    const row = await networks.find(network);
+    const row = await findRow(db, networks, { key: network });
     invariant(row, `network ${network} of a block is known`);
     const ids = idsAfter(row, act.atMs);
     const context = { ...input, ids, nowMs: act.atMs };
     const results = await mapInOrder(input.blocks, async (matched) => ({
       matched,
-      ...(await compare(context, matched)),
+      ...(await compare(db, context, matched)),
     }));
     const changed: number[] = [];
     for (const { matched, isAdded, unsaved, leaving, known } of results) {
@@ -307,10 +311,10 @@ export function rereadCommands(db: SealedDb) {
       await outgoingRowsOf(db).add(context, matched.block, leaving);
       changed.push(id);
     }
-    await networks.change(network, { lastId: ids.last() });
+    await changeRows(db, networks, { key: network }, { lastId: ids.last() });
     await facts.settle(network, changed, row.floor, act.atMs);
     // A follower holds the newest blocks in memory: it must learn about one that was put between them.
-    if (results.some(({ isAdded, held }) => isAdded && !held)) await networks.recover(network, {});
+    if (results.some(({ isAdded, held }) => isAdded && !held)) await recover(db, network, {});
     const added = results.filter(({ isAdded }) => isAdded);
     const after = {
       transfers: added.reduce((sum, { missing }) => sum + missing.length, 0),
@@ -326,16 +330,18 @@ export function rereadCommands(db: SealedDb) {
     block: BlockRef,
     known: BlockRow | undefined,
   ): Promise<number> {
-    if (!known) return blocks.insert({ ...block, id: ids.next(), network, canonical: true, watchedThrough });
-    const through = Math.max(known.watchedThrough, watchedThrough);
-    await blocks.mark(known.id, { canonical: true, watchedThrough: through, number: block.number });
-    return known.id;
+    const id = known?.id ?? ids.next();
+    const through = Math.max(known?.watchedThrough ?? 0, watchedThrough);
+    const now = { canonical: true, watchedThrough: through, number: block.number };
+    if (known) await changeRows(db, blockTable, { id }, now);
+    else await insertRow(db, blockTable, { ...block, ...now, id, network });
+    return id;
   }
 
   /** Returns the held blocks with transfers at heights where the node has no block at all. */
   async function replaced({ network, from, to, blocks: read }: Reread): Promise<RereadDifference[]> {
     const numbers = new Set(read.map(({ block }) => block.number));
-    return (await queries.paying(network, from, to))
+    return (await payingBlocks(db, network, from, to))
       .filter(({ number }) => !numbers.has(number))
       .map(({ number, hash }) => ({ kind: 'other_block', number, block: hash, transfer: null }));
   }
@@ -343,7 +349,7 @@ export function rereadCommands(db: SealedDb) {
   return {
     /** Returns the lowest canonical block with at least this number; null if there is none. */
     async rereadAnchor(network: NetworkKey, number: number): Promise<Place | null> {
-      return db.read(() => queries.anchor(network, number));
+      return db.read(() => anchorOf(db, network, number));
     },
     /** Compares blocks that were read again with what is held, and adds the transfers that were missed. */
     async saveReread(input: Reread): Promise<RereadOutcome> {
@@ -368,78 +374,74 @@ type Compared = Readonly<{
   known: BlockRow | undefined;
 }>;
 
-function createComparison(db: SealedDb, queries: ReturnType<typeof createQueries>) {
-  return async (context: FactsContext, { block, transfers: content }: Matched): Promise<Compared> => {
-    const { hash, number } = block;
-    const { network } = context;
-    const held = await queries.canonicalAt(network, number);
-    if (held && held.hash !== hash) {
-      const other: RereadDifference = { kind: 'other_block', number, block: hash, transfer: null };
-      const none = { missing: [], isAdded: false, unsaved: [], leaving: [] };
-      return { differences: [other], ...none, held: undefined, known: undefined };
-    }
-    const known = held ?? (await blockRowsOf(db).find(network, hash));
-    const before = known ? await transferRowsOf(db).ofBlock(known.id) : [];
-    const ours = await blockFactsOf(db).recognise(context, content);
-    const keyOf = (tx: string, index: number) => `${tx} ${index}`;
-    const wasRead = new Set(before.map(({ tx, position }) => keyOf(tx, position)));
-    const read = new Map(ours.map(({ transfer }) => [keyOf(transfer.tx, transfer.index), transfer]));
-    const isShown = ({ tx, position, units, currency }: TransferRow) => {
-      const transfer = read.get(keyOf(tx, position));
-      return transfer?.units === units && transfer.currency === currency;
-    };
-    const unsaved = ours.filter(({ transfer }) => !wasRead.has(keyOf(transfer.tx, transfer.index)));
-    const missing = held ? unsaved : ours;
-    const leaving = await outgoingRowsOf(db).unsaved(network, block, content);
-    const unknown = before.filter((row) => !isShown(row));
-    return {
-      differences: [
-        ...missing.map(({ transfer }): RereadDifference => ({ kind: 'missing', number, block: hash, transfer })),
-        ...leaving.map((transfer): RereadDifference => ({ kind: 'outgoing', number, block: hash, transfer })),
-        ...(await mapInOrder(
-          unknown,
-          async (row): Promise<RereadDifference> => ({
-            kind: 'unknown',
-            number,
-            block: hash,
-            transfer: await shown(row),
-          }),
-        )),
-      ],
-      missing,
-      // A block that is not ours now must not bring back what the node does not show in it.
-      isAdded: missing.length + leaving.length > 0 && (held !== undefined || unknown.length === 0),
-      unsaved,
-      leaving,
-      held,
-      known,
-    };
-  };
-
-  async function shown({ tx, position, currency, addressId, units }: TransferRow) {
-    return { tx, index: position, currency, to: await queries.keyOf(addressId), units };
+async function compare(db: SealedDb, context: FactsContext, { block, transfers: content }: Matched): Promise<Compared> {
+  const { hash, number } = block;
+  const { network } = context;
+  const held = await findRow(db, blockTable, { network, number, canonical: true });
+  if (held && held.hash !== hash) {
+    const other: RereadDifference = { kind: 'other_block', number, block: hash, transfer: null };
+    const none = { missing: [], isAdded: false, unsaved: [], leaving: [] };
+    return { differences: [other], ...none, held: undefined, known: undefined };
   }
+  const known = held ?? (await findRow(db, blockTable, { network, hash }));
+  const before = known ? await transferRowsOf(db).ofBlock(known.id) : [];
+  const ours = await blockFactsOf(db).recognise(context, content);
+  const keyOf = (tx: string, index: number) => `${tx} ${index}`;
+  const wasRead = new Set(before.map(({ tx, position }) => keyOf(tx, position)));
+  const read = new Map(ours.map(({ transfer }) => [keyOf(transfer.tx, transfer.index), transfer]));
+  const isShown = ({ tx, position, units, currency }: TransferRow) => {
+    const transfer = read.get(keyOf(tx, position));
+    return transfer?.units === units && transfer.currency === currency;
+  };
+  const unsaved = ours.filter(({ transfer }) => !wasRead.has(keyOf(transfer.tx, transfer.index)));
+  const missing = held ? unsaved : ours;
+  const leaving = await outgoingRowsOf(db).unsaved(network, block, content);
+  const unknown = before.filter((row) => !isShown(row));
+  return {
+    differences: [
+      ...missing.map(({ transfer }): RereadDifference => ({ kind: 'missing', number, block: hash, transfer })),
+      ...leaving.map((transfer): RereadDifference => ({ kind: 'outgoing', number, block: hash, transfer })),
+      ...(await mapInOrder(
+        unknown,
+        async (row): Promise<RereadDifference> => ({
+          kind: 'unknown',
+          number,
+          block: hash,
+          transfer: await shown(db, row),
+        }),
+      )),
+    ],
+    missing,
+    // A block that is not ours now must not bring back what the node does not show in it.
+    isAdded: missing.length + leaving.length > 0 && (held !== undefined || unknown.length === 0),
+    unsaved,
+    leaving,
+    held,
+    known,
+  };
+}
+
+async function shown(db: Db, { tx, position, currency, addressId, units }: TransferRow) {
+  const address = await findRow(db, addressTable, { id: addressId });
+  return { tx, index: position, currency, to: address?.key ?? '', units };
 }
 
 type Place = Pick<BlockRef, 'hash' | 'number'>;
 
-function createQueries(db: Db) {
-  const at = 'WHERE network = :network AND number = :number AND canonical = 1';
-  const from = db.client.prepare(
+/** Returns the lowest canonical block with at least this number; null if there is none. */
+async function anchorOf({ client }: Db, network: NetworkKey, number: number): Promise<Place | null> {
+  const from = client.prepare(
     `SELECT hash, number FROM blocks WHERE network = :network AND canonical = 1 AND number >= :number
      ORDER BY number LIMIT 1`,
   );
-  const paying = db.client.prepare(
+  return ((await from.get({ network, number })) as Place | undefined) ?? null;
+}
+
+/** Returns the canonical blocks with transfers. */
+async function payingBlocks({ client }: Db, network: NetworkKey, lowest: number, highest: number): Promise<Place[]> {
+  const paying = client.prepare(
     `SELECT DISTINCT b.hash, b.number FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id
      WHERE b.network = :network AND b.canonical = 1 AND b.number BETWEEN :lowest AND :highest`,
   );
-  return {
-    canonicalAt: (network: NetworkKey, number: number): Promise<BlockRow | undefined> =>
-      selectRow(db, blockTable, at, { network, number }),
-    anchor: async (network: NetworkKey, number: number): Promise<Place | null> =>
-      ((await from.get({ network, number })) as Place | undefined) ?? null,
-    paying: async (network: NetworkKey, lowest: number, highest: number): Promise<Place[]> =>
-      (await paying.all({ network, lowest, highest })) as Place[],
-    keyOf: async (id: number): Promise<string> => (await findRow(db, addressTable, { id }))?.key ?? '',
-  };
+  return (await paying.all({ network, lowest, highest })) as Place[];
 }

@@ -16,8 +16,8 @@ import type { EventType } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { raiseAlarm } from './alarms.ts';
-import { preparePaidOrder, type ShownOrder } from './doors.ts';
-import { IS_UNPROVEN, refreshDueOf, refreshEach, type SecretPair, webhookSecretsOf } from './endpoints.ts';
+import { paidOrderOf, type ShownOrder } from './doors.ts';
+import { IS_UNPROVEN, refreshDue, refreshEach, type SecretPair, webhookSecretsOf } from './endpoints.ts';
 import { filterInOrder, mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { changeRows, findRow, selectRows } from './engine/rows.ts';
@@ -106,7 +106,8 @@ export function sendingCommands(db: VaultDb) {
 
 /** Prepares choosing what can be sent now: a share for each endpoint; those that wait the longest come first. */
 function prepareChoosing(db: Db) {
-  const dueEndpoints = `WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`;
+  const dueEndpoints = `WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs
+    ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`;
   const dueOf = db.client.prepare(
     `SELECT d.id, d.event_id AS "eventId", v.type AS "eventType", d.session_id AS "sessionId", v.body, d.attempts
      FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
@@ -137,7 +138,6 @@ function prepareChoosing(db: Db) {
 /** Prepares adding what is needed to send. */
 function prepareOpening(db: VaultDb) {
   const secrets = webhookSecretsOf(db);
-  const paidOrderOf = preparePaidOrder(db);
 
   /** Returns the URL that a session named, or the endpoint's own. */
   async function urlOf({ endpoint, sessionId }: Found): Promise<string> {
@@ -151,7 +151,7 @@ function prepareOpening(db: VaultDb) {
     sessionId,
   }: Found): Promise<Pick<ClaimedDelivery, 'door' | 'url'> | null> {
     if (dialect === null || pid === null) return null;
-    const order = await paidOrderOf(sessionId);
+    const order = await paidOrderOf(db, sessionId);
     return { url: order.terms.notifyUrl, door: { dialect, pid, order } };
   }
 
@@ -180,7 +180,6 @@ function prepareOpening(db: VaultDb) {
 
 function claimCommands(db: VaultDb) {
   const { client } = db;
-  const refreshDue = refreshDueOf(db);
   const choose = prepareChoosing(db);
   const open = prepareOpening(db);
   const lease = client.prepare(
@@ -206,7 +205,7 @@ function claimCommands(db: VaultDb) {
   /** Ends leases within the current transaction. */
   async function releaseAll(leases: readonly Lease[], untilMs: number): Promise<void> {
     for (const { id } of leases) await release.run({ id, untilMs });
-    await refreshEach(refreshDue, leases);
+    await refreshEach(db, leases);
   }
 
   return {
@@ -230,7 +229,7 @@ function claimCommands(db: VaultDb) {
           found.filter(({ endpoint, sessionId }) => !elsewhere.has(`${endpoint.id} ${sessionId}`)),
           async ({ id }) => (await lease.run({ id, leaseUntilMs, holder, nowMs })).changes === 1,
         );
-        for (const endpointId of new Set(taken.map(({ endpoint }) => endpoint.id))) await refreshDue(endpointId);
+        for (const endpointId of new Set(taken.map(({ endpoint }) => endpoint.id))) await refreshDue(db, endpointId);
         return taken;
       };
       const taken = await db.write(leasing, { isGrouped: true });
@@ -255,7 +254,6 @@ type Followed = Readonly<{ before: EndpointRow; now: EndpointHealth; successes: 
 
 function recordCommands(db: Db) {
   const { client } = db;
-  const refreshDue = refreshDueOf(db);
   const insertAttempt = client.prepare(
     `INSERT INTO attempts (id, delivery_id, attempt, started_at_ms, duration_ms, status, error, response_excerpt)
      VALUES (:id, :deliveryId, :attempt, :startedAtMs, :durationMs, :status, :error, :responseExcerpt)
@@ -309,7 +307,7 @@ function recordCommands(db: Db) {
       followed.set(endpointId, { ...rest, now: after, successes: successes + (isDelivered ? 1 : 0), atMs });
     }
     for (const one of followed.values()) await follow(one);
-    await refreshEach(refreshDue, recorded);
+    await refreshEach(db, recorded);
   }
 
   return {

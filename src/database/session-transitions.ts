@@ -15,6 +15,7 @@ import {
   withoutReturned,
 } from '../core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToMinorFloor } from '../core/money.ts';
+import { isHeld } from '../core/refund.ts';
 import {
   advance,
   type CancelRefusal,
@@ -35,9 +36,9 @@ import { sortableId } from '../lib/id.ts';
 import { alarmKey, endAlarm, raiseAlarm } from './alarms.ts';
 import type { Db } from './engine/open.ts';
 import { changeRows, findRow, findRows, insertRow, perDatabase } from './engine/rows.ts';
-import { outboxOf } from './events.ts';
-import { networkRowsOf } from './networks.ts';
-import { returnedMoneyOf } from './refunds/refund.ts';
+import { postEvent } from './events.ts';
+import { readingOf } from './networks.ts';
+import { returnsOf } from './refunds/refund.ts';
 import type { SealedDb } from './sealing.ts';
 import { dueOf, lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session.ts';
 import { heldMoney as records, sessions } from './tables.ts';
@@ -46,7 +47,7 @@ type PaymentOf = Pick<Parameters<typeof paymentEventBody>[0], 'type' | 'status' 
 
 /** Saves an event about a session's money, with what it delivers. */
 const postPayment = (db: Db, row: SessionRow, payment: PaymentOf, nowMs: number): Promise<void> =>
-  outboxOf(db).post(row, payment.type, nowMs, (id) =>
+  postEvent(db, row, payment.type, nowMs, (id) =>
     paymentEventBody({
       id,
       ...payment,
@@ -63,14 +64,12 @@ const endsUnpaid: readonly PaymentEventType[] = ['payment.expired', 'payment.can
 
 /** Returns functions that are called within a transaction. */
 export const transitionsOf = perDatabase((db: SealedDb) => {
-  const networks = networkRowsOf(db);
-  const countingSums = countingSumsOf(db);
   const held = heldRecordsOf(db);
   const countPayment = db.client.prepare('UPDATE sessions SET payment_count = payment_count + 1 WHERE id = ?');
 
   const momentOf = async (row: SessionRow, nowMs: number): Promise<Moment> => ({
     nowS: toSeconds(nowMs),
-    ...(await networks.reading(row.networks)),
+    ...(await readingOf(db, row.networks)),
     outageWaitS: db.outageWaitS,
   });
 
@@ -84,7 +83,7 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
   ): Promise<void> {
     const terms = termsOf(row);
     const state = stateOf(terms, after.life, after.standing, kept);
-    const counting = await countingSums(row, kept);
+    const counting = await countingSums(db, row, kept);
     if (stateColumnNames.every((name) => row[name] === state[name])) return;
     await changeRows(db, sessions, { id: row.id }, state);
     for (const type of changes({ life: lifeOf(row), standing: standingOf(row) }, after)) {
@@ -123,19 +122,19 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
       changed: readonly Recount[],
     ): Promise<boolean> {
       const kept = sumsAfter(row, changed);
-      const after = advance(termsOf(row), lifeOf(row), await countingSums(row, kept), await momentOf(row, nowMs));
+      const after = advance(termsOf(row), lifeOf(row), await countingSums(db, row, kept), await momentOf(row, nowMs));
       await save(row, kept, after, nowMs, cause);
       return after.life.status !== row.status;
     },
     async cancel(row: SessionRow, nowMs: number): Promise<CancelRefusal | null> {
       const kept = row.sums;
-      const after = cancel(termsOf(row), lifeOf(row), await countingSums(row, kept), await momentOf(row, nowMs));
+      const after = cancel(termsOf(row), lifeOf(row), await countingSums(db, row, kept), await momentOf(row, nowMs));
       await save(row, kept, after, nowMs, null);
       return after.refusal;
     },
     /** Applies an operator's decision about held money. */
     async accept(row: SessionRow, kind: HeldKind, nowMs: number) {
-      const [counting, moment] = [await countingSums(row, row.sums), await momentOf(row, nowMs)];
+      const [counting, moment] = [await countingSums(db, row, row.sums), await momentOf(row, nowMs)];
       const after = accept(termsOf(row), lifeOf(row), counting, kind, isStablecoin(row.currency), moment);
       await save(row, row.sums, after, nowMs, null, 'event');
       return after;
@@ -143,7 +142,7 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
     /** Updates what counts, after a return of held money began or failed. No event reports that. */
     async followReturn(row: SessionRow, nowMs: number): Promise<void> {
       const [terms, life, kept] = [termsOf(row), lifeOf(row), row.sums];
-      const counting = await countingSums(row, kept);
+      const counting = await countingSums(db, row, kept);
       const state = stateOf(terms, life, standing(terms, life, counting), kept);
       await changeRows(db, sessions, { id: row.id }, state);
       await held.follow(row, { life, sums: counting }, { nowMs, cause: null, reporting: 'alarm' });
@@ -156,11 +155,13 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
 });
 
 /** Returns a session's sums without held money that is returned, by which it is judged; within a transaction. */
-export const countingSumsOf =
-  (db: Db) =>
-  async (row: Pick<SessionRow, 'id'>, sums: readonly ReceiptSum[]): Promise<readonly ReceiptSum[]> =>
-    // Nothing can be returned where nothing came: most sessions are created and expire without a look.
-    sums.length === 0 ? sums : withoutReturned(sums, await returnedMoneyOf(db).of(row.id));
+export const countingSums = async (
+  db: Db,
+  row: Pick<SessionRow, 'id'>,
+  sums: readonly ReceiptSum[],
+): Promise<readonly ReceiptSum[]> =>
+  // Nothing can be returned where nothing came: most sessions are created and expire without a look.
+  sums.length === 0 ? sums : withoutReturned(sums, (await returnsOf(db, row.id)).filter(isHeld));
 
 /** Returns a session's sums after changes. */
 export const sumsAfter = ({ sums }: Pick<SessionRow, 'sums'>, changed: readonly Recount[]): readonly ReceiptSum[] =>

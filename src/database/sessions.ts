@@ -15,7 +15,7 @@ import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { Conversion, PaymentOption, SessionRequest, StoreSettings } from './column-values.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import { changeRows, insertRow } from './engine/rows.ts';
-import { isOffered, type NetworkRow, networkRowsOf } from './networks.ts';
+import { allNetworks, isOffered, type NetworkRow, readingOf } from './networks.ts';
 import { type NonceUse, type Replay, replaysOf, requestNoncesOf } from './replays.ts';
 import type { SealedDb } from './sealing.ts';
 import {
@@ -77,39 +77,31 @@ export type CancelSessionOutcome =
 /** Ids are stored with their prefix; callers may omit it. */
 const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
 
-/** Returns a function that finds the ids of pending sessions that the clock ends now, longest overdue first. */
-function createDue(db: SealedDb) {
-  const networks = networkRowsOf(db);
-  // Every set of networks with open deadlines, each found by one seek. There are few sets, however many sessions.
-  const openSets = db.client
-    .prepare(
-      `WITH RECURSIVE sets (networks) AS (
-         SELECT min(networks) FROM sessions WHERE deadline_s IS NOT NULL
-         UNION ALL
-         SELECT (SELECT min(later.networks) FROM sessions AS later
-                 WHERE later.deadline_s IS NOT NULL AND later.networks > sets.networks)
-         FROM sets WHERE sets.networks IS NOT NULL)
-       SELECT networks FROM sets WHERE networks IS NOT NULL`,
-    )
-    .pluck();
-  const dueOfSet = db.client
-    .prepare(
-      `SELECT id FROM sessions WHERE networks = :networks AND deadline_s < :beforeS ORDER BY deadline_s, id LIMIT :limit`,
-    )
-    .pluck();
-  return async (nowMs: number, limit: number): Promise<string[]> => {
-    const nowS = toSeconds(nowMs);
-    const found: string[] = [];
-    for (const text of (await openSets.all()) as string[]) {
-      const networksOfSet = JSON.parse(text) as NetworkKey[];
-      // Core's rule as a bound: the clock has passed the deadline, and so has reading, or the wait for reading is over.
-      const { readThroughS, rewoundAtS } = await networks.reading(networksOfSet);
-      const waitedSinceS = nowS - db.outageWaitS;
-      const beforeS = Math.max(Math.min(nowS, readThroughS), rewoundAtS < waitedSinceS ? waitedSinceS : 0);
-      found.push(...((await dueOfSet.all({ networks: text, beforeS, limit: limit - found.length })) as string[]));
-    }
-    return found;
-  };
+/** Every set of networks with open deadlines, each found by one seek. There are few sets, however many sessions. */
+const openSets = `
+  WITH RECURSIVE sets (networks) AS (
+    SELECT min(networks) FROM sessions WHERE deadline_s IS NOT NULL
+    UNION ALL
+    SELECT (SELECT min(later.networks) FROM sessions AS later
+            WHERE later.deadline_s IS NOT NULL AND later.networks > sets.networks)
+    FROM sets WHERE sets.networks IS NOT NULL)
+  SELECT networks FROM sets WHERE networks IS NOT NULL`;
+
+/** Returns the ids of pending sessions that the clock ends now, longest overdue first. */
+async function dueSessions(db: SealedDb, nowMs: number, limit: number): Promise<string[]> {
+  const dueOfSet = db.client.prepare(
+    `SELECT id FROM sessions WHERE networks = :networks AND deadline_s < :beforeS ORDER BY deadline_s, id LIMIT :limit`,
+  );
+  const nowS = toSeconds(nowMs);
+  const found: string[] = [];
+  for (const networks of (await db.client.prepare(openSets).pluck().all()) as string[]) {
+    // Core's rule as a bound: the clock has passed the deadline, and so has reading, or the wait for reading is over.
+    const { readThroughS, rewoundAtS } = await readingOf(db, JSON.parse(networks) as NetworkKey[]);
+    const waitedSinceS = nowS - db.outageWaitS;
+    const beforeS = Math.max(Math.min(nowS, readThroughS), rewoundAtS < waitedSinceS ? waitedSinceS : 0);
+    found.push(...((await dueOfSet.pluck().all({ networks, beforeS, limit: limit - found.length })) as string[]));
+  }
+  return found;
 }
 
 export function sessionCommands(db: SealedDb) {
@@ -117,7 +109,6 @@ export function sessionCommands(db: SealedDb) {
   const transfers = transferRowsOf(db);
   const replays = replaysOf(db);
   const transitions = transitionsOf(db);
-  const due = createDue(db);
   // An order whose session ended unpaid can be tried again. Late money may have paid an earlier session.
   const findByOrder = db.client.prepare(
     `SELECT id, body_hash AS "bodyHash" FROM sessions
@@ -144,7 +135,7 @@ export function sessionCommands(db: SealedDb) {
 
   /** Saves a new session with one address per family; a family without a free address is left out. */
   async function begin(input: NewSession, settings: StoreSettings): Promise<CreateSessionOutcome> {
-    const followed = (await networkRowsOf(db).all()).filter((row) => isOffered(row, input.nowMs));
+    const followed = (await allNetworks(db)).filter((row) => isOffered(row, input.nowMs));
     const ready = readyOptions(input, followed);
     const [first] = ready;
     if (!first) return { kind: 'no_network_followed' };
@@ -254,7 +245,7 @@ export function sessionCommands(db: SealedDb) {
     /** Settles up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
     async settleDue(nowMs: number, limit: number): Promise<number> {
       // The write lock is taken only when there is something to do.
-      const ids = await db.read(() => due(nowMs, limit));
+      const ids = await db.read(() => dueSessions(db, nowMs, limit));
       if (ids.length === 0) return 0;
       return db.write(async () => {
         let changed = 0;

@@ -32,12 +32,8 @@ export const transferRowsOf = perDatabase((db: SealedDb) => ({ ...factSteps(db),
 const isShown = eq(transfers.dust, sql`0`);
 const canonicalPlace = { canonical: blocks.canonical, number: blocks.number };
 
-/**
- * Returns the function that reads the shown transfers of a block, in their order, each with the key of its address and
- * the session that took that. To be called within a transaction.
- */
-export function createShownIn({ orm }: Pick<Db, 'orm'>) {
-  const shown = builtOnce(
+const shownQueryOf = perDatabase(({ orm }: Db) =>
+  builtOnce(
     orm
       .select({ transfer: transfers, block: canonicalPlace, to: addresses.key, sessionId: addresses.sessionId })
       .from(transfers)
@@ -45,9 +41,14 @@ export function createShownIn({ orm }: Pick<Db, 'orm'>) {
       .innerJoin(addresses, eq(addresses.id, transfers.addressId))
       .where(and(eq(transfers.blockId, sql.placeholder('blockId')), isShown))
       .orderBy(asc(transfers.id)),
-  );
-  return (blockId: number) => shown().all({ blockId });
-}
+  ),
+);
+
+/**
+ * Returns the shown transfers of a block, in their order, each with the key of its address and the session that took
+ * that. To be called within a transaction.
+ */
+export const shownIn = (db: Db, blockId: number) => shownQueryOf(db)().all({ blockId });
 
 function factSteps(db: SealedDb) {
   const confirm = (which: string) =>
@@ -61,7 +62,6 @@ function factSteps(db: SealedDb) {
        ORDER BY id LIMIT 1`,
     )
     .pluck();
-  const shownIn = createShownIn(db);
   const blocksBetween = db.client
     .prepare(
       `SELECT DISTINCT b.id FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id AND t.dust = 0
@@ -95,7 +95,7 @@ function factSteps(db: SealedDb) {
     async recount(blockIds: readonly number[], floor: number): Promise<Map<string, Recount[]>> {
       const found = new Map<string, Recount[]>();
       for (const blockId of new Set(blockIds)) {
-        for (const { transfer, sessionId, block } of await shownIn(blockId)) {
+        for (const { transfer, sessionId, block } of await shownIn(db, blockId)) {
           if (sessionId === null) continue;
           const changed = found.get(sessionId) ?? [];
           found.set(sessionId, changed);
@@ -141,7 +141,8 @@ function sessionQueries(db: SealedDb) {
       .orderBy(desc(transfers.id))
       .limit(sql.placeholder('limit')),
   );
-  const firstConfirmed = `WHERE address_id = :addressId AND network = :network AND currency = :currency AND dust = 0 AND confirmed = 1
+  const firstConfirmed = `WHERE address_id = :addressId AND network = :network AND currency = :currency
+    AND dust = 0 AND confirmed = 1
      ORDER BY id LIMIT ${SENDERS_MAX}`;
   const idsOf = async (sessionId: string): Promise<number[]> => (await addressesOf.all(sessionId)) as number[];
 

@@ -12,14 +12,14 @@ import type { RefundApproval } from '../column-values.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { changeRows, deleteRows, findRow, insertRow, perDatabase, selectRows } from '../engine/rows.ts';
+import { changeRows, deleteRows, findRow, insertRow, selectRows } from '../engine/rows.ts';
 import { ledgerOf } from '../ledger.ts';
 import { lockNetwork, lockNetworkOf } from '../networks.ts';
 import { refundRowsOf } from '../refunds/refund.ts';
 import { refundSettlementOf } from '../refunds/refunds.ts';
 import type { SealedDb } from '../sealing.ts';
 import { lanes, payoutAttempts, payouts } from '../tables.ts';
-import { freezerOf, NONCE_FOREIGN } from './holds.ts';
+import { alarmFreeze, freezeByProgram, freezesOf, NONCE_FOREIGN } from './holds.ts';
 import {
   type AttemptRow,
   noWait,
@@ -120,7 +120,6 @@ const dueOthers = openOf(`${isDue} AND kind NOT IN ('refund', 'return')`);
 /** The part of the repository `payouts` about attempts. */
 export function attemptCommands(db: SealedDb) {
   const steps = payoutStepsOf(db);
-  const nonces = noncesOf(db);
   const findAttempt = (name: AttemptName) => findRow(db, payoutAttempts, keyOf(name));
 
   const moveJournal = db.client.prepare(
@@ -140,11 +139,11 @@ export function attemptCommands(db: SealedDb) {
   /** Uses up the nonce of a first attempt. @returns false when it is not the wallet's next one */
   async function mayUseNonce(payout: PayoutRow, { id, attempt, payer, nonce }: NewAttempt): Promise<boolean> {
     if (nonce === null) return attempt === 0;
-    if (attempt === 0) return nonces.take(payout.network, payer, nonce);
+    if (attempt === 0) return takeNonce(db, payout.network, payer, nonce);
     // Two attempts with different nonces could both be mined.
     const [first] = await steps.attempts(payout);
     invariant(first?.nonce === nonce, `a replacement of payout ${id} uses its nonce`);
-    return !(await nonces.hasUnsigned(payout.network, payer));
+    return !(await hasUnsigned(db, payout.network, payer));
   }
 
   return {
@@ -182,7 +181,7 @@ export function attemptCommands(db: SealedDb) {
         if (!payout || !row) return false;
         invariant(row.tx === null, `attempt ${name.attempt} of payout ${name.id} was never signed`);
         await deleteRows(db, payoutAttempts, keyOf(name));
-        if (row.attempt === 0 && row.nonce !== null) await nonces.giveBack(row.network, row.payer, row.nonce);
+        if (row.attempt === 0 && row.nonce !== null) await giveBackNonce(db, row.network, row.payer, row.nonce);
         // An earlier attempt continues as it was; only the replacement was refused.
         const state = row.attempt === 0 ? 'waiting' : payout.state;
         await steps.waitFor(payout, wait, { state, notBeforeMs: Math.round(nextLookAtMs) }, nowMs);
@@ -252,7 +251,7 @@ async function isHeldAtGate(db: SealedDb, row: PayoutRow, attempt: number, nowMs
   const steps = payoutStepsOf(db);
   const unexplained = await steps.unexplainedHold(row);
   const isClosed: Readonly<Partial<Record<Gate, () => boolean | Promise<boolean>>>> = {
-    payouts_frozen: async () => (await freezerOf(db).of(row.network)).length > 0,
+    payouts_frozen: async () => (await freezesOf(db, row.network)).length > 0,
     payouts_settling: () => steps.isSettling(row.network),
     refund_maybe_paid: () => unexplained?.code === 'refund_maybe_paid',
     refund_equals_transfer: () => unexplained?.code === 'refund_equals_transfer',
@@ -292,66 +291,64 @@ function isSameTerms(a: Readonly<Record<string, string>>, b: Readonly<Record<str
 
 // ── Nonces of wallets ──────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Returns functions that are called within a transaction. */
-export const noncesOf = perDatabase((db: Db) => {
-  const moveLane = ({ network, payer, ...nonces }: LaneRow) => changeRows(db, lanes, { network, payer }, nonces);
-  const unsigned = db.client.prepare(
+// To be called within a transaction.
+
+/** Returns the nonces of a wallet. */
+export const laneOf = (db: Db, network: NetworkKey, payer: string): Promise<LaneRow | undefined> =>
+  findRow(db, lanes, { network, payer });
+
+/** Returns whether the newest attempt of a wallet is not signed yet: the signer may still refuse it. */
+async function hasUnsigned({ client }: Db, network: NetworkKey, payer: string): Promise<boolean> {
+  const unsigned = client.prepare(
     'SELECT 1 FROM payout_attempts WHERE network = :network AND payer = :payer AND nonce IS NOT NULL AND tx IS NULL',
   );
-  const find = (network: NetworkKey, payer: string): Promise<LaneRow | undefined> =>
-    findRow(db, lanes, { network, payer });
-  const hasUnsigned = async (network: NetworkKey, payer: string): Promise<boolean> =>
-    (await unsigned.get({ network, payer })) !== undefined;
+  return (await unsigned.get({ network, payer })) !== undefined;
+}
 
-  return {
-    find,
-    /** Returns whether the newest attempt of a wallet is not signed yet: the signer may still refuse it. */
-    hasUnsigned,
-    /** Returns the lane of a wallet, which begins with this nonce if it is new. */
-    async begin(network: NetworkKey, payer: string, firstNonce: number): Promise<LaneRow> {
-      const known = await find(network, payer);
-      if (known) return known;
-      const row: LaneRow = { network, payer, nextNonce: firstNonce, countedNonce: null };
-      await insertRow(db, lanes, row);
-      return row;
-    },
-    move: moveLane,
-    /** @returns false when it is not the wallet's next one */
-    async take(network: NetworkKey, payer: string, nonce: number): Promise<boolean> {
-      const row = await find(network, payer);
-      if (row?.nextNonce !== nonce || (await hasUnsigned(network, payer))) return false;
-      await moveLane({ ...row, nextNonce: nonce + 1 });
-      return true;
-    },
-    async giveBack(network: NetworkKey, payer: string, nonce: number): Promise<void> {
-      const row = await find(network, payer);
-      invariant(row?.nextNonce === nonce + 1, `nonce ${nonce} of ${payer} on ${network} was given out last`);
-      await moveLane({ ...row, nextNonce: nonce });
-    },
-    /** Makes a wallet go on from this nonce, or its own if that is higher. */
-    async raise(network: NetworkKey, payer: string, nextNonce: number): Promise<void> {
-      const row = await find(network, payer);
-      if (!row) await insertRow(db, lanes, { network, payer, nextNonce, countedNonce: null });
-      else if (row.nextNonce < nextNonce) {
-        const counted = row.countedNonce ?? 0;
-        await moveLane({ ...row, nextNonce, countedNonce: counted > nextNonce ? counted : null });
-      }
-    },
-  };
-});
+/** Returns the lane of a wallet, which begins with this nonce if it is new. */
+async function beginLane(db: Db, network: NetworkKey, payer: string, nextNonce: number): Promise<LaneRow> {
+  const known = await laneOf(db, network, payer);
+  if (known) return known;
+  const row: LaneRow = { network, payer, nextNonce, countedNonce: null };
+  await insertRow(db, lanes, row);
+  return row;
+}
+
+const moveLane = (db: Db, { network, payer }: LaneRow, nonces: Partial<LaneRow>) =>
+  changeRows(db, lanes, { network, payer }, nonces);
+
+/** @returns false when it is not the wallet's next one */
+async function takeNonce(db: Db, network: NetworkKey, payer: string, nonce: number): Promise<boolean> {
+  const row = await laneOf(db, network, payer);
+  if (row?.nextNonce !== nonce || (await hasUnsigned(db, network, payer))) return false;
+  await moveLane(db, row, { nextNonce: nonce + 1 });
+  return true;
+}
+
+export async function giveBackNonce(db: Db, network: NetworkKey, payer: string, nonce: number): Promise<void> {
+  const row = await laneOf(db, network, payer);
+  invariant(row?.nextNonce === nonce + 1, `nonce ${nonce} of ${payer} on ${network} was given out last`);
+  await moveLane(db, row, { nextNonce: nonce });
+}
+
+/** Makes a wallet go on from this nonce, or its own if that is higher. */
+export async function raiseNonce(db: Db, network: NetworkKey, payer: string, nextNonce: number): Promise<void> {
+  const row = await beginLane(db, network, payer, nextNonce);
+  if (row.nextNonce >= nextNonce) return;
+  const counted = row.countedNonce ?? 0;
+  await moveLane(db, row, { nextNonce, countedNonce: counted > nextNonce ? counted : null });
+}
 
 /** The part of the repository `payouts` about nonces. */
 export function nonceCommands(db: Db) {
-  const nonces = noncesOf(db);
-  const freezer = freezerOf(db);
   const foreign = 'WHERE network = :network AND counted_nonce IS NOT NULL ORDER BY payer';
 
   async function freezeForeign(row: LaneRow, countedNonce: number, nowMs: number): Promise<void> {
     const { network, payer, nextNonce: ours } = row;
-    if ((row.countedNonce ?? 0) < countedNonce) await nonces.move({ ...row, countedNonce });
-    const why = freezeTexts[NONCE_FOREIGN]({ network, payer, ours, counted: countedNonce });
-    if (await freezer.byProgram(network, NONCE_FOREIGN, why, nowMs))
-      await freezer.alarm(network, NONCE_FOREIGN, why, nowMs);
+    if ((row.countedNonce ?? 0) < countedNonce) await moveLane(db, row, { countedNonce });
+    const reason = freezeTexts[NONCE_FOREIGN]({ network, payer, ours, counted: countedNonce });
+    const cause = { network, code: NONCE_FOREIGN, reason, nowMs };
+    if (await freezeByProgram(db, cause)) await alarmFreeze(db, cause);
   }
 
   return {
@@ -369,15 +366,15 @@ export function nonceCommands(db: Db) {
       return db.write(async () => {
         await lockNetwork(db, network);
         // A block at the head may vanish, and nonces that follow it could then never be used.
-        if (final === null && head > 0 && !(await nonces.find(network, payer))) return { kind: 'unsettled' };
-        const row = await nonces.begin(network, payer, final ?? 0);
+        if (final === null && head > 0 && !(await laneOf(db, network, payer))) return { kind: 'unsettled' };
+        const row = await beginLane(db, network, payer, final ?? 0);
         const counted = Math.max(final ?? 0, head, pending);
         if (counted > row.nextNonce) {
           await freezeForeign(row, counted, nowMs);
           return { kind: 'busy' };
         }
         const isFull = row.nextNonce - (final ?? head) >= IN_FLIGHT_MAX;
-        return isFull || (await nonces.hasUnsigned(network, payer))
+        return isFull || (await hasUnsigned(db, network, payer))
           ? { kind: 'busy' }
           : { kind: 'free', nonce: row.nextNonce };
       });
@@ -390,8 +387,8 @@ export function nonceCommands(db: Db) {
     async passNonces(network: NetworkKey, payer: string, nextNonce: number): Promise<void> {
       await db.write(async () => {
         await lockNetwork(db, network);
-        const row = await nonces.begin(network, payer, nextNonce);
-        await nonces.move({ ...row, nextNonce: Math.max(row.nextNonce, nextNonce), countedNonce: null });
+        const row = await beginLane(db, network, payer, nextNonce);
+        await moveLane(db, row, { nextNonce: Math.max(row.nextNonce, nextNonce), countedNonce: null });
       });
     },
   };

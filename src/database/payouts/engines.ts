@@ -11,13 +11,13 @@ import type { SeenSignerFreeze } from '../column-values.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import { MADE_AT_MS } from '../engine/migrate.ts';
 import type { Db } from '../engine/open.ts';
-import { changeRows, findRow, insertRow, perDatabase, selectRows } from '../engine/rows.ts';
+import { changeRows, findRow, insertRow, selectRows } from '../engine/rows.ts';
 import { ledgerOf } from '../ledger.ts';
 import { readMeta } from '../meta.ts';
 import { lockNetwork } from '../networks.ts';
 import type { SealedDb } from '../sealing.ts';
 import { payoutAttempts, payoutEngines } from '../tables.ts';
-import { type JournaledSignature, noncesOf } from './attempts.ts';
+import { giveBackNonce, type JournaledSignature, laneOf, raiseNonce } from './attempts.ts';
 import { followLost } from './outcomes.ts';
 import { noWait, type PayoutRow, payoutStepsOf } from './payouts.ts';
 
@@ -32,40 +32,33 @@ const GAP_MS_MAX = 120_000;
 
 const newEngine = { fence: 0, journalId: 0, reason: null, signerFreeze: null, beatAtMs: null, settlingUntilMs: null };
 
-/** Returns functions that are called within a transaction. */
-const engineRowsOf = perDatabase((db: Db) => {
-  return {
-    find: (network: NetworkKey): Promise<PayoutEngine | undefined> => findRow(db, payoutEngines, { network }),
-    /** Changes the row of an engine; a new one has no row yet. */
-    async save(network: NetworkKey, set: Partial<PayoutEngine>): Promise<void> {
-      if ((await changeRows(db, payoutEngines, { network }, set)) === 0)
-        await insertRow(db, payoutEngines, { network, ...newEngine, ...set });
-    },
-  };
-});
+/** Changes the row of an engine within a transaction; a new one has no row yet. */
+async function saveEngine(db: Db, network: NetworkKey, set: Partial<PayoutEngine>): Promise<void> {
+  if ((await changeRows(db, payoutEngines, { network }, set)) === 0)
+    await insertRow(db, payoutEngines, { network, ...newEngine, ...set });
+}
 
 /** State that a network's engine saves about itself. */
 export function engineCommands(db: Db) {
   const { read, write } = db;
-  const rows = engineRowsOf(db);
   const all = 'ORDER BY network';
 
   async function save(network: NetworkKey, set: Partial<PayoutEngine>): Promise<void> {
     await write(async () => {
       await lockNetwork(db, network);
-      await rows.save(network, set);
+      await saveEngine(db, network, set);
     });
   }
 
   /** Begins the settling-in of a network unless its engine has left a heartbeat in the last two minutes. */
   async function beginSettling(network: NetworkKey, nowMs: number): Promise<void> {
     await lockNetwork(db, network);
-    const engine = await rows.find(network);
+    const engine = await findRow(db, payoutEngines, { network });
     // A database that was created now has lost nothing: its engines begin as if they had a heartbeat.
     const lastMs = engine ? engine.beatAtMs : await readMeta(db, MADE_AT_MS);
     const isRecent = lastMs !== null && Number(lastMs) >= nowMs - GAP_MS_MAX && Number(lastMs) <= nowMs;
-    if (!isRecent) await rows.save(network, { settlingUntilMs: 0 });
-    else if (!engine) await rows.save(network, { beatAtMs: nowMs });
+    if (!isRecent) await saveEngine(db, network, { settlingUntilMs: 0 });
+    else if (!engine) await saveEngine(db, network, { beatAtMs: nowMs });
   }
 
   return {
@@ -84,10 +77,10 @@ export function engineCommands(db: Db) {
     async nextFence(network: NetworkKey, servedFence: number): Promise<number | null> {
       return write(async () => {
         await lockNetwork(db, network);
-        const known = (await rows.find(network))?.fence ?? 0;
+        const known = (await findRow(db, payoutEngines, { network }))?.fence ?? 0;
         if (servedFence > known) return null;
         // The engine's report stays until its next one, which may be the same.
-        await rows.save(network, { fence: known + 1 });
+        await saveEngine(db, network, { fence: known + 1 });
         return known + 1;
       });
     },
@@ -101,8 +94,8 @@ export function engineCommands(db: Db) {
     async beat(network: NetworkKey, nowMs: number): Promise<number | null> {
       return write(async () => {
         await beginSettling(network, nowMs);
-        await rows.save(network, { beatAtMs: nowMs });
-        return (await rows.find(network))?.settlingUntilMs ?? null;
+        await saveEngine(db, network, { beatAtMs: nowMs });
+        return (await findRow(db, payoutEngines, { network }))?.settlingUntilMs ?? null;
       });
     },
     /** Saves until when a network settles in, by the chain's time; null: it has. */
@@ -133,7 +126,6 @@ export type JournalPart = Readonly<{
 export function adoptionCommands(db: SealedDb) {
   const { orm } = db;
   const steps = payoutStepsOf(db);
-  const nonces = noncesOf(db);
   /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
   async function deleteUnsigned(network: NetworkKey): Promise<void> {
     const isUnsigned = and(eq(payoutAttempts.network, network), isNull(payoutAttempts.tx));
@@ -145,7 +137,7 @@ export function adoptionCommands(db: SealedDb) {
       if (payout.state === 'sent') await steps.change(payout, { state: 'waiting' }, payout.updatedAtMs);
       if (nonce === null) continue;
       // A reconciled wallet may have gone on beyond it.
-      if ((await nonces.find(network, payer))?.nextNonce === nonce + 1) await nonces.giveBack(network, payer, nonce);
+      if ((await laneOf(db, network, payer))?.nextNonce === nonce + 1) await giveBackNonce(db, network, payer, nonce);
     }
   }
 
@@ -185,7 +177,7 @@ export function adoptionCommands(db: SealedDb) {
         answer: null,
         feeUnits: null,
       });
-    if (nonce !== null) await nonces.raise(payout.network, payer, nonce + 1);
+    if (nonce !== null) await raiseNonce(db, payout.network, payer, nonce + 1);
     return true;
   }
 
@@ -222,9 +214,8 @@ export function adoptionCommands(db: SealedDb) {
 
   /** Lets the network's engine sign again. */
   async function endAdoption(network: NetworkKey, journalId: number, servedFence: number): Promise<void> {
-    const rows = engineRowsOf(db);
-    const fence = Math.max((await rows.find(network))?.fence ?? 0, servedFence);
-    await rows.save(network, { fence, journalId, reason: null });
+    const fence = Math.max((await findRow(db, payoutEngines, { network }))?.fence ?? 0, servedFence);
+    await saveEngine(db, network, { fence, journalId, reason: null });
   }
 
   return {

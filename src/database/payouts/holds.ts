@@ -13,7 +13,7 @@ import { raiseAlarm } from '../alarms.ts';
 import { type OperatorAct, recordAct } from '../audit-log.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
-import { deleteRows, findRow, perDatabase, selectRows } from '../engine/rows.ts';
+import { changeRows, deleteRows, findRow, selectRows } from '../engine/rows.ts';
 import { ledgerOf } from '../ledger.ts';
 import { lockNetwork } from '../networks.ts';
 import { outgoingTransfers, payoutEngines, payoutFreezes, type payouts, walletBooks } from '../tables.ts';
@@ -75,56 +75,54 @@ const toFreeze = ({ network, ...row }: FreezeRow): Freeze => ({
 const audited = ({ code, reason, frozenBy, sinceMs }: Freeze) => ({ code, reason, frozenBy, sinceMs });
 const nameOf = (network: NetworkKey | null): string => network ?? 'every network';
 
-/** Returns functions that are called within a transaction. */
-export const freezerOf = perDatabase((db: Db) => {
-  const { client, orm } = db;
-  const insert = client.prepare(
+// To be called within a transaction.
+
+/**
+ * @param act the operator's command; null if the program froze it by itself
+ * @returns false when it was frozen before for the same cause
+ */
+async function freeze(db: Db, one: Freeze, act: OperatorAct | null): Promise<boolean> {
+  const insert = db.client.prepare(
     `INSERT INTO payout_freezes (network, code, reason, frozen_by, since_ms)
      VALUES (:network, :code, :reason, :frozenBy, :sinceMs) ON CONFLICT (network, code) DO NOTHING`,
   );
+  const isNew = (await insert.run({ ...one, network: one.network ?? EVERYWHERE })).changes > 0;
+  if (isNew && act) await recordAct(db, act, { target: nameOf(one.network), before: null, after: audited(one) });
+  return isNew;
+}
+
+/** A cause for which the program freezes a network. */
+export type FreezeCause = Readonly<{ network: NetworkKey; code: string; reason: string; nowMs: number }>;
+
+/** Freezes a network. @returns false when it was frozen before for the same cause */
+export function freezeByProgram(db: Db, { network, code, reason, nowMs }: FreezeCause): Promise<boolean> {
+  const act = { atMs: nowMs, operator: PROGRAM, command: 'payout freeze', reason };
+  return freeze(db, { network, code, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
+}
+
+/** Raises the alarm about a freeze by the program. */
+export async function alarmFreeze(db: Db, { network, code, reason, nowMs: atMs }: FreezeCause): Promise<void> {
+  await raiseAlarm(db, { atMs, code, message: frozenText(network, reason), network, sessionId: null });
+}
+
+/** Freezes for a cause that may come again: a person who saw the freeze before has not seen this. */
+export async function freezeAgain(db: Db, cause: FreezeCause): Promise<void> {
+  if (await freezeByProgram(db, cause)) return;
+  const { network, code, reason, nowMs: sinceMs } = cause;
+  const known = await findRow(db, payoutFreezes, { network, code });
+  await changeRows(db, payoutFreezes, { network, code }, { reason: `${known?.reason}; ${reason}`, sinceMs });
+}
+
+/** Returns the freezes that apply to a network, those of every network first. */
+export async function freezesOf(db: Db, network: NetworkKey): Promise<readonly Freeze[]> {
   const applying = `WHERE network = '' OR network = :network ${IN_ORDER}`;
-
-  /**
-   * @param act the operator's command; null if the program froze it by itself
-   * @returns false when it was frozen before for the same cause
-   */
-  async function freeze(one: Freeze, act: OperatorAct | null): Promise<boolean> {
-    const isNew = (await insert.run({ ...one, network: one.network ?? EVERYWHERE })).changes > 0;
-    if (isNew && act) await recordAct(db, act, { target: nameOf(one.network), before: null, after: audited(one) });
-    return isNew;
-  }
-
-  function byProgram(network: NetworkKey, code: string, reason: string, nowMs: number): Promise<boolean> {
-    const act = { atMs: nowMs, operator: PROGRAM, command: 'payout freeze', reason };
-    return freeze({ network, code, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
-  }
-
-  return {
-    freeze,
-    byProgram,
-    /** Returns the freezes that apply to a network, those of every network first. */
-    of: async (network: NetworkKey): Promise<readonly Freeze[]> =>
-      (await selectRows(db, payoutFreezes, applying, { network })).map(toFreeze),
-    /** Raises the alarm about a freeze by the program. */
-    async alarm(network: NetworkKey, code: string, reason: string, atMs: number): Promise<void> {
-      await raiseAlarm(db, { atMs, code, message: frozenText(network, reason), network, sessionId: null });
-    },
-    /** Freezes for a cause that may come again: a person who saw the freeze before has not seen this. */
-    async again(network: NetworkKey, code: string, reason: string, nowMs: number): Promise<void> {
-      if (await byProgram(network, code, reason, nowMs)) return;
-      const isIt = and(eq(payoutFreezes.network, network), eq(payoutFreezes.code, code));
-      const both = sql`${payoutFreezes.reason} || '; ' || ${reason}`;
-      await orm.update(payoutFreezes).set({ reason: both, sinceMs: nowMs }).where(isIt).run();
-    },
-  };
-});
+  return (await selectRows(db, payoutFreezes, applying, { network })).map(toFreeze);
+}
 
 /** Judged transfers out of our wallets that no attempt explains. */
 export const IS_UNEXPLAINED = 'NOT EXISTS (SELECT 1 FROM payout_attempts AS a WHERE a.tx = outgoing_transfers.tx)';
 
 export function holdCommands(db: Db) {
-  const freezer = freezerOf(db);
-
   /** Deletes a freeze if it is still the one that was shown. */
   async function end(freeze: Freeze): Promise<boolean> {
     const { network, code, sinceMs } = freeze;
@@ -151,10 +149,10 @@ export function holdCommands(db: Db) {
      * @param act the operator's command; null if the program froze it by itself
      * @returns false when it was frozen before
      */
-    async freeze(freeze: Freeze, act: OperatorAct | null): Promise<boolean> {
+    async freeze(one: Freeze, act: OperatorAct | null): Promise<boolean> {
       return db.write(async () => {
-        await lockNetwork(db, freeze.network);
-        return freezer.freeze(freeze, act);
+        await lockNetwork(db, one.network);
+        return freeze(db, one, act);
       });
     },
     /**
@@ -175,7 +173,7 @@ export function holdCommands(db: Db) {
     },
     /** Returns a freeze that applies to a network, one of every network first; null when it pays. */
     async find(network: NetworkKey): Promise<Freeze | null> {
-      return db.read(async () => (await freezer.of(network))[0] ?? null);
+      return db.read(async () => (await freezesOf(db, network))[0] ?? null);
     },
     /** Returns all freezes, those of every network first. */
     async list(): Promise<readonly Freeze[]> {
@@ -236,7 +234,7 @@ export function createDoubts(
     if (stop?.code === NOT_ADOPTED) return stop;
     if (settlingUntilMs !== null)
       return reason('payouts_settling', { network, until: 'its engine has read the chain' });
-    const freeze = (await freezerOf(db).of(network)).find(isAutomatic);
+    const freeze = (await freezesOf(db, network)).find(isAutomatic);
     return freeze ? { code: freeze.code, message: freeze.reason } : null;
   }
 

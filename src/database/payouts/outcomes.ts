@@ -20,7 +20,7 @@ import type { SealedDb } from '../sealing.ts';
 import { findSession } from '../session.ts';
 import { transitionsOf } from '../session-transitions.ts';
 import { outgoingTransfers, payoutAttempts } from '../tables.ts';
-import { type EqualTransfer, freezerOf } from './holds.ts';
+import { type EqualTransfer, freezeByProgram } from './holds.ts';
 import { noFault, noWait, type PayoutName, type PayoutRow, payoutStepsOf } from './payouts.ts';
 import { outgoingRowsOf } from './wallets.ts';
 
@@ -194,7 +194,7 @@ export function outcomeCommands(db: SealedDb) {
     }: PayoutName & Readonly<{ why: Reason; freezes: boolean; nowMs: number }>): Promise<boolean> {
       const stick = async (row: PayoutRow): Promise<void> => {
         await steps.change(row, { state: 'stuck', waitCode: why.code, waitMessage: why.message, ...noFault }, nowMs);
-        if (freezes) await freezerOf(db).byProgram(row.network, why.code, why.message, nowMs);
+        if (freezes) await freezeByProgram(db, { network: row.network, code: why.code, reason: why.message, nowMs });
         await steps.report(row, why, nowMs);
       };
       return write(() => steps.ifOpen(name, stick));

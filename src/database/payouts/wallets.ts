@@ -14,10 +14,17 @@ import { readBigJson } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
 import { changeRows, deleteRows, findRow, insertRow, perDatabase, selectRows } from '../engine/rows.ts';
 import { listData, nextNumber, writeData } from '../meta.ts';
-import { lockNetwork, networkRowsOf, type RowIds } from '../networks.ts';
+import { lockNetwork, type RowIds } from '../networks.ts';
 import type { SealedDb } from '../sealing.ts';
-import { otherTransfers, outgoingTransfers, ownWallets, payoutAttempts, walletBooks } from '../tables.ts';
-import { BALANCE_SHORT, type EqualTransfer, freezerOf, IS_UNEXPLAINED, OUTFLOW_FOREIGN } from './holds.ts';
+import { networks, otherTransfers, outgoingTransfers, ownWallets, payoutAttempts, walletBooks } from '../tables.ts';
+import {
+  alarmFreeze,
+  BALANCE_SHORT,
+  type EqualTransfer,
+  freezeByProgram,
+  IS_UNEXPLAINED,
+  OUTFLOW_FOREIGN,
+} from './holds.ts';
 
 // ── Transfers out ────────────────────────────────────────────────────────────────────────────────────────────────────
 // Followers save them, and each is judged once it is final. An attempt explains it, or it freezes money out: it may be
@@ -116,13 +123,14 @@ export const outgoingRowsOf = perDatabase((db: Db) => {
 
 /** Our wallets and what has left them; a part of the repository `wallets`. */
 export function outgoingCommands(db: SealedDb) {
-  const final = `WHERE network = :network AND state = 'open' AND block_number <= :floor ORDER BY block_number, id LIMIT ${JUDGED_MAX}`;
+  const final = `WHERE network = :network AND state = 'open' AND block_number <= :floor
+    ORDER BY block_number, id LIMIT ${JUDGED_MAX}`;
   const foreign = `WHERE network = :network AND state = 'foreign' AND ${IS_UNEXPLAINED} ORDER BY id LIMIT :limit`;
   const walletsOf = 'WHERE network = :network ORDER BY seq';
   const finalOf = async (network: NetworkKey) =>
     await selectRows(db, outgoingTransfers, final, {
       network,
-      floor: (await networkRowsOf(db).find(network))?.floor ?? 0,
+      floor: (await findRow(db, networks, { key: network }))?.floor ?? 0,
     });
 
   async function judge(row: OutgoingRecord, nowMs: number): Promise<void> {
@@ -180,13 +188,13 @@ export function outgoingCommands(db: SealedDb) {
 /** Freezes the network of a transfer that nothing explains. */
 async function freezeFor(db: SealedDb, row: OutgoingRecord, nowMs: number): Promise<void> {
   const { formatAddress, formatAmount } = db;
-  const freezer = freezerOf(db);
   const { network, fromKey, toKey, currency, units } = row;
   const amount = formatAmount(network, currency, units);
   const ends = { from: formatAddress(network, fromKey), to: formatAddress(network, toKey) };
-  const why = freezeTexts[OUTFLOW_FOREIGN]({ ...row, amount, ...ends });
-  await freezer.byProgram(network, OUTFLOW_FOREIGN, why, nowMs);
-  await freezer.alarm(network, OUTFLOW_FOREIGN, why, nowMs);
+  const reason = freezeTexts[OUTFLOW_FOREIGN]({ ...row, amount, ...ends });
+  const cause = { network, code: OUTFLOW_FOREIGN, reason, nowMs };
+  await freezeByProgram(db, cause);
+  await alarmFreeze(db, cause);
 }
 
 // ── Balances ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -219,24 +227,24 @@ const BALANCE = 'balance';
 /** Wallet balances; a part of the repository `wallets`. */
 export function walletCommands(db: SealedDb) {
   const { read, write, formatAmount } = db;
-  const freezer = freezerOf(db);
-  const reader = createBookReader(db);
 
   async function compare({ network, heldUnits, feeUnitsMax, nowMs }: Reading): Promise<void> {
-    const openUnits = await reader.underWay(network, feeUnitsMax);
+    const openUnits = await unitsUnderWay(db, network, feeUnitsMax);
     if (openUnits === null) return;
     const row = (await findRow(db, walletBooks, { network })) ?? null;
-    const spentUnits = row ? await reader.spentSince(network, row.ledgerSeq) : 0n;
+    const spentUnits = row ? await spentSince(db, network, row.ledgerSeq) : 0n;
     const { book, missingUnits: more } = readBook(row, { heldUnits, spentUnits, openUnits, nowMs });
     const missingUnits = (row?.missingUnits ?? 0n) + more;
-    const next = { network, ledgerSeq: await reader.newestEntry(network), ...book, missingUnits };
+    const newest = db.client.prepare('SELECT coalesce(max(seq), 0) FROM ledger_entries WHERE network = ?').pluck();
+    const next = { network, ledgerSeq: Number(await newest.get(network)), ...book, missingUnits };
     if (row) await changeRows(db, walletBooks, { network }, next);
     else await insertRow(db, walletBooks, next);
     if (more === 0n) return;
     const text = (units: bigint) => formatAmount(network, 'native', units);
-    const why = freezeTexts[BALANCE_SHORT]({ network, held: text(heldUnits), lacking: text(more) });
-    await freezer.byProgram(network, BALANCE_SHORT, why, nowMs);
-    await freezer.alarm(network, BALANCE_SHORT, why, nowMs);
+    const reason = freezeTexts[BALANCE_SHORT]({ network, held: text(heldUnits), lacking: text(more) });
+    const cause = { network, code: BALANCE_SHORT, reason, nowMs };
+    await freezeByProgram(db, cause);
+    await alarmFreeze(db, cause);
   }
 
   return {
@@ -272,30 +280,24 @@ const openQuery = `
     SELECT max(b.attempt) FROM payout_attempts AS b WHERE b.payout_id = p.id AND b.generation = p.generation)`;
 type OpenRow = Readonly<{ intent: string; role: string; fee: string }>;
 
-/** To be called within a transaction. */
-function createBookReader({ client }: Db) {
-  const spent = client.prepare(spentQuery).pluck();
-  const open = client.prepare(openQuery);
-  const newest = client.prepare('SELECT coalesce(max(seq), 0) FROM ledger_entries WHERE network = ?').pluck();
+/** Returns what an open payout may take of the native coin; null if that is not known. */
+function takenBy({ intent: text, role, fee }: OpenRow, feeUnitsMax: bigint | undefined): bigint | null {
+  if (role === 'collection') return 0n;
+  const intent = readBigJson<Intent>(text);
+  const given = intent.kind === 'gas' && intent.form === 'transfer' ? intent.units : 0n;
+  // An attempt adopted from the signer's journal has no limit here: the signer's policy has one.
+  const feeMax = fee === '0' ? feeUnitsMax : BigInt(fee);
+  return feeMax === undefined ? null : feeMax + given;
+}
 
-  /** Returns what an open payout may take of the native coin; null if that is not known. */
-  function takenBy({ intent: text, role, fee }: OpenRow, feeUnitsMax: bigint | undefined): bigint | null {
-    if (role === 'collection') return 0n;
-    const intent = readBigJson<Intent>(text);
-    const given = intent.kind === 'gas' && intent.form === 'transfer' ? intent.units : 0n;
-    // An attempt adopted from the signer's journal has no limit here: the signer's policy has one.
-    const feeMax = fee === '0' ? feeUnitsMax : BigInt(fee);
-    return feeMax === undefined ? null : feeMax + given;
-  }
+async function spentSince({ client }: Db, network: NetworkKey, ledgerSeq: number): Promise<bigint> {
+  const spent = (await client.prepare(spentQuery).pluck().all({ network, ledgerSeq })) as string[];
+  return spent.reduce((sum, units) => sum - BigInt(units), 0n);
+}
 
-  return {
-    newestEntry: async (network: NetworkKey): Promise<number> => Number(await newest.get(network)),
-    spentSince: async (network: NetworkKey, ledgerSeq: number): Promise<bigint> =>
-      ((await spent.all({ network, ledgerSeq })) as string[]).reduce((sum, units) => sum - BigInt(units), 0n),
-    /** Returns what payouts under way may take; null if that is not known. */
-    underWay: async (network: NetworkKey, feeUnitsMax: bigint | undefined): Promise<bigint | null> =>
-      ((await open.all({ network })) as OpenRow[])
-        .map((row) => takenBy(row, feeUnitsMax))
-        .reduce((sum: bigint | null, units) => (sum === null || units === null ? null : sum + units), 0n),
-  };
+/** Returns what payouts under way may take; null if that is not known. */
+async function unitsUnderWay({ client }: Db, network: NetworkKey, feeUnitsMax?: bigint): Promise<bigint | null> {
+  return ((await client.prepare(openQuery).all({ network })) as OpenRow[])
+    .map((row) => takenBy(row, feeUnitsMax))
+    .reduce((sum: bigint | null, units) => (sum === null || units === null ? null : sum + units), 0n);
 }

@@ -119,8 +119,7 @@ export function refundAddressCommands(db: SealedDb) {
   const rows = refundRowsOf(db);
   const destinations = refundDestinationsOf(db);
   const replays = replaysOf(db);
-  const mayBePaid = createDoubt(db);
-  const redirect = createRedirect(db, mayBePaid);
+  const redirect = createRedirect(db);
 
   /** Whether the payer's link still accepts an address. */
   const isClaimOpen = ({ claimUntilS }: RefundRow, nowMs: number): boolean =>
@@ -162,7 +161,7 @@ export function refundAddressCommands(db: SealedDb) {
         );
         // The payer sees the earlier address, and can leave another one later.
         for (const row of asked) {
-          if (mayReplace(row.destinationFrom, 'payer') && (await mayBePaid(row, key))) return 'fixed';
+          if (mayReplace(row.destinationFrom, 'payer') && (await mayBePaid(db, row, key))) return 'fixed';
         }
         const act = actOf('payment page', nowMs);
         await destinations.leave(sessionId, network, key);
@@ -212,25 +211,22 @@ export function refundAddressCommands(db: SealedDb) {
 }
 
 /**
- * Returns a function that tells whether a refund without a payout may have been paid at its present destination, by
- * what is not known here, so that it must neither be given another one, `key`, nor end, which is null.
+ * Returns whether a refund without a payout may have been paid at its present destination, by what is not known here,
+ * so that it must neither be given another one, `key`, nor end, which is null.
  */
-export function createDoubt(db: SealedDb) {
+export async function mayBePaid(db: SealedDb, row: RefundRow, key: string | null): Promise<boolean> {
+  const { status, destination, network } = row;
+  if (status !== 'pending' || destination === null || destination === key) return false;
   const payouts = payoutStepsOf(db);
-  return async (row: RefundRow, key: string | null): Promise<boolean> => {
-    const { status, destination, network } = row;
-    if (status !== 'pending' || destination === null || destination === key) return false;
-    const intent = refundDestinationsOf(db).intentOf(row);
-    if (await payouts.doubtOf({ network })) return true;
-    return (await payouts.unexplainedHold({ intent })) !== null;
-  };
+  if (await payouts.doubtOf({ network })) return true;
+  return (await payouts.unexplainedHold({ intent: refundDestinationsOf(db).intentOf(row) })) !== null;
 }
 
 /**
  * Returns the step that gives a refund another destination. `fixed`: `from` may not replace the destination, or nothing
  * can replace it any more, or it may have been paid already. `same`: it has it already.
  */
-function createRedirect(db: SealedDb, mayBePaid: ReturnType<typeof createDoubt>) {
+function createRedirect(db: SealedDb) {
   const rows = refundRowsOf(db);
   const destinations = refundDestinationsOf(db);
   const stores = storeRowsOf(db);
@@ -254,7 +250,7 @@ function createRedirect(db: SealedDb, mayBePaid: ReturnType<typeof createDoubt>)
     if (status !== 'pending' && status !== 'processing') return 'fixed';
     if (!mayReplace(destinationFrom, from)) return 'fixed';
     if (destination === key && destinationFrom === from) return 'same';
-    if (await mayBePaid(row, key)) return 'fixed';
+    if (await mayBePaid(db, row, key)) return 'fixed';
     const isSame = destination === key;
     const columns = isSame ? { destinationFrom: from } : destinations.columns(row, key, from);
     if (status === 'processing' && !isSame) {

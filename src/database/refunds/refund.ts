@@ -151,40 +151,36 @@ export type HeldReturn = Returned & Readonly<{ id: string; status: RefundStatus;
 type LostRefund = EarlierRefund & Readonly<{ id: string; heldKind: HeldKind | null; tx: string | null }>;
 
 /**
- * Returns a function that lists a session's refunds and returns that were signed and that this database lost when it
- * was restored from a backup, except one that is requested again.
+ * Returns a session's refunds and returns that were signed and that this database lost when it was restored from a
+ * backup, except one that is requested again. To be called within a transaction.
  */
-export function createLostRefunds(db: Db): (sessionId: string, exceptId: string) => Promise<LostRefund[]> {
+async function lostRefunds(db: Db, sessionId: string, exceptId: string): Promise<LostRefund[]> {
   // In step with the index `payouts_of_lost_refunds`.
-  const lost = `WHERE named_session = :sessionId AND session_id IS NULL AND state NOT IN ('failed', 'canceled') AND id <> :exceptId
-       AND NOT EXISTS (SELECT 1 FROM refunds WHERE refunds.id = payouts.id AND refunds.status NOT IN ('failed', 'canceled'))`;
-  return async (sessionId, exceptId) =>
-    (await selectRows(db, payouts, lost, { sessionId, exceptId })).flatMap(({ network, intent, tx }) => {
-      if (!isPayback(intent)) return [];
-      const heldKind = intent.kind === 'return' ? intent.held : null;
-      const amountMinor = parseUnits(intent.session.amount, MINOR_DECIMALS);
-      if (amountMinor === null) return [];
-      return [{ id: intent.id, network, currency: intent.currency, amountMinor, status: 'completed', heldKind, tx }];
-    });
+  const lost = `WHERE named_session = :sessionId AND session_id IS NULL AND state NOT IN ('failed', 'canceled')
+    AND id <> :exceptId
+    AND NOT EXISTS (SELECT 1 FROM refunds WHERE refunds.id = payouts.id AND refunds.status NOT IN ('failed', 'canceled'))`;
+  return (await selectRows(db, payouts, lost, { sessionId, exceptId })).flatMap(({ network, intent, tx }) => {
+    if (!isPayback(intent)) return [];
+    const heldKind = intent.kind === 'return' ? intent.held : null;
+    const amountMinor = parseUnits(intent.session.amount, MINOR_DECIMALS);
+    if (amountMinor === null) return [];
+    return [{ id: intent.id, network, currency: intent.currency, amountMinor, status: 'completed', heldKind, tx }];
+  });
 }
 
-/** Returns functions that are called within a transaction. */
-export const returnedMoneyOf = perDatabase((db: Db) => {
-  const lostOf = createLostRefunds(db);
+/**
+ * Returns every return of a session, also those that failed; first those that are known here, oldest first. To be
+ * called within a transaction.
+ */
+export async function returnsOf(db: Db, sessionId: string): Promise<HeldReturn[]> {
   const returns = 'WHERE session_id = :sessionId AND held_kind IS NOT NULL ORDER BY created_at_ms, id';
-
-  /** Returns every return of a session, also those that failed; first those that are known here, oldest first. */
-  async function list(sessionId: string): Promise<HeldReturn[]> {
-    const known = await selectRows(db, refunds, returns, { sessionId });
-    const lost = await lostOf(sessionId, '');
-    const all = [...known, ...lost.map((row) => (row.tx === null ? { ...row, status: 'processing' as const } : row))];
-    return all.flatMap(({ id, status, network, currency, amountMinor, tx, heldKind: kind }) =>
-      kind === null ? [] : [{ id, status, network, currency, amountMinor, tx, kind }],
-    );
-  }
-  /** Returns the returns of a session whose money counts for nothing. */
-  return { list, of: async (sessionId: string): Promise<HeldReturn[]> => (await list(sessionId)).filter(isHeld) };
-});
+  const known = await selectRows(db, refunds, returns, { sessionId });
+  const lost = await lostRefunds(db, sessionId, '');
+  const all = [...known, ...lost.map((row) => (row.tx === null ? { ...row, status: 'processing' as const } : row))];
+  return all.flatMap(({ id, status, network, currency, amountMinor, tx, heldKind: kind }) =>
+    kind === null ? [] : [{ id, status, network, currency, amountMinor, tx, kind }],
+  );
+}
 
 // ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -279,10 +275,11 @@ function findingRefunds(db: SealedDb) {
 }
 
 function listingRefunds(db: Db) {
-  const lostOfSession = createLostRefunds(db);
-  const ready = `WHERE status = 'pending' AND destination IS NOT NULL AND (needs_approval = 0 OR approved_destination = destination)
+  const ready = `WHERE status = 'pending' AND destination IS NOT NULL
+    AND (needs_approval = 0 OR approved_destination = destination)
      ORDER BY created_at_ms LIMIT :limit`;
-  const unclaimed = `WHERE status = 'pending' AND destination IS NULL AND claim_until_s < :nowS ORDER BY claim_until_s LIMIT :limit`;
+  const unclaimed = `WHERE status = 'pending' AND destination IS NULL AND claim_until_s < :nowS
+    ORDER BY claim_until_s LIMIT :limit`;
   const since = 'WHERE store_id = :storeId AND mode = :mode AND created_at_ms >= :sinceMs';
 
   /** Returns the refunds that a store ordered since a time and that count against its limits. */
@@ -298,7 +295,7 @@ function listingRefunds(db: Db) {
      */
     ofSession: async (sessionId: string, exceptId = ''): Promise<EarlierRefund[]> => [
       ...(await findRows(db, refunds, { sessionId })),
-      ...(await lostOfSession(sessionId, exceptId)),
+      ...(await lostRefunds(db, sessionId, exceptId)),
     ],
     /** Returns refunds that can start or whose claim link has expired, longest waiting first. */
     due: async (nowS: number, limit: number): Promise<RefundRow[]> =>

@@ -29,7 +29,7 @@ import { type OperatorAct, recordAct } from '../audit-log.ts';
 import type { RefundApproval } from '../column-values.ts';
 import { mapInOrder, writeOrTry } from '../engine/bodies.ts';
 import { perDatabase } from '../engine/rows.ts';
-import { outboxOf } from '../events.ts';
+import { postEvent } from '../events.ts';
 import { ledgerOf } from '../ledger.ts';
 import { payoutStepsOf } from '../payouts/payouts.ts';
 import { type Replay, replaysOf } from '../replays.ts';
@@ -39,7 +39,7 @@ import { transitionsOf } from '../session-transitions.ts';
 import { storeRowsOf } from '../stores.ts';
 
 import { transferRowsOf } from '../transfers.ts';
-import { createDoubt, refundAddressCommands, refundDestinationsOf } from './destinations.ts';
+import { mayBePaid, refundAddressCommands, refundDestinationsOf } from './destinations.ts';
 import {
   type ApproveRefundOutcome,
   type Bound,
@@ -107,8 +107,7 @@ export function refundCommands(db: SealedDb) {
   const payouts = payoutStepsOf(db);
   const ledger = ledgerOf(db);
   const replays = replaysOf(db);
-  const { settle, giveBack, fail, postEvent } = refundSettlementOf(db);
-  const mayBePaid = createDoubt(db);
+  const { settle, giveBack, fail, report } = refundSettlementOf(db);
 
   async function create(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome> {
     const { storeId, mode, sessionId, nowMs } = input;
@@ -158,7 +157,7 @@ export function refundCommands(db: SealedDb) {
   async function start(row: RefundRow, nowMs: number): Promise<void> {
     const started = await rows.change(row, { status: 'processing', processingAtMs: nowMs });
     // The event first: a payout that was made before the database was restored from a backup ends the refund at once.
-    await postEvent(started, 'refund.processing', nowMs);
+    await report(started, 'refund.processing', nowMs);
     await plan(started, nowMs + (await stores.of(row.storeId)).policy.refundCancelWindowS * 1000, nowMs);
   }
 
@@ -322,7 +321,7 @@ export function refundCommands(db: SealedDb) {
       return db.write(async () => {
         const row = await rows.find(id);
         if (!row) return null;
-        const isFree = row.status === 'pending' ? !(await mayBePaid(row, null)) : row.status === 'processing';
+        const isFree = row.status === 'pending' ? !(await mayBePaid(db, row, null)) : row.status === 'processing';
         if (!isFree || (row.status === 'processing' && !(await payouts.cancel(id, nowMs)))) return false;
         await fail(row, reason, nowMs);
         const after = { status: 'failed', failureReason: reason };
@@ -355,12 +354,12 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
     )
     .pluck();
 
-  async function postEvent(row: RefundRow, type: RefundEventType, nowMs: number): Promise<void> {
+  async function report(row: RefundRow, type: RefundEventType, nowMs: number): Promise<void> {
     // The merchant asked for no return, and knows none by its id.
     if (row.heldKind !== null) return;
     const session = await findSession(db, row.sessionId);
     invariant(session, `refund ${row.id} belongs to a session`);
-    await outboxOf(db).post(session, type, nowMs, (id) =>
+    await postEvent(db, session, type, nowMs, (id) =>
       refundEventBody({
         id,
         type,
@@ -399,7 +398,7 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
 
   async function fail(row: RefundRow, reason: string, nowMs: number): Promise<void> {
     const failed = await giveBack(row, { status: 'failed', failureReason: reason, processedAtMs: nowMs }, nowMs);
-    await postEvent(failed, 'refund.failed', nowMs);
+    await report(failed, 'refund.failed', nowMs);
   }
 
   async function complete(row: RefundRow, tx: string, nowMs: number): Promise<void> {
@@ -407,7 +406,7 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
     const done = await rows.change(row, {
       ...{ status: 'completed', tx, receiptNumber: receipt, processedAtMs: nowMs },
     });
-    await postEvent(done, 'refund.succeeded', nowMs);
+    await report(done, 'refund.succeeded', nowMs);
   }
 
   /** Returns the receipt number of a refund. Returns have none: merchants see theirs without a gap. */
@@ -420,7 +419,7 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
   return {
     giveBack,
     fail,
-    postEvent,
+    report,
     /** Ends a refund that is processing. */
     async settle(id: string, end: RefundEnd, nowMs: number): Promise<void> {
       const row = await rows.find(id);
