@@ -9,7 +9,7 @@ import '../src/lib/runtime.ts';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { buildTests } from '../test/run/build-tests.ts';
-import { benchCalls } from './bench/calls.ts';
+import { benchCalls, benchPages } from './bench/calls.ts';
 import { benchCatchUps } from './bench/catch-up.ts';
 import { benchEngines } from './bench/engines.ts';
 import { benchFootprint } from './bench/footprint.ts';
@@ -23,6 +23,7 @@ type Benchmark = Readonly<{ about: string; run(options: Options): Promise<Row[]>
 
 const benchmarks: Readonly<Record<string, Benchmark>> = {
   calls: { about: 'signed creates beside a bare Express with one synced insert; signed reads', run: benchCalls },
+  pages: { about: 'views of the payment page beside a bare Express that sends the same bytes', run: benchPages },
   engines: { about: 'signed creates on SQLite, and on PostgreSQL with 1, 2 and 4 servers', run: benchEngines },
   webhooks: { about: 'deliveries beside raw posts, and the delay beside dead hosts', run: benchWebhooks },
   'catch-up': { about: 'an indexer of each network catches up with a simulated node', run: benchCatchUps },

@@ -1,6 +1,7 @@
 /**
  * A separate process: the least that a server of signed creates could be. Express reads JSON, SQLite inserts one row,
- * synced to the disk before the answer. Argument: the database's file. Sends its port.
+ * synced to the disk before the answer. It also sends any page that it is given. Argument: the database's file. Sends
+ * its port.
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -20,6 +21,11 @@ shop.post('/', (request, response) => {
   const { lastInsertRowid: id } = insert.run(JSON.stringify(request.body));
   response.json({ id: Number(id), ...request.body });
 });
+let page = '';
+process.on('message', (text: string) => {
+  page = text;
+});
+shop.get('/', (_request, response) => response.type('html').send(page));
 const server = shop.listen(0, '127.0.0.1');
 await once(server, 'listening');
 process.on('disconnect', () => process.kill(process.pid));

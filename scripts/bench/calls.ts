@@ -1,11 +1,14 @@
 /**
- * Signed creates of sessions, beside a bare Express that only inserts a row, and signed reads. The server is the real
- * one, in a sandbox with one network; the client is the same for both.
+ * Signed creates of sessions, beside a bare Express that only inserts a row, signed reads, and views of the payment
+ * page beside the same Express, which sends the same bytes. The server is the real one, in a sandbox with one network;
+ * the client is the same for both.
  */
+import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { Pool } from 'undici';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
@@ -34,6 +37,7 @@ const SESSIONS = '/api/v1/checkout/sessions';
 const SETTINGS = {
   QUAYSIDE_LIMITS__REQUESTS_PER_SECOND_PER_KEY: '100000',
   QUAYSIDE_LIMITS__REQUESTS_PER_SECOND_PER_ADDRESS: '100000',
+  QUAYSIDE_LIMITS__PAGES_PER_SECOND_PER_ADDRESS: '100000',
   ...blocksEvery(2_000, NETWORKS),
 };
 
@@ -47,7 +51,14 @@ export const openTarget = (origin: string, pid: number): Target => ({
 });
 
 /** Measures creates of both in turn, then reads. */
-export async function benchCalls({ isShort }: Readonly<{ isShort: boolean }>): Promise<Row[]> {
+export const benchCalls = (options: BenchOptions): Promise<Row[]> => withBoth(options, measure);
+
+/** Measures views of the page of an open session, with its QR code, by both in turn. */
+export const benchPages = (options: BenchOptions): Promise<Row[]> => withBoth(options, measurePages);
+
+type BenchOptions = Readonly<{ isShort: boolean }>;
+
+async function withBoth({ isShort }: BenchOptions, work: (setup: Setup) => Promise<Row[]>): Promise<Row[]> {
   const size = isShort ? short : whole;
   const dir = mkdtempSync(join(tmpdir(), 'quayside-bench-'));
   const [shop, port] = await startWorker<number>(BARE_SHOP, [join(dir, 'bare.db')]);
@@ -57,7 +68,7 @@ export async function benchCalls({ isShort }: Readonly<{ isShort: boolean }>): P
     const settings = { ...SETTINGS, QUAYSIDE_LIMITS__POOL_TARGET: String(size.burst + CONCURRENT) };
     const sandbox = sandboxInstallation(dataDir, settings, NETWORKS);
     await sandbox.start();
-    return await measure({ bare, sandbox, dataDir, size });
+    return await work({ bare, shop, sandbox, dataDir, size });
   } finally {
     await bare.pool.close();
     await endWorker(shop);
@@ -66,11 +77,66 @@ export async function benchCalls({ isShort }: Readonly<{ isShort: boolean }>): P
   }
 }
 
-type Setup = Readonly<{ bare: Target; sandbox: SandboxInstallation; dataDir: string; size: Size }>;
+type Setup = Readonly<{
+  bare: Target;
+  shop: ChildProcess;
+  sandbox: SandboxInstallation;
+  dataDir: string;
+  size: Size;
+}>;
 
-async function measure({ bare, sandbox, dataDir, size: { runs, burst } }: Setup): Promise<Row[]> {
+function runningIn(dataDir: string) {
   const [running, known] = [readServerFile(dataDir), readCredentials(dataDir)];
   if (!running || !known) throw new Error(`no sandbox runs in ${dataDir}`);
+  return { running, known };
+}
+
+async function measurePages({ bare, shop, sandbox, dataDir, size: { runs, burst } }: Setup): Promise<Row[]> {
+  const { base_url: origin, pid } = runningIn(dataDir).running;
+  const ours = openTarget(origin, pid);
+  const { id } = await sandbox.createSession();
+  const path = `/pay/${id}?pay=ethereum-USDT`;
+  const html = await textAt(`${origin}${path}`);
+  if (!html.includes('class="qr')) throw new Error(`the page at ${path} has no QR code`);
+  shop.send(html);
+  const [, style = ''] = /<link rel="stylesheet" href="([^"]+)"/.exec(html) ?? [];
+  const css = await textAt(new URL(style, `${origin}${path}`).href);
+  const bar = progress('pages', runs);
+  let done = 0;
+  const pair = await inTurn(
+    runs,
+    () => rateOf(bare, burst, () => send(bare, 'GET', '/', '')),
+    async () => {
+      const rate = await rateOf(ours, burst, () => send(ours, 'GET', path, ''));
+      bar.step(++done);
+      return rate;
+    },
+  );
+  bar.end();
+  await ours.pool.close();
+  const kB = (...texts: readonly string[]) =>
+    round(texts.reduce((sum, text) => sum + gzipSync(text).length, 0) / 1000, 1);
+  const size: Row = {
+    'kB of HTML': round(html.length / 1000, 1),
+    'kB compressed': kB(html),
+    'with styles': kB(html, css),
+  };
+  const rows = [rowOf('a bare Express with the same bytes', bare), rowOf('a view of the payment page', ours)];
+  const ratio = ratioOf(pair, { plain: 'bare /s', ours: 'ours /s' });
+  show(`Views of the payment page beside a bare Express, ${CONCURRENT} at once`, [ratio]);
+  show('Each view', rows);
+  show('The page', [size]);
+  return [ratio, ...rows, size];
+}
+
+async function textAt(url: string): Promise<string> {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(`${url} was answered with ${answer.status}`);
+  return answer.text();
+}
+
+async function measure({ bare, sandbox, dataDir, size: { runs, burst } }: Setup): Promise<Row[]> {
+  const { running, known } = runningIn(dataDir);
   const credentials = { key: known.api_key, secret: known.api_secret };
   const [creates, reads] = [openTarget(running.base_url, running.pid), openTarget(running.base_url, running.pid)];
   const { id } = await sandbox.createSession();
@@ -151,7 +217,7 @@ async function send(
   method: 'GET' | 'POST',
   path: string,
   body: string,
-  { key, secret }: Credentials,
+  { key, secret }: Credentials = { key: '', secret: '' },
 ): Promise<void> {
   const [timestamp, nonce] = [String(toSeconds(systemClock.nowMs())), randomUUID()];
   const startedAtMs = performance.now();
