@@ -65,7 +65,7 @@ export const typesNamed = (name: string): readonly EventType[] =>
 export const isExtended = (type: EventType): type is ExtendedEventType =>
   (extendedEvents as readonly string[]).includes(type);
 
-type Envelope = Readonly<{ id: string; type: string; createdAtS: number; mode: Mode }>;
+type Envelope<Type extends string = string> = Readonly<{ id: string; type: Type; createdAtS: number; mode: Mode }>;
 
 /** Returns the exact JSON text that is stored once and sent on every attempt. */
 const bodyOf = ({ id, type, createdAtS, mode }: Envelope, object: object): string =>
@@ -78,17 +78,14 @@ type PaymentEventStatus = 'completed' | Exclude<SessionStatus, 'paid'>;
  * A payment event. `sum` is the amount received or, where a session ended without any, the amount due. It is null where
  * neither applies. `exchangeRate` is null when the session is at par.
  */
-export type PaymentEvent = Readonly<{
-  id: string;
-  type: PaymentEventType;
-  createdAtS: number;
-  mode: Mode;
-  sessionId: string;
-  orderId: string;
-  status: SessionStatus;
-  sum: Readonly<{ amountMinor: bigint; currency: Currency }> | null;
-  exchangeRate: string | null;
-}>;
+export type PaymentEvent = Envelope<PaymentEventType> &
+  Readonly<{
+    sessionId: string;
+    orderId: string;
+    status: SessionStatus;
+    sum: Readonly<{ amountMinor: bigint; currency: Currency }> | null;
+    exchangeRate: string | null;
+  }>;
 
 /** The rate that events show for a session at par. The session itself shows none. */
 const PAR_RATE = '1.0000';
@@ -108,20 +105,17 @@ export function paymentEventBody(event: PaymentEvent): string {
 }
 
 /** A refund event. */
-export type RefundEvent = Readonly<{
-  id: string;
-  type: RefundEventType;
-  createdAtS: number;
-  mode: Mode;
-  sessionId: string;
-  orderId: string;
-  refundId: string;
-  amountMinor: bigint;
-  currency: Currency;
-  network: NetworkKey;
-  /** `address` in the form that people read. */
-  destination: Readonly<{ address: string; from: DestinationFrom }> | null;
-}>;
+export type RefundEvent = Envelope<RefundEventType> &
+  Readonly<{
+    sessionId: string;
+    orderId: string;
+    refundId: string;
+    amountMinor: bigint;
+    currency: Currency;
+    network: NetworkKey;
+    /** `address` in the form that people read. */
+    destination: Readonly<{ address: string; from: DestinationFrom }> | null;
+  }>;
 
 const refundEventStatus = {
   'refund.succeeded': 'completed',

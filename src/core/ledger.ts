@@ -59,14 +59,7 @@ export type EntryKind =
 export type Entry = Readonly<{ kind: EntryKind; cause: string; occurrence: number; postings: readonly Posting[] }>;
 
 /** Money that moves from one account to another. */
-type Movement = Readonly<{
-  from: Account;
-  to: Account;
-  subject: string;
-  network: NetworkKey;
-  asset: Asset;
-  units: bigint;
-}>;
+type Movement = Omit<Posting, 'account'> & Readonly<{ from: Account; to: Account }>;
 
 const sessionAccounts: readonly Account[] = ['received', 'reserved', 'refunded'];
 
@@ -109,13 +102,7 @@ export function paymentEntry(payment: BookedPayment, isTaken: boolean, occurrenc
 }
 
 /** A refund as the ledger sees it. */
-type BookedRefund = Readonly<{
-  id: string;
-  sessionId: string;
-  network: NetworkKey;
-  currency: Currency;
-  units: bigint;
-}>;
+type BookedRefund = Omit<BookedPayment, 'transferId'> & Readonly<{ id: string; sessionId: string }>;
 
 /** Returns the entry of a refund. `matched`: the chain showed the payment before the refund was requested here. */
 export function refundEntry(refund: BookedRefund, step: 'reserved' | 'released' | 'matched'): Entry {

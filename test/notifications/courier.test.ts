@@ -154,16 +154,6 @@ benchTest(
 );
 
 benchTest(
-  'late money is held, and whoever is informed hears of it',
-  { targets: [{ severity: 'act' }] },
-  async ({ database, clock, after, texts }) => {
-    await database.alarms.raise({ ...event, atMs: clock.nowMs(), code: 'money_late' });
-    await after(0);
-    assert.equal(texts(), ['x: money late (A-1)']);
-  },
-);
-
-benchTest(
   'a flood becomes one message a minute, which lists all of it, the most severe first',
   {},
   async ({ open, after, texts, server }) => {

@@ -95,13 +95,6 @@ rates('the quote is the median of three sources', async (stage) => {
   assert.equal(opened.quote('EUR', 'USDC'), { kind: 'rate', rate: '1.28000', sources: ['coinbase'] });
 });
 
-rates('the quote of two sources is their exact mean, rounded up only when it is shown', async (stage) => {
-  say(stage, { binance: '1.26', ecb: '1.250003' });
-  const opened = stage.open([binance(at(stage)), ecb(at(stage))]);
-  await opened.refresh();
-  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.25501');
-});
-
 rates('a dead source does not delay the others, which make the quote', async (stage) => {
   say(stage, { binance: '1.26', coinbase: '0.8' });
   stage.server.reply(paths.kraken, 'hang');
