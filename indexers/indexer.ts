@@ -120,15 +120,11 @@ async function pay(options: IndexerOptions, chainNode: Node, signal: AbortSignal
   }
 }
 
-/**
- * Opens the nodes for payouts; null if the family supports none, or the settings allow none. The latter is only
- * reported, with an alarm: payments are still followed.
- */
+/** Opens the nodes for payouts; null if the settings allow none, which an alarm reports: payments are followed. */
 async function openForPayouts({ network, database, chain, clock, log }: IndexerOptions): Promise<PayoutNode | null> {
-  const family = await chain.payouts?.();
-  if (!family) return null;
+  const { openPayoutNode } = await chain.payouts();
   try {
-    return family.openPayoutNode(payoutNodeOptions(network));
+    return openPayoutNode(payoutNodeOptions(network));
   } catch (error) {
     if (!(error instanceof Fault) || error.kind === 'transient') throw error;
     const { code, message } = error;

@@ -7,7 +7,7 @@ import type { Chain, Node } from '../../src/chains/chain.ts';
 import { differencesFrom } from '../../src/chains/second-opinion.ts';
 import type { PayoutNode, PayoutNodeOptions, SpendDraft, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { type Fault, invariant, transient } from '../../src/core/fault.ts';
+import { type Fault, transient } from '../../src/core/fault.ts';
 import type { SignedAttempt } from '../../src/core/payout.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -56,9 +56,8 @@ export const createSecondOpinion =
     { chainId, tokens }: Pick<NetworkConfig, 'chainId' | 'tokens'>,
   ): SecondOpinion =>
   async (draft, attempt) => {
-    const sdk = await chain.secondOpinion?.();
-    invariant(sdk, 'a family with payouts has a second opinion on them');
-    return differencesFrom({ draft, attempt, chainId, tokens }, sdk.readBySdk);
+    const { readBySdk } = await chain.secondOpinion();
+    return differencesFrom({ draft, attempt, chainId, tokens }, readBySdk);
   };
 
 /** Everything that pays on a network. */

@@ -84,7 +84,7 @@ async function comparePool(database: Database, network: NetworkConfig, seed: Uin
   const { family, mode, xpub, addressSigner } = network;
   const { spending, offlineKeys } = chains[family];
   const own =
-    xpub === null ? (await offlineKeys?.())?.sign(seed, new Uint8Array()).signer : (await spending?.())?.xpub(seed);
+    xpub === null ? (await offlineKeys?.())?.sign(seed, new Uint8Array()).signer : (await spending()).xpub(seed);
   const fromSeed = own && xpub !== null ? xpubFingerprint(own) : own;
   const configured = xpub === null ? addressSigner : xpubFingerprint(xpub);
   const known = [configured, await database.addresses.source({ family, mode })].filter(Boolean);

@@ -107,13 +107,13 @@ async function describe(files: SignerFiles, policy: Policy, seed: Uint8Array): P
   const wallets: Record<'network' | 'refund' | 'gas' | 'treasury', string>[] = [];
   for (const { key: network, family, spend, walletIndices } of networks) {
     const { address, spending } = chains[family];
-    const keys = await spending?.();
-    const xpub = keys?.xpub(seed);
+    const keys = await spending();
+    const xpub = keys.xpub(seed);
     if (xpub) xpubs[family] = xpub;
-    const [refund = '-', gas = '-'] = hotRoles.map((role) => {
-      const key = keys?.derive(seed, { role, index: walletIndices[role] });
-      key?.secret.fill(0);
-      return key && address.format(key.key);
+    const [refund = '', gas = ''] = hotRoles.map((role) => {
+      const { key, secret } = keys.derive(seed, { role, index: walletIndices[role] });
+      secret.fill(0);
+      return address.format(key);
     });
     wallets.push({ network, refund, gas, treasury: address.format(spend.treasury) });
   }

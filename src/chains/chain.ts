@@ -217,11 +217,11 @@ export interface Chain {
   node(): Promise<{ openNode(options: NodeOptions): Node }>;
   readonly spendRules: SpendRules;
   /** The signer's half of payouts. */
-  spending?(): Promise<Spending>;
+  spending(): Promise<Spending>;
   /** The indexer's half of payouts. */
-  payouts?(): Promise<{ openPayoutNode(options: PayoutNodeOptions): PayoutNode }>;
-  /** Present where `payouts` is. Loads the chain's SDK, tens of megabytes: for the first payout that is due. */
-  secondOpinion?(): Promise<{ readBySdk: ReadBySdk }>;
+  payouts(): Promise<{ openPayoutNode(options: PayoutNodeOptions): PayoutNode }>;
+  /** Loads the chain's SDK, tens of megabytes: for the first payout that is due. */
+  secondOpinion(): Promise<{ readBySdk: ReadBySdk }>;
   /** Present where `address.checkXpub` is not null. */
   xpubKeys?(): Promise<XpubKeys>;
   /** Present where `address.checkXpub` is null. */

@@ -27,9 +27,8 @@ const addresses: Readonly<Record<Family, readonly [usdt: string, usdc: string]>>
 };
 
 async function benchOf(family: Family) {
-  const spending = await chains[family].spending?.();
-  const sdk = await chains[family].secondOpinion?.();
-  assert.ok(spending && sdk);
+  const spending = await chains[family].spending();
+  const { readBySdk } = await chains[family].secondOpinion();
   const keyAt = (index: number): string => spending.derive(seed, { role: 'collection', index }).key;
   const [usdt, usdc] = addresses[family];
   const tokens: readonly Token[] = [
@@ -43,10 +42,7 @@ async function benchOf(family: Family) {
   const sign = (intent: Intent, terms: Terms, chainId = '1') =>
     createSeedWallets(networkOf(chainId), spending).signOn(wallets, intent, terms);
   const opinion = (intent: Intent, terms: Terms, signed: Readonly<{ tx: string; bytes: Uint8Array }>) =>
-    differencesFrom(
-      { draft: wallets.draft(intent), attempt: { ...signed, terms }, chainId: '1', tokens },
-      sdk.readBySdk,
-    );
+    differencesFrom({ draft: wallets.draft(intent), attempt: { ...signed, terms }, chainId: '1', tokens }, readBySdk);
   return { keyAt, sign, opinion };
 }
 

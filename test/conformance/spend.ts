@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Chain } from '../../src/chains/chain.ts';
-import type { Spending, SpendNetwork, SpendReading } from '../../src/chains/spend.ts';
+import type { SpendNetwork, SpendReading } from '../../src/chains/spend.ts';
 import { Fault } from '../../src/core/fault.ts';
 import {
   type GasIntent,
@@ -53,7 +53,7 @@ const sorted = (effects: SpendReading['effects']): string[] =>
 /** Registers the tests of one family and runs them. */
 export async function runSpendConformance(name: string, bench: SpendBench): Promise<void> {
   const { chain, network, elsewhere } = bench;
-  const spending = (await chain.spending?.()) as Spending;
+  const spending = await chain.spending();
   const symbols = network.tokens.map(({ symbol }) => symbol);
   const keysOf = (intent: Intent) => spending.signers(intent).map((wallet) => spending.derive(SEED, wallet));
   const keyOf = (wallet: Wallet): string => spending.derive(SEED, wallet).key;

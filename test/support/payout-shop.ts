@@ -10,7 +10,6 @@ import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { runTool } from '../../scripts/cli/tool.ts';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
-import type { Spending } from '../../src/chains/spend.ts';
 import type { Wallet } from '../../src/core/intent.ts';
 import type { Currency, Token } from '../../src/core/transfer.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -82,7 +81,7 @@ export async function openPayoutShop(chain: PayoutChain) {
   const { family, name, tokens, policy } = chain;
   const network = `test:${name}` as const;
   const codec = chains[family].address;
-  const spending = (await chains[family].spending?.()) as Spending;
+  const spending = await chains[family].spending();
   const home = mkdtempSync(join(tmpdir(), 'quayside-payouts-'));
   const caps = { transaction: '500', hour: '1000', day: '2000' };
   const ofNetwork = {

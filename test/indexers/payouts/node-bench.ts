@@ -140,8 +140,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
   const { service, journal, signer, treasury } = openSigner(family, clock, wallets);
   const limits = { requestTimeoutMs: 5_000, responseBytesMax: 1 << 22 };
   const place = { url: sim.httpUrl, chainId, tokens };
-  const payouts = await chains[family].payouts?.();
-  assert.ok(payouts);
+  const payouts = await chains[family].payouts();
   const own = payouts.openPayoutNode({ ...place, ...limits, finalDepth: 10, ...(expiryMs && { expiryMs }) });
   const node = through?.(own) ?? own;
   const chainNode = (await chains[family].node()).openNode({
