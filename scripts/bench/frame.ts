@@ -67,7 +67,7 @@ function busyMs(): number {
   return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
 }
 
-export type Machine = Readonly<{
+type Machine = Readonly<{
   node: string;
   cores: number;
   arch: string;

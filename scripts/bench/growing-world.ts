@@ -19,7 +19,7 @@ const PAID_EVERY_BLOCKS = 20;
 const EARLIER_BLOCKS = 8;
 
 /** How the chain grows. `others`: how many payments between strangers each block has. */
-export type Growth = Readonly<{ blocks: number; blockTimeMs: number; startS: number; others?: number }>;
+type Growth = Readonly<{ blocks: number; blockTimeMs: number; startS: number; others?: number }>;
 
 /** Returns the world, the block below the `blocks` to read, and how many payments these contain. */
 export function growWorld(

@@ -7,7 +7,7 @@ import type { Family } from './chain.ts';
 import { chains } from './index.ts';
 
 /** Coins of a network, by the settings. */
-export type CoinNetwork = Readonly<{
+type CoinNetwork = Readonly<{
   key: string;
   family: Family;
   nativeSymbol?: string;

@@ -29,13 +29,11 @@ export type EvmDialect = Readonly<{
   blockFields(block: WorldBlock): Readonly<Record<string, string>>;
 }>;
 
-/** Two epochs. */
-export const ETHEREUM_FINALITY = 64;
-
 const ethereum: EvmDialect = {
   clientVersion: 'Geth/v1.16.9-quayside-sandbox/linux-amd64/go1.26.8',
   gasLimit: 45_000_000,
-  finalityDistance: ETHEREUM_FINALITY,
+  // Two epochs.
+  finalityDistance: 64,
   baseFee: 1_000_000_000n,
   tip: 1_000_000n,
   startsFinal: false,

@@ -199,7 +199,7 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
 // ── Lamports ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Returns what a transaction of a block did to the lamports of those it sent some, in the order of their names. */
-export function coinChanges(world: World, block: WorldBlock, transaction: WorldTransaction): readonly CoinChange[] {
+function coinChanges(world: World, block: WorldBlock, transaction: WorldTransaction): readonly CoinChange[] {
   const { sender, native = [], succeeded } = transaction;
   const accounts = world.accounts(block.number - 1);
   for (const earlier of block.transactions) {

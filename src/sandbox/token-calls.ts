@@ -8,7 +8,7 @@ import { lookalikeKey } from './transaction.ts';
 
 export type KeyedToken = Readonly<{ symbol: Token['symbol']; key: string; decimals: number }>;
 
-export type TokenCalls = Readonly<{
+type TokenCalls = Readonly<{
   /** Whether the contract is a token or pretends to be one. */
   isToken(key: string): boolean;
   /**

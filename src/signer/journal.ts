@@ -25,7 +25,7 @@ const schema = new URL('./journal.sql', import.meta.url);
 const VERSION = 1;
 
 /** A signed generation of an intent; `terms` and `signedAtMs` are those of its newest attempt. */
-export type SignedGeneration = Readonly<{
+type SignedGeneration = Readonly<{
   generation: number;
   nonce: number | null;
   attempts: number;

@@ -8,7 +8,7 @@ import type { Currency, NetworkKey, Token } from '../core/transfer.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
 import { type PolicySettings, readPolicy } from './policy.ts';
 
-export type NetworkDraft = NonNullable<PolicySettings['networks'][NetworkKey]>;
+type NetworkDraft = NonNullable<PolicySettings['networks'][NetworkKey]>;
 
 /** A network's facts for a policy, and its initial caps: `caps` are those of each token. */
 export type PaidNetwork = Readonly<{

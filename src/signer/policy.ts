@@ -20,7 +20,7 @@ import { hotIndex, networkKey } from './protocol.ts';
 export type Caps = Readonly<{ transactionUnits: bigint; hourUnits: bigint; dayUnits: bigint }>;
 
 /** Caps on native coin for deposit addresses, in base units. */
-export type GasCaps = Readonly<{ transactionUnits: bigint; dayUnits: bigint }>;
+type GasCaps = Readonly<{ transactionUnits: bigint; dayUnits: bigint }>;
 
 /** Caps on the fees of everything that is signed, at their highest, in base units of the native coin. */
 export type FeeCaps = Readonly<{ hourUnits: bigint; dayUnits: bigint }>;

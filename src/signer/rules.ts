@@ -24,7 +24,7 @@ const DATE_MS_MAX = 8.64e15;
 const EXPIRES_IN_MS_MAX = 2 * DAY_MS;
 
 /** Rules that a request to sign may break: each is the end of a code, `signer_refused_…`. */
-export const signerRules = [
+const signerRules = [
   'request',
   'policy',
   'fence',

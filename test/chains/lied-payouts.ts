@@ -18,7 +18,7 @@ const ROUNDS = 50;
 export type Lied = Readonly<{ wallets: SeedWallets; intent: RefundIntent; attempt: Attempt }>;
 
 /** Returns an answer with one part of it replaced or left out. */
-export type Spoil = (value: unknown) => unknown;
+type Spoil = (value: unknown) => unknown;
 
 /** @param substitutes what takes the place of a part */
 function spoiler(substitutes: readonly unknown[], random: Random): Spoil {
@@ -74,7 +74,7 @@ export async function openLied(
   };
 }
 
-export type LyingFamily = Readonly<{
+type LyingFamily = Readonly<{
   /** Contradicts what the honest node says of a payout, whose transaction may no longer be included. */
   contradiction(lied: Lied): Lie | Promise<Lie>;
   /** Answers that make a witness useless, each with the code that says so. */

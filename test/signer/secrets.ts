@@ -7,7 +7,7 @@ import type { Wallet } from '../../src/core/intent.ts';
 import { mnemonic, passphrase, seed } from '../support/temp-signer.ts';
 
 /** A secret's bytes under a name that may be shown. */
-export type Needle = Readonly<{ name: string; bytes: Buffer }>;
+type Needle = Readonly<{ name: string; bytes: Buffer }>;
 
 /** Half a key proves that the whole was there, and is found even where a copy was cut. */
 const KEY_BYTES_SOUGHT = 16;

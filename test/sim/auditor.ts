@@ -15,7 +15,7 @@ import type { TrueTransfer, World } from '../simulated/world.ts';
 import type { Writing } from '../support/simulated-node.ts';
 import type { Witness } from './witness.ts';
 
-export type AuditedNetwork = Readonly<{ config: NetworkConfig; world: World; written: Writing; witness: Witness }>;
+type AuditedNetwork = Readonly<{ config: NetworkConfig; world: World; written: Writing; witness: Witness }>;
 
 export type Audited = Readonly<{
   database: Database;

@@ -17,7 +17,7 @@ export type Engine = { payer: Payer; fuse: Fuse; hasLooked: boolean };
 
 /** `true`: says yes to true rows, at once. */
 export const tempers = ['true', 'lazy', 'wrong'] as const;
-export type Temper = (typeof tempers)[number];
+type Temper = (typeof tempers)[number];
 
 export type Stage = Readonly<{
   random: Random;

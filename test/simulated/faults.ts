@@ -16,7 +16,7 @@ export type FailingChain = Readonly<{
   dialect?: DialectName | undefined;
 }>;
 
-export const faultKinds = [
+const faultKinds = [
   /** An error of the node instead of an answer. */
   'rpc_error',
   /** HTTP 429 or 503; over a WebSocket, the corresponding JSON-RPC error. */
@@ -88,7 +88,7 @@ export const faultKinds = [
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
-export type FaultRates = Partial<Record<FaultKind, number>>;
+type FaultRates = Partial<Record<FaultKind, number>>;
 
 /**
  * A fault that hits one request; `roll` (0 to 2³² − 1) decides its details, `lagBlocks` is how far a lagging head may
@@ -96,7 +96,7 @@ export type FaultRates = Partial<Record<FaultKind, number>>;
  */
 export type InjectedFault = Readonly<{ kind: FaultKind; roll: number; lagBlocks: number }>;
 
-export type FaultSettings = Readonly<{ rates: FaultRates; lagBlocks: number }>;
+type FaultSettings = Readonly<{ rates: FaultRates; lagBlocks: number }>;
 
 export interface Faults {
   /** Returns the fault that hits this request, of the kinds that apply to it. */

@@ -248,7 +248,7 @@ export function readLog(log: unknown, origin: Origin): TronLog {
 }
 
 /** Returns the address key in a topic; null if the topic holds no address. */
-export const keyInTopic = (topic: string | undefined): string | null =>
+const keyInTopic = (topic: string | undefined): string | null =>
   topic !== undefined && ADDRESS_TOPIC.test(topic) ? topic.slice(24) : null;
 
 /** Returns the transfer to an address that a log of any TRC-20 token shows; null for any other log. */
