@@ -94,7 +94,7 @@ export function listEndpoint<Filters extends z.ZodRawShape, Row>(list: ListOf<Fi
         throw refuse('invalid_parameter', { param: 'ending_before', message });
       }
       const first = before === undefined ? 'newest' : 'oldest';
-      const found = await find(caller, query as never, { first, limit: limit + 1 });
+      const found = await find(caller, query as Parameters<typeof find>[1], { first, limit: limit + 1 });
       const data = [...(await show(found.slice(0, limit), caller))];
       if (first === 'oldest') data.reverse();
       return { body: { object: 'list', data, has_more: found.length > limit } };

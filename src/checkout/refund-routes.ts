@@ -25,8 +25,13 @@ type RefundPageDeps = Readonly<{
 
 const TOKEN = /^[0-9a-f]{32}$/;
 
-/** @param style returns the URL of the style sheet, relative to the page */
-export function serveRefunds(router: Router, deps: RefundPageDeps, style: string, refuse: Refuse): void {
+/** @param styleOf returns the URL of the style sheet, relative to the requested page */
+export function serveRefunds(
+  router: Router,
+  deps: RefundPageDeps,
+  styleOf: (request: Request) => string,
+  refuse: Refuse,
+): void {
   const { database, config, clock, checkDestination } = deps;
 
   /** Finds the refund of a link; null if there is none, or if its network is no longer configured. */
@@ -40,7 +45,7 @@ export function serveRefunds(router: Router, deps: RefundPageDeps, style: string
     const { words } = asked(request);
     const show = (step: RefundStep): void => {
       response.set('Vary', 'Accept-Language').type('html');
-      response.send(refundPage({ refund, shop: merchant.name, network, step, token, words }, style));
+      response.send(refundPage({ refund, shop: merchant.name, network, step, token, words }, styleOf(request)));
     };
     const store = (address: string) =>
       database.refunds.claim({ claimToken: token, address, nowMs: clock.nowMs() }, checkDestination);

@@ -60,17 +60,16 @@ export function createCheckout(deps: CheckoutDeps): Router {
   serveEmbed(router, deps.config);
   router.use('/pay', protect);
   serveBrand(router, database);
-  serveRefundAddress(router, deps, (request) => assetsFrom(request, assets).style, refuseIn(assets));
-  const beside = { style: `../pay/${assets.style}`, script: `../pay/${assets.script}` };
-  serveRefunds(router, deps, beside.style, refuseIn(beside));
+  const send = messagesIn(assets);
+  const refuse = refuseWith(send);
+  const styleOf = (request: Request) => assetsFrom(request, assets).style;
+  serveRefundAddress(router, deps, styleOf, refuse);
+  serveRefunds(router, deps, styleOf, refuse);
   for (const { path, handler } of handlers) router.get(`/pay/${path}`, handler);
   router.get('/pay/:id', async (request, response) => {
     const { choice, words } = asked(request);
     const session = await findSession(database.sessions, request);
-    if (!session) {
-      sendMessage(response.status(404), words, 'not_found', assets);
-      return;
-    }
+    if (!session) return send(request, response.status(404), 'not_found');
     const model = await modelOf(deps, session, choice, words, HANDHELD.test(request.get('User-Agent') ?? ''));
     // Language and choice change the content too.
     const { version, isHandheld, shop, settings } = model;
@@ -125,37 +124,27 @@ export function createCheckout(deps: CheckoutDeps): Router {
       const session = await findSession(database.sessions, request);
       const action = simulations.find((one) => one === Object(request.body).action);
       const option = session && (findOption(session, choice.pay) ?? session.options[0]);
-      if (session?.mode !== 'test' || !option || !action) {
-        sendMessage(response.status(404), words, 'not_found', assets);
-        return;
-      }
+      if (session?.mode !== 'test' || !option || !action) return send(request, response.status(404), 'not_found');
       try {
         await simulate(session, option, action);
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
-        const { title, text } = { title: words.say('sandbox_refused'), text: error.message };
-        response
-          .status(400)
-          .type('html')
-          .send(messagePage(words, { title, text, retry: false }, assets));
-        return;
+        return send(request, response.status(400), { title: words.say('sandbox_refused'), text: error.message });
       }
       // Redirects to the page, one folder up, with the same choice.
       response.redirect(303, `../${session.id}?${queryOf(request)}`);
     });
   }
   router.all('/pay/:id', (request, response) => {
-    sendMessage(response.status(405).set('Allow', 'GET'), asked(request).words, 'not_found', assets);
+    send(request, response.status(405).set('Allow', 'GET'), 'not_found');
   });
   router.get('/pay/:id/', (request, response, next) => {
     const id = parseSessionId(request.params.id);
     if (id === null) next();
     else response.redirect(`../${id}${request.url.slice(request.path.length)}`);
   });
-  router.use(['/pay', '/refund'], (request, response) =>
-    refuseIn(assetsFrom(request, assets))(request, response, null),
-  );
-  router.use(['/pay', '/refund'], answerFaults(assets));
+  router.use(['/pay', '/refund'], (request, response) => refuse(request, response, null));
+  router.use(['/pay', '/refund'], answerFaults(send));
   return router;
 }
 
@@ -221,31 +210,38 @@ function assetsFrom({ originalUrl }: Request, { style, script }: Assets): Assets
   return { style: root + style, script: root + script };
 }
 
-/** Renders a 404 page if `waitS` is null, and otherwise a 429 page with the seconds to wait. */
-const refuseIn =
-  (assets: Assets): Refuse =>
-  (request, response, waitS) => {
+type Send = (
+  request: Request,
+  response: Response,
+  message: 'not_found' | 'unavailable' | Readonly<{ title: string; text: string }>,
+) => void;
+
+/** Renders a page that is only a message. */
+const messagesIn =
+  (assets: Assets): Send =>
+  (request, response, message) => {
     const { words } = asked(request);
-    if (waitS === null) {
-      sendMessage(response.status(404), words, 'not_found', assets);
-      return;
-    }
-    const title = words.say('refund_leave_title');
-    const text = words.say('refund_too_often', { seconds: waitS });
-    response.status(429).set('Retry-After', String(waitS)).type('html');
-    response.send(messagePage(words, { title, text, retry: false }, assets));
+    const { say } = words;
+    const text =
+      typeof message === 'string' ? { title: say(`${message}_title`), text: say(`${message}_text`) } : message;
+    const retry = response.statusCode === 503;
+    response.type('html').send(messagePage(words, { ...text, retry }, assetsFrom(request, assets)));
   };
 
-function sendMessage(response: Response, words: Words, kind: 'not_found' | 'unavailable', assets: Assets): void {
-  const text = { title: words.say(`${kind}_title`), text: words.say(`${kind}_text`), retry: kind === 'unavailable' };
-  response.type('html').send(messagePage(words, text, assets));
-}
+/** Renders a 404 page if `waitS` is null, and otherwise a 429 page with the seconds to wait. */
+const refuseWith =
+  (send: Send): Refuse =>
+  (request, response, waitS) => {
+    if (waitS === null) return send(request, response.status(404), 'not_found');
+    const { say } = asked(request).words;
+    response.status(429).set('Retry-After', String(waitS));
+    send(request, response, { title: say('refund_leave_title'), text: say('refund_too_often', { seconds: waitS }) });
+  };
 
 /** Renders a 503 page if the database is unavailable. Anything else is a bug and goes to the API's error handler. */
 const answerFaults =
-  (assets: Assets): ErrorRequestHandler =>
+  (send: Send): ErrorRequestHandler =>
   (thrown, request, response, next) => {
     if (!(thrown instanceof Fault) || response.headersSent) return next(thrown);
-    const { words } = asked(request);
-    sendMessage(response.status(503).set('Retry-After', '5'), words, 'unavailable', assets);
+    send(request, response.status(503).set('Retry-After', '5'), 'unavailable');
   };

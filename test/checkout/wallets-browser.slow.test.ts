@@ -9,7 +9,7 @@ import { barriers, misfits, phone, shows } from '../support/browser.ts';
 import { pass } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
 import { BSC_USDT, ETHEREUM_USDT, openWalletShop } from '../support/wallet-shop.ts';
-import { browserSuite, openWalletPage } from './browser-suite.ts';
+import { type BrowserWorld, browserSuite, openWalletPage } from './browser-suite.ts';
 import { addEvmWallet, dataIcon, type WalletMind, walletError } from './browser-wallets.ts';
 
 const PICTURES = '.tmp/pages';
@@ -111,14 +111,19 @@ test('one confirmation sends the exact transfer, and the page follows it to the 
   await context.close();
 });
 
+/** Presses the button of a wallet in the page of a new sale, and waits for the page's words. */
+async function press(world: BrowserWorld, pay: string, mind: WalletMind, words: RegExp) {
+  const opened = await openWalletPage(world);
+  const wallet = await addEvmWallet(opened.context, info, mind);
+  await opened.show(pay);
+  await opened.page.click(button);
+  await opened.says(words);
+  return { ...opened, wallet };
+}
+
 test('a wallet on another chain is switched first', async (world) => {
-  const { page, context, addressOn, show, says } = await openWalletPage(world);
-  const wallet = await addEvmWallet(context, info, agreeable('0x1'));
-  await show('bsc-USDT');
-  await page.click(button);
-  await says(/Sent with MetaMask/);
-  const methods = wallet.methods();
-  assert.equal(methods, [
+  const { context, addressOn, wallet } = await press(world, 'bsc-USDT', agreeable('0x1'), /Sent with MetaMask/);
+  assert.equal(wallet.methods(), [
     'eth_requestAccounts',
     'eth_chainId',
     'wallet_switchEthereumChain',
@@ -127,11 +132,9 @@ test('a wallet on another chain is switched first', async (world) => {
     'eth_sendTransaction',
   ]);
   assert.equal(wallet.calls[2]?.params, [{ chainId: '0x38' }]);
-  const [transaction] = wallet.calls.at(-1)?.params ?? [];
-  assert.equal(
-    [transaction.chainId, transaction.to, transaction.data],
-    ['0x38', BSC_USDT, transferCall(addressOn, 10_500_000_000_000_000_000n)],
-  );
+  const [{ chainId, to, data }] = wallet.calls.at(-1)?.params ?? [];
+  const exact = transferCall(addressOn, 10_500_000_000_000_000_000n);
+  assert.equal({ chainId, to, data }, { chainId: '0x38', to: BSC_USDT, data: exact });
   await context.close();
 });
 
@@ -141,21 +144,14 @@ for (const [what, error] of [
   ['says so inside', walletError(-32603, 'Unrecognized chain', { originalError: { code: 4902 } })],
 ] as const) {
   test(`a wallet that does not know the chain and ${what} is asked to add it`, async (world) => {
-    const { page, context, show, says } = await openWalletPage(world);
     let asked = 0;
-    const wallet = await addEvmWallet(
-      context,
-      info,
-      agreeable('0x1', {
-        wallet_switchEthereumChain() {
-          asked++;
-          if (asked === 1) throw error;
-        },
-      }),
-    );
-    await show('bsc-USDT');
-    await page.click(button);
-    await says(/Sent with MetaMask/);
+    const mind = agreeable('0x1', {
+      wallet_switchEthereumChain() {
+        asked++;
+        if (asked === 1) throw error;
+      },
+    });
+    const { context, wallet } = await press(world, 'bsc-USDT', mind, /Sent with MetaMask/);
     const added = wallet.calls.find(({ method }) => method === 'wallet_addEthereumChain');
     assert.equal(added?.params, [
       {
@@ -175,13 +171,10 @@ for (const [what, chains] of [
   ['is switched back at the last moment', ['0x38', '0x1']],
 ] as const) {
   test(`a wallet that ${what} sends nothing`, async (world) => {
-    const { page, context, show, says } = await openWalletPage(world);
     let looks = 0;
-    const eth_chainId = () => chains[Math.min(looks++, chains.length - 1)];
-    const wallet = await addEvmWallet(context, info, agreeable('0x1', { eth_chainId }));
-    await show('bsc-USDT');
-    await page.click(button);
-    await says(/MetaMask is on another network\. Choose BNB Smart Chain \(BEP20\) there/);
+    const mind = agreeable('0x1', { eth_chainId: () => chains[Math.min(looks++, chains.length - 1)] });
+    const words = /MetaMask is on another network\. Choose BNB Smart Chain \(BEP20\) there/;
+    const { page, context, wallet } = await press(world, 'bsc-USDT', mind, words);
     assert.is(sends(wallet), 0);
     await page.locator(button).waitFor();
     await context.close();
@@ -190,16 +183,14 @@ for (const [what, chains] of [
 
 for (const method of ['eth_requestAccounts', 'wallet_switchEthereumChain', 'eth_sendTransaction']) {
   test(`a payer who refuses ${method} sees a calm message and can try again`, async (world) => {
-    const { page, context, complaints, show, says } = await openWalletPage(world);
     let refusals = 0;
     const special: WalletMind = (call) => {
       refusals++;
       return refusals === 1 ? reject(call) : undefined;
     };
-    const wallet = await addEvmWallet(context, info, agreeable('0x1', { [method]: special }));
-    await show('bsc-USDT');
-    await page.click(button);
-    await says(/^You did not confirm in MetaMask\. Nothing was sent\.$/);
+    const mind = agreeable('0x1', { [method]: special });
+    const words = /^You did not confirm in MetaMask\. Nothing was sent\.$/;
+    const { page, context, complaints, says, wallet } = await press(world, 'bsc-USDT', mind, words);
     assert.is(sends(wallet), method === 'eth_sendTransaction' ? 1 : 0);
     await page.click(button);
     await says(/Sent with MetaMask/);
@@ -208,58 +199,44 @@ for (const method of ['eth_requestAccounts', 'wallet_switchEthereumChain', 'eth_
   });
 }
 
-for (const [what, special, words] of [
-  ['is locked', { eth_requestAccounts: () => [] }, /MetaMask shares no account with this page\. Unlock it/],
+const fails = (code: number, message: string): WalletMind => {
+  const error = walletError(code, message);
+  return () => {
+    throw error;
+  };
+};
+for (const [what, method, answer, words] of [
+  ['is locked', 'eth_requestAccounts', () => [], /MetaMask shares no account with this page\. Unlock it/],
   [
     'has a question open',
-    {
-      eth_requestAccounts() {
-        throw walletError(-32002, 'Already processing eth_requestAccounts. Please wait.');
-      },
-    },
+    'eth_requestAccounts',
+    fails(-32002, 'Already processing eth_requestAccounts. Please wait.'),
     /MetaMask has another request open/,
   ],
   [
     'withdraws its account',
-    {
-      eth_sendTransaction() {
-        throw walletError(4100, 'The requested account has not been authorized by the user.');
-      },
-    },
+    'eth_sendTransaction',
+    fails(4100, 'The requested account has not been authorized by the user.'),
     /MetaMask says: The requested account has not been authorized by the user\. Nothing was sent/,
   ],
   [
     'does not take what it is asked',
-    {
-      eth_sendTransaction() {
-        throw walletError(-32602, 'Invalid parameters');
-      },
-    },
+    'eth_sendTransaction',
+    fails(-32602, 'Invalid parameters'),
     /MetaMask says: Invalid parameters\. Nothing was sent/,
   ],
 ] as const) {
   test(`a wallet that ${what} has sent nothing, and the page says what to do`, async (world) => {
-    const { page, context, show, says } = await openWalletPage(world);
-    await addEvmWallet(context, info, agreeable('0x1', special as Record<string, WalletMind>));
-    await show('ethereum-USDT');
-    await page.click(button);
-    await says(words);
+    const { page, context } = await press(world, 'ethereum-USDT', agreeable('0x1', { [method]: answer }), words);
     await page.locator(button).waitFor();
     await context.close();
   });
 }
 
 test('a wallet that disappears meanwhile may have sent: it is not asked again until the payer says so', async (world) => {
-  const { page, context, complaints, show, says } = await openWalletPage(world);
-  const mind = agreeable('0x1', {
-    eth_sendTransaction() {
-      throw walletError(4900, 'Disconnected from all chains');
-    },
-  });
-  const wallet = await addEvmWallet(context, info, mind);
-  await show('ethereum-USDT');
-  await page.click(button);
-  await says(/MetaMask says: Disconnected from all chains\. Check there whether the payment was sent/);
+  const mind = agreeable('0x1', { eth_sendTransaction: fails(4900, 'Disconnected from all chains') });
+  const words = /MetaMask says: Disconnected from all chains\. Check there whether the payment was sent/;
+  const { page, context, complaints, says, wallet } = await press(world, 'ethereum-USDT', mind, words);
   await isGone(page);
   await page.reload();
   await says(/We asked MetaMask to pay but have not heard back/);

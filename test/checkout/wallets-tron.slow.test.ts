@@ -81,6 +81,31 @@ async function openShop(world: BrowserWorld) {
   return { ...opened, show: () => show('tron-USDT') };
 }
 
+type Attempt = Readonly<{
+  place?: 'announced' | 'tron' | 'tronLink';
+  mind?: WalletMind;
+  broadcast?: object;
+  onTestChain?: boolean;
+  isPolicyOpen?: boolean;
+}>;
+
+/** Presses the button of a wallet in the page of a new sale, and waits for the page's words. */
+async function press(
+  world: BrowserWorld,
+  { place = 'announced', mind = agreeable(), broadcast, onTestChain = false, isPolicyOpen = false }: Attempt,
+  words: RegExp,
+) {
+  const shop = await openShop(world);
+  const nodeCalls = await playNodes(shop.context, broadcast);
+  const wallet = await addTronWallet(shop.context, info, place, { account, onTestChain }, mind);
+  if (isPolicyOpen) await letThrough(shop.context, TRON_TEST_NODE);
+  await shop.show();
+  await shop.page.click('button.wallet');
+  await shop.says(words);
+  const paths = nodeCalls.map(({ path }) => path);
+  return { ...shop, nodeCalls, paths, wallet };
+}
+
 const signs = (wallet: BrowserWallet) => wallet.methods().filter((method) => method === 'sign').length;
 const button = '#wallet-org\\.tronlink\\.www';
 
@@ -120,14 +145,8 @@ test('one confirmation sends the exact transfer through the wallet’s own tronW
 });
 
 test('a wallet on a test chain is switched first, and its chain is checked again', async (world) => {
-  const { page, context, show, says } = await openShop(world);
-  const nodeCalls = await playNodes(context);
-  const options = { account, onTestChain: true };
-  const wallet = await addTronWallet(context, info, 'announced', options, agreeable());
-  await letThrough(context, TRON_TEST_NODE);
-  await show();
-  await page.click(button);
-  await says(/Sent with TronLink/);
+  const attempt = { onTestChain: true, isPolicyOpen: true };
+  const { context, nodeCalls, wallet } = await press(world, attempt, /Sent with TronLink/);
   assert.equal(wallet.calls[1], { method: 'wallet_switchEthereumChain', params: [{ chainId: '0x2b6653dc' }] });
   assert.equal(
     nodeCalls.map(({ host, path }) => `${host}${path}`),
@@ -143,17 +162,12 @@ test('a wallet on a test chain is switched first, and its chain is checked again
 });
 
 test('a wallet whose node is of another chain sends nothing, by our check or by the page’s policy', async (world) => {
+  const mind = agreeable({ wallet_switchEthereumChain: () => 'stays' });
   for (const isPolicyOpen of [true, false]) {
-    const { page, context, show, says } = await openShop(world);
-    const nodeCalls = await playNodes(context);
-    const mind = agreeable({ wallet_switchEthereumChain: () => 'stays' });
-    const wallet = await addTronWallet(context, info, 'announced', { account, onTestChain: true }, mind);
-    if (isPolicyOpen) await letThrough(context, TRON_TEST_NODE);
-    await show();
-    await page.click(button);
-    await says(isPolicyOpen ? /TronLink is on another network\. Choose TRON \(TRC20\) there/ : /Nothing was sent/);
+    const words = isPolicyOpen ? /TronLink is on another network\. Choose TRON \(TRC20\) there/ : /Nothing was sent/;
+    const { page, context, paths, wallet } = await press(world, { mind, onTestChain: true, isPolicyOpen }, words);
     assert.is(signs(wallet), 0);
-    assert.is(nodeCalls.filter(({ path }) => path !== '/wallet/getblockbynum').length, 0);
+    assert.ok(paths.every((path) => path === '/wallet/getblockbynum'));
     assert.is(await page.locator(button).count(), 1, 'it can be tried again');
     await context.close();
   }
@@ -165,50 +179,34 @@ test('a payer who refuses has sent nothing', async (world) => {
     // TronLink throws a text without a code.
     [new Error('Confirmation declined by user'), /TronLink says: Confirmation declined by user\. Nothing was sent/],
   ] as const) {
-    const { page, context, show, says } = await openShop(world);
-    const nodeCalls = await playNodes(context);
     const sign = () => {
       throw error;
     };
-    await addTronWallet(context, info, 'announced', { account }, agreeable({ sign }));
-    await show();
-    await page.click(button);
-    await says(words);
-    assert.is(nodeCalls.filter(({ path }) => path === '/wallet/broadcasttransaction').length, 0);
+    const { page, context, paths } = await press(world, { mind: agreeable({ sign }) }, words);
+    assert.not.ok(paths.includes('/wallet/broadcasttransaction'));
     assert.is(await page.locator(button).count(), 1);
     await context.close();
   }
 });
 
 test('each answer of the node to the signed transaction', async (world) => {
-  for (const [answer, words, offered] of [
-    [{ code: 'DUP_TRANSACTION_ERROR', message: '00' }, /Sent with TronLink/, 0],
-    [
-      { code: 'SERVER_BUSY', message: '00' },
-      /TronLink says: SERVER_BUSY\. Check there whether the payment was sent/,
-      0,
-    ],
+  for (const [code, words] of [
+    ['DUP_TRANSACTION_ERROR', /Sent with TronLink/],
+    ['SERVER_BUSY', /TronLink says: SERVER_BUSY\. Check there whether the payment was sent/],
   ] as const) {
-    const { page, context, show, says } = await openShop(world);
-    await playNodes(context, answer);
-    await addTronWallet(context, info, 'announced', { account }, agreeable());
-    await show();
-    await page.click(button);
-    await says(words);
-    assert.is(await page.locator(button).count(), offered);
+    const { page, context } = await press(world, { broadcast: { code, message: '00' } }, words);
+    assert.is(await page.locator(button).count(), 0);
     await context.close();
   }
 });
 
 test('wallets that do not announce themselves are found by their global', async (world) => {
-  for (const place of ['tron', 'tronLink'] as const) {
-    const { page, context, show, says } = await openShop(world);
-    await playNodes(context);
-    const wallet = await addTronWallet(context, info, place, { account }, agreeable());
-    await show();
-    await page.click('button.wallet');
-    await says(/Sent with/);
-    assert.equal(wallet.methods(), [place === 'tron' ? 'eth_requestAccounts' : 'tron_requestAccounts', 'sign']);
+  for (const [place, method] of [
+    ['tron', 'eth_requestAccounts'],
+    ['tronLink', 'tron_requestAccounts'],
+  ] as const) {
+    const { context, wallet } = await press(world, { place }, /Sent with/);
+    assert.equal(wallet.methods(), [method, 'sign']);
     await context.close();
   }
 });
@@ -218,13 +216,8 @@ test('an older wallet that is locked or refuses sends nothing, and the page says
     [{ code: 4001, message: 'User rejected the request' }, /You did not confirm in TronLink/],
     [{ code: null, message: '' }, /TronLink shares no account with this page\. Unlock it/],
   ] as const) {
-    const { page, context, show, says } = await openShop(world);
-    await playNodes(context);
     const mind = agreeable({ tron_requestAccounts: () => answer });
-    const wallet = await addTronWallet(context, info, 'tronLink', { account }, mind);
-    await show();
-    await page.click('button.wallet');
-    await says(words);
+    const { context, wallet } = await press(world, { place: 'tronLink', mind }, words);
     assert.is(signs(wallet), 0);
     await context.close();
   }
