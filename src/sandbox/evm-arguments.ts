@@ -6,7 +6,6 @@ import type { RenderedLog } from './evm-render.ts';
 import { invalidParams, RpcError, serverError } from './json-rpc.ts';
 import type { View } from './world.ts';
 
-const RANGE_BLOCKS_MAX = 10_000;
 const HEX = /^0x[0-9a-f]*$/i;
 const QUANTITY = /^0x(0|[1-9a-f][0-9a-f]*)$/i;
 /** Characters of a hash, with its prefix. */
@@ -117,25 +116,12 @@ export function passes(filter: LogFilter, log: RenderedLog): boolean {
   });
 }
 
-/** Returns the blocks that a log query covers, oldest first. */
-export function blocksArgument(args: readonly unknown[], at: number, view: EvmView): WorldBlock[] {
-  const { blockHash, fromBlock, toBlock } = required(args, at) as Record<string, unknown>;
-  if (blockHash != null) {
-    const block = view.byHash(digitsOf(blockHash, at, 32));
-    if (!block) throw serverError('unknown block');
-    return [block];
-  }
-  const from = heightOf(fromBlock ?? 'latest', at, view);
-  const head = view.tip().number;
-  const to = heightOf(toBlock ?? 'latest', at, view);
-  if (from > to || from > head) throw serverError('invalid block range params');
-  if (to - from >= RANGE_BLOCKS_MAX) throw invalidParams(`block range is larger than ${RANGE_BLOCKS_MAX}`);
-  const blocks: WorldBlock[] = [];
-  for (let height = from; height <= Math.min(to, head); height++) {
-    const block = blockAt(height, view);
-    if (block) blocks.push(block);
-  }
-  return blocks;
+/** Returns the block whose logs are asked for, which our clients name by its hash. */
+export function logsArgument(args: readonly unknown[], at: number, view: EvmView): WorldBlock {
+  const { blockHash } = required(args, at) as Record<string, unknown>;
+  const block = view.byHash(digitsOf(blockHash, at, 32));
+  if (!block) throw serverError('unknown block');
+  return block;
 }
 
 /**

@@ -7,11 +7,11 @@ import { loggedEntries, type WorldBlock } from './block-tree.ts';
 import {
   addressOf,
   blockByAny,
-  blocksArgument,
   bytesArgument,
   filterArgument,
   hashArgument,
   type LogFilter,
+  logsArgument,
   passes,
   positional,
   stateArgument,
@@ -26,7 +26,6 @@ import {
   renderTransaction,
 } from './evm-render.ts';
 import { type EvmChain, evmWalletMethods, type Method, type Question, reverted } from './evm-wallet-methods.ts';
-import { RpcError } from './json-rpc.ts';
 import { createTokenCalls } from './token-calls.ts';
 import { routerKey } from './transaction.ts';
 import type { View } from './world.ts';
@@ -34,7 +33,6 @@ import type { View } from './world.ts';
 const KEY_BYTES = 20;
 /** Enough code to distinguish a contract from an account: it stops at once. */
 const CODE = '0x6080604052600080fd';
-const LOGS_MAX = 20_000;
 
 /** Returns the logs of a block that pass the filter, in order. */
 const logsOf = (block: WorldBlock, filter: LogFilter): RenderedLog[] =>
@@ -93,13 +91,7 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
 
     eth_getLogs({ params, view }) {
       const args = positional(params);
-      const filter = filterArgument(args, 0);
-      const logs: RenderedLog[] = [];
-      for (const block of blocksArgument(args, 0, view)) {
-        logs.push(...logsOf(block, filter));
-        if (logs.length > LOGS_MAX) throw new RpcError(-32005, `query returned more than ${LOGS_MAX} results`);
-      }
-      return logs;
+      return logsOf(logsArgument(args, 0, view), filterArgument(args, 0));
     },
 
     eth_getBlockReceipts({ params, view }) {

@@ -48,6 +48,9 @@ const RECEIPT = 'eth_getTransactionReceipt';
 const receipt = (what: string, change: object, expected: string) =>
   [what, () => about(RECEIPT, (honest: Json) => ({ ...honest, ...change })), expected] as const;
 const notAToken: Lie = about('eth_getCode', '0x');
+/** An index that does not know a transaction, and no receipts of the block. */
+const withoutReceipts = (told: Failure) => (): Lie => (call) =>
+  call === RECEIPT ? null : call === 'eth_getBlockReceipts' ? told : undefined;
 
 const evm: Rules = {
   head: ['eth_getBlockByNumber', /./],
@@ -83,6 +86,7 @@ const evm: Rules = {
   ].map((told) => about('eth_getBlockByNumber', told)),
   token: [
     [about('eth_call', `0x${'0'.repeat(63)}9`), 9],
+    [notAToken, 'token_not_a_contract'],
     [about('eth_call', '0x'), 'token_not_a_contract'],
     [about('eth_call', `0x${'f'.repeat(64)}`), 'token_not_a_contract'],
     [about('eth_call', new Failure(3, 'execution reverted')), 'token_not_a_contract'],
@@ -101,6 +105,9 @@ const evm: Rules = {
     receipt('a failure', { status: '0x0' }, 'gone'),
     ['a receipt of another block', ({ sibling }) => receipt('', { blockHash: sibling.hash }, '')[1](), 'gone'],
     ['an error', () => about(RECEIPT, new Failure(-32000, 'an internal error')), 'node_error'],
+    ['no block either', withoutReceipts(new Failure(-32603, 'Internal error')), 'node_error'],
+    // Then the index has the last word.
+    ['no such method', withoutReceipts(new Failure(-32601, 'the method does not exist')), 'gone'],
   ],
   urls: ['', 'node', 'ftp://127.0.0.1', '127.0.0.1:8545'].map((url) => ({ url })),
 };

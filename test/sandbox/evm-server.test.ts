@@ -47,10 +47,6 @@ test('pruned data is an error, never an empty answer', async () => {
   node = await startSimulatedNode({ family: 'evm', seed: 'short memory', finalityDistance: 3, windowBlocks: 10 });
   mineMany(30);
   assert.equal(await refusal('eth_getBlockByNumber', ['0x5', false]), [4444, 'pruned history unavailable']);
-  assert.equal(await refusal('eth_getLogs', [{ fromBlock: '0x5', toBlock: 'latest' }]), [
-    4444,
-    'pruned history unavailable',
-  ]);
   assert.is((await result('eth_getBlockByNumber', ['earliest', false])).number, '0x0');
   assert.is((await result('eth_getBlockByNumber', ['0x14', false])).number, '0x14');
 });

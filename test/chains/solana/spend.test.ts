@@ -10,6 +10,7 @@ import { writeMessage } from '../../../src/chains/solana/message.ts';
 import { solanaOfflineKeys } from '../../../src/chains/solana/offline-keys.ts';
 import { COMPUTE_BUDGET } from '../../../src/chains/solana/programs.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
+import { tokenAddress } from '../../../src/chains/solana/token-account.ts';
 import type { Intent, SweepIntent } from '../../../src/core/intent.ts';
 import type { Terms } from '../../../src/core/spend.ts';
 import { runSpendConformance } from '../../conformance/spend.ts';
@@ -20,6 +21,8 @@ import { faultIn } from '../../support/refusal.ts';
 const mnemonic = 'test test test test test test test test test test test junk';
 const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));
 const payee = (number: number): string => solanaOfflineKeys.derive(seed, 500_000 + number, 1)[0] ?? '';
+
+const keyOf = (address: string): string => chains.solana.address.parse(address) ?? '';
 
 const network = spendOn('solana', payee(9_000), 10_000_000n);
 const elsewhere = spendOn('solana-devnet', payee(9_001), 10_000_000n);
@@ -65,8 +68,17 @@ test('the lock of a refund is derived from its id and the private key of the ref
 
 const refund = refundIntent({ id: 'rf_1', network: 'live:solana', to: payee(1), units: 5n });
 const refundKey = solanaSpending.derive(seed, { role: 'refund' });
-const signRefund = (changes: Terms = {}) =>
-  solanaSpending.sign({ network, intent: refund, terms: { ...terms(refund), ...changes } }, [refundKey]).bytes;
+const signRefund = (changes: Terms = {}, intent = refund) =>
+  solanaSpending.sign({ network, intent, terms: { ...terms(refund), ...changes } }, [refundKey]).bytes;
+
+test('no refund is signed to a key that nobody has, and one at every bound is', () => {
+  const tokenAccount = keyOf(tokenAddress(payee(1), network.tokens[0]?.address ?? ''));
+  for (const to of ['0'.repeat(64), tokenAccount])
+    assert.is(faultIn(() => signRefund({}, { ...refund, to })).code, 'spend_intent_invalid', to);
+  const most = { compute_unit_limit: '1400000', lock_deposit_lamports: '2039280' };
+  const [effect] = solanaSpending.read(signRefund(most, { ...refund, units: 1n }), network).effects;
+  assert.is(effect?.units, 1n);
+});
 
 test('anything besides the payout is refused, also if our own wallet has signed it', () => {
   const message = signRefund().subarray(65);

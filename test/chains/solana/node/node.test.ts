@@ -71,6 +71,11 @@ both('far below the newest final slot, slots are listed by a method that stops',
   assert.equal(await node.range(sibling.number, block.number), near);
 });
 
+both('a range that ends in a skipped slot ends before it, and one of nothing else has the next block', async (node) => {
+  const numbers = async (from: number, to: number) => (await node.range(from, to)).map(({ number }) => number);
+  assert.equal([await numbers(0, 2), await numbers(2, 2)], [[0, 1], [3]]);
+});
+
 both('a list of slots that does not rise, or is not a list, is nonsense', async (node, { tell, block, sibling }) => {
   const { number } = sibling;
   for (const listed of [
