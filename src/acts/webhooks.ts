@@ -239,11 +239,11 @@ type ResendPlan = Readonly<{
 
 export const resendWebhooks = defineAct({
   name: 'webhook resend',
-  summary: 'Send a delivery or an event again now; with --since, what failed or is being retried, paced and in order.',
+  summary: 'Send a delivery again now; with --since, what failed or is being retried, paced and in order.',
   needs: 'webhooks:resend',
   reason: 'optional',
   fields: {
-    what: { label: say('Delivery'), help: 'a delivery, an event or an endpoint', isArgument: 'optional' },
+    what: { label: say('Delivery'), help: 'a delivery, or an endpoint', isArgument: 'optional' },
     since: {
       label: say('Since'),
       help: 'from this time on: `2h`, `3d`, `2026-11-23` or `2026-11-23T10:00:00Z` (UTC)',
@@ -296,20 +296,19 @@ const secondsOf = (count: number): number => Math.ceil((count * RESEND_PACE_MS) 
 
 const needsSince = { ...refuse('usage', say('Say from when on, such as 2h.')), field: 'since' };
 
-/** Plans to send one delivery, or all of an event, whatever their state. */
+/** Plans to send one delivery, whatever its state. */
 async function planOne({ database, scope }: Context, id: string): Promise<ResendPlan | Refusal> {
   if (id.startsWith('we_')) return needsSince;
-  const isEvent = id.startsWith('evt_');
-  const [delivery] = isEvent ? [] : await database.deliveries.list({ id, limit: 1 });
-  const event = isEvent ? await database.events.find(id) : delivery && (await database.events.find(delivery.eventId));
+  const [delivery] = await database.deliveries.list({ id, limit: 1 });
+  const event = delivery && (await database.events.find(delivery.eventId));
   const isOurs = event && (!scope || (event.storeId === scope.storeId && event.mode === scope.mode));
   if (!isOurs) {
     return refuse(
       'not_found',
-      say('there is no delivery or event {id}; `quayside show` with its endpoint or session shows them', { id }),
+      say('there is no delivery {id}; `quayside show` with its endpoint, event or session shows it', { id }),
     );
   }
-  return { which: isEvent ? { eventId: id } : { deliveryId: id }, target: id, count: null, span: '' };
+  return { which: { deliveryId: id }, target: id, count: null, span: '' };
 }
 
 const steps = ['start', 'finish'] as const;

@@ -156,10 +156,7 @@ export type DeliverySearch = Readonly<{ endpointId: string | null; state: Delive
 export type DeliveryCursor = Pick<Delivery, 'id' | 'eventId'>;
 
 /** A choice of deliveries to resend: one, all of an event, or what failed since a time. `endpointId` null: of all. */
-export type Resend =
-  | Readonly<{ deliveryId: string }>
-  | Readonly<{ eventId: string }>
-  | Readonly<{ sinceMs: number; endpointId: string | null }>;
+export type Resend = Readonly<{ deliveryId: string }> | Readonly<{ sinceMs: number; endpointId: string | null }>;
 
 /** Between the first attempts of what is sent again, so that a shop that works again is not flooded. */
 export const RESEND_PACE_MS = 100;
@@ -228,11 +225,7 @@ export function deliveryQueries({ client, read }: Db) {
 type Looked = Readonly<{ id: string; endpointId: string; eventId: string; isFound: number }>;
 
 const targetOf = (which: Resend): string =>
-  'deliveryId' in which
-    ? which.deliveryId
-    : 'eventId' in which
-      ? which.eventId
-      : (which.endpointId ?? 'every endpoint');
+  'deliveryId' in which ? which.deliveryId : (which.endpointId ?? 'every endpoint');
 
 export function resendCommands(db: Db) {
   const looking = (isFound: string, where: string) =>
@@ -243,7 +236,6 @@ export function resendCommands(db: Db) {
        WHERE ${where} ORDER BY d.event_id, d.endpoint_id LIMIT ${SLICE_DELIVERIES}`,
     );
   const ofDelivery = looking('1 = 1', 'd.id = :deliveryId');
-  const ofEvent = looking('1 = 1', 'd.event_id = :eventId');
   const since = looking(
     "(CAST(:endpointId AS TEXT) IS NULL OR d.endpoint_id = :endpointId) AND (d.state = 'failed' OR d.state = 'waiting' AND d.attempts > 0)",
     '(d.event_id, d.endpoint_id) > (:afterEvent, :afterEndpoint)',
@@ -254,7 +246,6 @@ export function resendCommands(db: Db) {
 
   async function look(which: Resend, after: Looked | null): Promise<Looked[]> {
     if ('deliveryId' in which) return (await ofDelivery.all(which)) as Looked[];
-    if ('eventId' in which) return (await ofEvent.all(which)) as Looked[];
     const { endpointId, sinceMs } = which;
     const from = { afterEvent: after?.eventId ?? firstEventId(sinceMs), afterEndpoint: after?.endpointId ?? '' };
     return (await since.all({ endpointId, ...from })) as Looked[];
