@@ -7,7 +7,9 @@ import { systemClock } from '../src/lib/clock.ts';
 await runProgram(
   'standby',
   async ({ config, log }) => {
-    const { problems, ...found } = await checkStandby({ config, env: process.env, clock: systemClock });
+    const { standby: command } = config.backup;
+    if (command === null) return;
+    const { problems, ...found } = await checkStandby({ config, command, env: process.env, clock: systemClock });
     if (problems.length > 0) log.error({ problems }, 'the standby’s copy cannot be used');
     else log.info(found, 'the standby’s copy is whole');
   },

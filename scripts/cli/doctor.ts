@@ -61,7 +61,8 @@ async function examine(input: Input): Promise<Finding[]> {
     try {
       const installation = { config, database, clock: systemClock };
       // The watch of the standby reads what this finds.
-      if (config.backup.standby !== null) await checkStandby({ config, env: input.env, clock: systemClock });
+      const { standby: command } = config.backup;
+      if (command !== null) await checkStandby({ config, command, env: input.env, clock: systemClock });
       const nodes = input.options.withoutNodes === true ? [] : await nodeFindings(installation);
       input.progress.show('adding up the ledger');
       return [

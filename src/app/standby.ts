@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 import type { Config } from '../config/config.ts';
-import { Fault, permanent, transient } from '../core/fault.ts';
+import { Fault, transient } from '../core/fault.ts';
 import { checkIntegrity, newestReportMs } from '../database/engine/inspection.ts';
 import type { Clock } from '../lib/clock.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
@@ -40,20 +40,19 @@ export function readStandbyReport(dataDir: string): StandbyReport | null {
 }
 
 type Parts = Readonly<{
-  config: Pick<Config, 'dataDir' | 'backup' | 'alarms'>;
+  config: Pick<Config, 'dataDir' | 'alarms'>;
+  /** The command of the settings that restores the copy. */
+  command: readonly string[];
   env: NodeJS.ProcessEnv;
   clock: Pick<Clock, 'nowMs'>;
 }>;
 
-/**
- * Restores the copy into a scratch folder with the command of the settings, checks it, and removes it.
- * @throws Fault permanent `standby_not_configured`
- */
+/** Restores the copy into a scratch folder, checks it, and removes it. */
 export async function checkStandby(parts: Parts): Promise<StandbyReport> {
   const { config, clock } = parts;
   const startedMs = clock.nowMs();
   const failed = (error: unknown): StandbyReport => {
-    if (!(error instanceof Fault) || error.code === 'standby_not_configured') throw error;
+    if (!(error instanceof Fault)) throw error;
     return { checked_at_ms: startedMs, behind_ms: null, took_ms: null, problems: [error.message] };
   };
   const report = await restoreAndCheck(parts, startedMs).catch(failed);
@@ -61,14 +60,8 @@ export async function checkStandby(parts: Parts): Promise<StandbyReport> {
   return report;
 }
 
-async function restoreAndCheck({ config, env, clock }: Parts, startedMs: number): Promise<StandbyReport> {
-  const { dataDir, backup, alarms } = config;
-  if (backup.standby === null) {
-    throw permanent(
-      'standby_not_configured',
-      'no command is configured that restores the standby’s copy: set `backup.standby` (docs/scale.md), then run `quayside doctor`',
-    );
-  }
+async function restoreAndCheck({ config, command, env, clock }: Parts, startedMs: number): Promise<StandbyReport> {
+  const { dataDir, alarms } = config;
   const { freeBytes, usedBytes } = await readRoom(dataDir);
   if (freeBytes < usedBytes + alarms.diskFreeBytesMin)
     throw transient('standby_no_room', `${dataDir} has no room for a copy of the database; make some`);
@@ -76,7 +69,7 @@ async function restoreAndCheck({ config, env, clock }: Parts, startedMs: number)
   const scratch = openScratch(dataDir, 'restored-standby');
   try {
     const file = join(scratch.folder, 'quayside.db');
-    const why = await runCommand(backup.standby, { '{file}': file }, env);
+    const why = await runCommand(command, { '{file}': file }, env);
     if (why !== null) throw transient('standby_not_restored', `the copy was not restored: ${why}`);
     const { pages, foreignKeys, unbalanced } = checkIntegrity(file, LEDGER_ENTRIES);
     const copyMs = newestReportMs(file);

@@ -57,11 +57,6 @@ export type ProvedBackup = Readonly<{
   signerFault: string | null;
 }>;
 
-/** Name of a backup that does not restore. The next one replaces it. */
-const UNSOUND_NAME = 'quayside-unsound.tar.gz.age';
-/** Part of the name of a backup that lacks the signer's part. */
-export const WITHOUT_SIGNER = '-without-signer';
-
 /**
  * Makes one backup in a folder, which is created if missing, and proves it: restores it on trial. It gets its name once
  * that is done.
@@ -82,19 +77,18 @@ export async function makeProvedBackup(
     );
   }
   await refuseWithoutRoom(config);
-  const started = `quayside-${fileTime(act.atMs)}`;
-  const partial = join(folder, `${started}.tar.gz.age.${process.pid}.partial`);
+  const file = join(folder, `quayside-${fileTime(act.atMs)}.tar.gz.age`);
+  const partial = `${file}.${process.pid}.partial`;
   prepareTarget(folder, partial);
   try {
     const { files, signerFault } = await packBackup(partial, parts, passphrase);
     const { problems } = await proveBackup(partial, config.dataDir, passphrase);
-    const sound = `${started}${signerFault === null ? '' : WITHOUT_SIGNER}.tar.gz.age`;
-    const file = join(folder, problems.length > 0 ? UNSOUND_NAME : sound);
+    if (problems.length > 0) {
+      const what = problems.join('; ');
+      throw permanent('backup_unsound', `the backup was not sound and is removed (${what}): run \`quayside doctor\``);
+    }
     renameSync(partial, file);
     syncFolder(folder);
-    if (problems.length > 0) {
-      throw permanent('backup_unsound', `${file} is not sound (${problems.join('; ')}): run \`quayside doctor\``);
-    }
     const newest = { file, made_at_ms: act.atMs, proved_at_ms: clock.nowMs(), sent_at_ms: null };
     updateBackupReport(config.dataDir, () => ({ newest }));
     return { file, bytes: statSync(file).size, files, signerFault };

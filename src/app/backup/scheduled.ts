@@ -9,7 +9,7 @@ import { Fault, permanent, transient } from '../../core/fault.ts';
 import type { Audit } from '../../database/database.ts';
 import { readPassphrase } from './archive.ts';
 import { runCommand } from './command.ts';
-import { type BackupParts, makeProvedBackup, type ProvedBackup, WITHOUT_SIGNER } from './make.ts';
+import { type BackupParts, makeProvedBackup, type ProvedBackup } from './make.ts';
 import { updateBackupReport } from './report.ts';
 
 /** A mistake is found within days; the books of before are in every backup. */
@@ -22,7 +22,7 @@ type ScheduledResult = ProvedBackup & Readonly<{ deleted: readonly string[]; isS
 
 /**
  * Makes one backup as the settings say. A failure is remembered for `status` and the alarm; so is a backup without the
- * signer's part, which is sent, and never replaces the newest whole one.
+ * signer's part, which is sent, and replaces nothing.
  * @throws Fault `backup_not_configured`, those of `makeProvedBackup` and `sendBackup`
  */
 export async function runScheduledBackup(parts: ScheduledParts): Promise<ScheduledResult> {
@@ -58,7 +58,7 @@ async function makeAndSend(parts: ScheduledParts, scheduled: ScheduledBackup): P
   const making = makeProvedBackup(parts, scheduled.folder, passphrase);
   const made = await making.finally(() => passphrase.fill(0));
   const { file, bytes, files } = made;
-  const deleted = deleteOld(dataDir, basename(file), scheduled);
+  const deleted = deleteOld(dataDir, made, scheduled);
   const after = { bytes, files: files.join(' '), deleted: deleted.join(' ') };
   await audit.record(act, { target: file, before: null, after });
   if (scheduled.send) {
@@ -68,27 +68,22 @@ async function makeAndSend(parts: ScheduledParts, scheduled: ScheduledBackup): P
   return { ...made, deleted, isSent: scheduled.send !== null };
 }
 
-/**
- * Returns the newest backup of each of the last days that have one, and the newest with the signer's part. Their names
- * begin with the day.
- */
+/** Returns the newest backup of each of the last days that have one. Their names begin with the day. */
 function keptNames(names: readonly string[]): string[] {
   const newest = new Map<string, string>();
-  const sorted = names.toSorted().reverse();
-  for (const name of sorted) {
+  for (const name of names.toSorted().reverse()) {
     const day = name.slice(NAME_START.length, NAME_START.length + DAY_CHARS);
     if (!newest.has(day)) newest.set(day, name);
   }
-  const whole = sorted.filter((name) => !name.includes(WITHOUT_SIGNER)).slice(0, 1);
-  return [...new Set([...[...newest.values()].slice(0, KEPT_DAYS), ...whole])];
+  return [...newest.values()].slice(0, KEPT_DAYS);
 }
 
-/** Deletes scheduled backups that are not kept, now that there is this one. @returns their names */
-function deleteOld(dataDir: string, made: string, { folder }: ScheduledBackup): string[] {
+/** Deletes scheduled backups that are not kept, now that there is this one, if it is whole. @returns their names */
+function deleteOld(dataDir: string, made: ProvedBackup, { folder }: ScheduledBackup): string[] {
   let deleted: string[] = [];
   updateBackupReport(dataDir, ({ scheduled }) => {
-    const all = [...scheduled, made];
-    const kept = keptNames(all);
+    const all = [...scheduled, basename(made.file)];
+    const kept = made.signerFault === null ? keptNames(all) : all;
     deleted = all.filter((name) => !kept.includes(name));
     for (const name of deleted) rmSync(join(folder, name), { force: true });
     return { scheduled: kept };
