@@ -178,7 +178,6 @@ export async function openEvmPayouts(network: PayoutNetwork = ethereum, started?
     pay: (key, currency, units) => contracts[currency].transfer(`0x${key}`, units),
     fund: (key, coins) => node.give(`0x${key}`, BigInt(coins) * 10n ** 18n),
     held: (key, currency) => contracts[currency].balanceOf(`0x${key}`),
-    coins: async (key) => BigInt(await node.rpc<string>('eth_getBalance', [`0x${key}`, 'latest'])),
     async paid(from, to, currency) {
       const topics = [null, word(from), word(to)];
       const { address } = contracts[currency];

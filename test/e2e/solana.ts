@@ -126,7 +126,6 @@ export async function openSolanaPayouts() {
     pay: async (key, _, units) => node.pay(key, units),
     fund: async (key, coins) => world.fund(key, BigInt(coins) * LAMPORTS_PER_SOL),
     held: async (key) => world.accounts().token(tokenKey, key),
-    coins: async (key) => world.accounts().native(key),
     paid: async (from, to) =>
       world
         .transfers()

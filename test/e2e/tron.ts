@@ -107,7 +107,6 @@ export async function openTronPayouts(confirmations: object) {
     pay: async (key, _, units) => node.pay(key, units),
     fund: async (key, coins) => world.fund(key, BigInt(coins) * SUN_PER_TRX),
     held: async (key) => world.accounts().token(tokenKey, key),
-    coins: async (key) => world.accounts().native(key),
     paid: async (from, to) =>
       world
         .transfers()

@@ -56,8 +56,6 @@ export type PayoutChain = Readonly<{
   /** Gives an address this many native coins. */
   fund(key: string, coins: number): Promise<unknown>;
   held(key: string, currency: Currency): Promise<bigint>;
-  /** Base units of the native coin that an address holds. */
-  coins(key: string): Promise<bigint>;
   /** What one has sent to another, in units. */
   paid(from: string, to: string, currency: Currency): Promise<readonly bigint[]>;
   /** Whether a transaction is in a block and did what it should. */
