@@ -382,7 +382,7 @@ CREATE TABLE deliveries (
   attempts INTEGER NOT NULL CHECK (attempts >= 0), -- of the current schedule: a resend starts a new one
   due_at_ms INTEGER,
   lease_until_ms INTEGER, -- while it is being sent
-  lease_holder TEXT, -- the sender that has, or had, the lease
+  lease_holder TEXT, -- the sender that has the lease, or had it and sent nothing
   last_status INTEGER,
   last_error TEXT,
   created_at_ms INTEGER NOT NULL,
@@ -390,7 +390,7 @@ CREATE TABLE deliveries (
   CHECK (lease_until_ms IS NULL OR state = 'waiting')
 ) STRICT;
 CREATE UNIQUE INDEX deliveries_of_event ON deliveries (event_id, endpoint_id);
-CREATE INDEX deliveries_by_state ON deliveries (state, event_id);
+CREATE INDEX deliveries_failures ON deliveries (event_id) WHERE state = 'failed';
 CREATE INDEX deliveries_due ON deliveries (endpoint_id, due_at_ms, event_id) WHERE due_at_ms IS NOT NULL;
 CREATE INDEX deliveries_leased ON deliveries (lease_until_ms) WHERE lease_until_ms IS NOT NULL;
 CREATE INDEX deliveries_failed ON deliveries (endpoint_id, event_id) WHERE state = 'failed';

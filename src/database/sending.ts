@@ -261,7 +261,7 @@ function recordCommands(db: Db) {
   );
   const settle = client.prepare(
     `UPDATE deliveries SET state = :state, attempts = :attempt, due_at_ms = :dueAtMs, lease_until_ms = NULL,
-       last_status = :status, last_error = :error
+       lease_holder = NULL, last_status = :status, last_error = :error
      WHERE id = :id AND lease_until_ms = :leaseUntilMs`,
   );
   const replay = prepareReplay(db);

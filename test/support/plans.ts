@@ -30,9 +30,7 @@ const smallIndexes = [
 ];
 /** What waits, is listed for people or is not due yet: without a range, a statement would scan the whole backlog. */
 const isBacklog = (detail: string) =>
-  /deliveries_by_state(?! \(state=\? AND event_id>\?\))|endpoints_due(?!_by_host| \(<expr>=\? AND due_at_ms<\?\))/.test(
-    detail,
-  );
+  /deliveries_failures(?! \(event_id>\?\))|endpoints_due(?!_by_host| \(<expr>=\? AND due_at_ms<\?\))/.test(detail);
 
 /** Returns the steps of each statement's plan. */
 export function plansOf(file: string, statements: readonly string[]): Map<string, string[]> {
