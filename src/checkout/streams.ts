@@ -42,13 +42,6 @@ type Stream = {
 /** `hasEnded`: the page will not change by itself any more. */
 type Seen = Readonly<{ version: string; hasEnded: boolean }>;
 
-type StreamRequest = Pick<Stream, 'sessionId' | 'address' | 'response' | 'known'>;
-
-interface Streams {
-  /** Answers with a stream of versions; 503 if there are too many, and then the page polls. */
-  open(request: StreamRequest): void;
-}
-
 export function createStreams(
   deps: Readonly<{
     database: Database;
@@ -56,7 +49,7 @@ export function createStreams(
     log: Log;
     signal: AbortSignal;
   }>,
-): Streams {
+) {
   const { database, clock, log, signal } = deps;
   const streams = new Set<Stream>();
   /** Sessions that are still to be read. */
@@ -136,7 +129,8 @@ export function createStreams(
   }
 
   return {
-    open(request) {
+    /** Answers with a stream of versions; 503 if there are too many, and then the page polls. */
+    open(request: Omit<Stream, 'saidAtMs'>): void {
       const { response, address } = request;
       const ofAddress = [...streams].filter((stream) => stream.address === address).length;
       if (signal.aborted || streams.size >= STREAMS_MAX || ofAddress >= STREAMS_PER_ADDRESS_MAX) {
