@@ -53,14 +53,6 @@ export const EVENT_AGE_S_MAX = 30 * 86_400;
 /** Returns the lowest id that an event of this second can have: `evt_` and 19 digits of nanoseconds. */
 export const eventIdAt = (atS: number): string => `evt_${(BigInt(atS) * 1_000_000_000n).toString().padStart(19, '0')}`;
 
-/**
- * Returns the types that a name matches: a type itself, or `payment.*`, `refund.*`, `*`. Any other text matches none.
- */
-export const typesNamed = (name: string): readonly EventType[] =>
-  name.endsWith('*') && /^(\w+\.)?\*$/.test(name)
-    ? eventTypes.filter((type) => type.startsWith(name.slice(0, -1)))
-    : eventTypes.filter((type) => type === name);
-
 /** Returns true for events that an endpoint receives only if it opted in. */
 export const isExtended = (type: EventType): type is ExtendedEventType =>
   (extendedEvents as readonly string[]).includes(type);

@@ -214,8 +214,7 @@ test('types and times filter, in pages too', () =>
     const { data, has_more: hasMore } = await listEvents(api, `${both}&type=payment.completed&limit=1`);
     assert.equal({ order_id: data[0]?.data.object.order_id, hasMore }, { order_id: 'off2', hasMore: true });
     assert.equal(orders(await listEvents(api, `${both}&limit=1&starting_after=${data[0]?.id}`)), ['paid2']);
-    assert.equal(orders(await listEvents(api, '?type=payment.*')).slice(0, 1), ['off2']);
-    assert.equal((await listEvents(api, '?type=refund.*')).data, []);
+    assert.equal((await listEvents(api, '?type=refund.failed')).data, []);
     const types = (found: EventList) => found.data.map(({ type }) => type);
     assert.ok(types(await listEvents(api)).includes('payment.detected'));
     assert.equal(orders(await listEvents(api, `${both}&created_from=${startS + 10}`)), ['off2', 'paid2']);
@@ -228,8 +227,8 @@ test('events of refunds need the scope for refunds', () =>
     await cancel(api, 'o1');
     const key = await api.addKey(api.merchantId, 'test', ['sessions:read']);
     assert.equal(orders(await listEvents(api, '', key)), ['o1']);
-    assert.equal(orders(await listEvents(api, '?type=payment.*&type=refund.*', key)), ['o1']);
-    const refused = await api.client(key).send('GET', `${EVENTS}?type=refund.*`);
+    assert.equal(orders(await listEvents(api, '?type=payment.cancelled&type=refund.failed', key)), ['o1']);
+    const refused = await api.client(key).send('GET', `${EVENTS}?type=refund.failed`);
     expectError(refused, { status: 403, code: 'insufficient_scope' });
   }));
 
