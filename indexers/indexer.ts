@@ -52,7 +52,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   const { network, database, chain, clock, log, pid } = options;
   const table = createAddressTable(chain.address.keyBytes);
   const own = new Set<string>();
-  const watch = createWatch(database, network, table, { network: network.key, own });
+  const watch = createWatch(database, network, table, own);
   const matcher = await createMatcher({ chain, tokens: network.tokens, table, own, threadsMax: options.threadsMax });
   const { openNode } = await chain.node();
   const node = openNode(followerNodeOptions(network));

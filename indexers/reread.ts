@@ -69,7 +69,7 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
   const { network, database, chain, from, to, clock, patienceMs = PATIENCE_MS, signal } = options;
   const table = createAddressTable(chain.address.keyBytes);
   const own = new Set<string>();
-  const watch = createWatch(database, network, table, { network: network.key, own });
+  const watch = createWatch(database, network, table, own);
   const matcher = await createMatcher({ chain, tokens: network.tokens, table, own });
   const { openNode } = await chain.node();
   const node = openNode(followerNodeOptions(network));

@@ -19,24 +19,22 @@ export interface Watch {
 }
 
 /**
- * Creates the watch of a pool.
- * @param pool one address serves every network of its family and mode
- * @param wallets of one network, to read what leaves them; none if absent
+ * Creates the watch of a network: of its pool, whose addresses serve every network of the family and mode, and of our
+ * own wallets, whose keys are added to `own`.
  */
 export function createWatch(
   database: Database,
-  pool: PoolKey,
+  network: PoolKey & Readonly<{ key: NetworkKey }>,
   table: AddressTable,
-  wallets?: Readonly<{ network: NetworkKey; own: Set<string> }>,
+  own: Set<string>,
 ): Watch {
   let through = 0;
   let ownWallet = 0;
   let seenChange: number | null = null;
 
   async function loadWallets(): Promise<void> {
-    if (!wallets) return;
-    for (const { seq, key } of await database.wallets.listOwn(wallets.network)) {
-      wallets.own.add(key);
+    for (const { seq, key } of await database.wallets.listOwn(network.key)) {
+      own.add(key);
       ownWallet = Math.max(ownWallet, seq);
     }
   }
@@ -48,7 +46,7 @@ export function createWatch(
       const change = database.changeCount();
       if (change === seenChange && !force) return;
       for (;;) {
-        const page = await database.addresses.watchList(pool, through, PAGE);
+        const page = await database.addresses.watchList(network, through, PAGE);
         for (const { key } of page) table.add(key);
         through = page.at(-1)?.seq ?? through;
         if (page.length < PAGE) break;

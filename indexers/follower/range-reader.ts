@@ -19,8 +19,7 @@ const RETRY_MS_MAX = 10_000;
 
 type RangeReaderOptions = Readonly<{
   node: Pick<Node, 'range' | 'content'>;
-  /** Null: only the headers are read, and no block has transfers. */
-  matcher: Pick<Matcher, 'match'> | null;
+  matcher: Pick<Matcher, 'match'>;
   clock: Clock;
   /** A part that fails is read again for so long. */
   patienceMs: number;
@@ -62,7 +61,6 @@ async function readPart(
   const refs = (await node.range(first, last)).filter(({ number }) => number <= last);
   const [lowest] = refs;
   if (lowest && below !== null && lowest.parent !== below) throw unlinked(lowest, below);
-  if (!matcher) return refs.map((block) => ({ block, transfers: [] }));
   const fetches = new PQueue({ concurrency: FETCHES_MAX });
   return fetches.addAll(
     refs.map((block) => async () => ({ block, transfers: await matchContent(node, matcher, block) })),
