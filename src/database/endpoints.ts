@@ -2,7 +2,7 @@
  * Webhook endpoints.
  */
 
-import { and, eq, type SQL, sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import { sameTarget } from '../core/delivery.ts';
 import { SILENT_COUNT, STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import type { ExtendedEventType } from '../core/event.ts';
@@ -11,7 +11,7 @@ import { sortableId } from '../lib/id.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { builtOnce, changeRows, insertRow, perDatabase } from './engine/rows.ts';
+import { changeRows, findRow, insertRow, perDatabase, selectRow, selectRows } from './engine/rows.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import { type Replay, replaysOf } from './replays.ts';
 import type { VaultDb } from './sealing.ts';
@@ -54,7 +54,6 @@ const fresh = {
   ...{ removed: false, failingSinceMs: null, failures: 0, gones: 0, silences: 0, pausedUntilMs: 0, dueAtMs: null },
 };
 
-const isWebhook = sql`${endpoints.dialect} IS NULL`;
 const noDoor = { dialect: null, pid: null, door: null };
 
 /** SQL for an endpoint that has answered nothing lately. */
@@ -65,24 +64,11 @@ export const isPresent = eq(endpoints.removed, sql`0`);
 /** The part of an endpoint that decides whether it gets an event. */
 export type EventEndpoint = Pick<Endpoint, 'id' | 'url' | 'extendedEvents'>;
 
-const findingOf = (db: Db, where: SQL) =>
-  builtOnce(
-    db.orm
-      .select({ id: endpoints.id, url: endpoints.url, extendedEvents: endpoints.extendedEvents })
-      .from(endpoints)
-      .where(
-        and(eq(endpoints.storeId, sql.placeholder('storeId')), eq(endpoints.mode, sql.placeholder('mode')), where),
-      ),
-  );
+const OF_STORE = 'WHERE store_id = :storeId AND mode = :mode AND removed = 0';
 
-/** A store's webhooks in one mode, on or off, without those that single sessions named; and those of an origin. */
-const queriesOf = perDatabase((db: Db) => ({
-  ofStore: findingOf(db, sql`${eq(endpoints.perSession, sql`0`)} AND ${isPresent} AND ${isWebhook}`),
-  ofOrigin: findingOf(
-    db,
-    sql`${eq(endpoints.perSession, sql`1`)} AND ${eq(endpoints.url, sql.placeholder('url'))} AND ${isPresent}`,
-  ),
-}));
+/** Returns a store's webhooks in one mode, on or off, without those that single sessions named. */
+const webhooksOf = (db: Db, { storeId, mode }: Readonly<{ storeId: string; mode: Mode }>) =>
+  selectRows(db, endpoints, `${OF_STORE} AND per_session = 0 AND dialect IS NULL`, { storeId, mode });
 
 /** A session's store and mode, and the URL that it names for its own events. */
 type Named = Readonly<{ storeId: string; mode: Mode; webhookUrl: string | null; nowMs: number }>;
@@ -95,12 +81,15 @@ export async function endpointsOf(
   db: Db,
   { storeId, mode, webhookUrl, nowMs }: Named,
 ): Promise<readonly EventEndpoint[]> {
-  const { ofStore, ofOrigin } = queriesOf(db);
-  const found = await ofStore().all({ storeId, mode });
+  const found = await webhooksOf(db, { storeId, mode });
   // One URL gets an event once.
   if (webhookUrl === null || found.some(({ url }) => url === webhookUrl)) return found;
   const url = new URL(webhookUrl).origin;
-  const known = await ofOrigin().get({ storeId, mode, url });
+  const known = await selectRow(db, endpoints, `${OF_STORE} AND per_session = 1 AND url = :url`, {
+    storeId,
+    mode,
+    url,
+  });
   if (known) return [...found, known];
   const added = { id: `we_${sortableId(nowMs, storeId + mode + url)}`, url, extendedEvents: [], secret: null };
   const on = { perSession: true, disabledAtMs: null, disabledReason: null, createdAtMs: nowMs };
@@ -115,12 +104,11 @@ type Target = Readonly<{ storeId: string; mode: Mode; url: string }>;
 export function endpointCommands(db: VaultDb) {
   const secrets = webhookSecretsOf(db);
   const replays = replaysOf(db);
-  const { ofStore } = queriesOf(db);
 
   /** Returns the store's endpoint with this URL in the other mode, in whatever spelling. */
   async function findOfOtherMode({ storeId, mode, url }: Target): Promise<string | null> {
     const target = sameTarget(url);
-    const others = await ofStore().all({ storeId, mode: otherMode(mode) });
+    const others = await webhooksOf(db, { storeId, mode: otherMode(mode) });
     return others.find((one) => sameTarget(one.url) === target)?.id ?? null;
   }
 
@@ -128,7 +116,6 @@ export function endpointCommands(db: VaultDb) {
     `UPDATE deliveries SET state = 'failed', due_at_ms = NULL, lease_until_ms = NULL, last_error = 'endpoint_removed'
      WHERE id IN (SELECT id FROM deliveries WHERE endpoint_id = ? AND due_at_ms IS NOT NULL LIMIT ${SLICE_DELIVERIES})`,
   );
-  const isThere = (id: string) => and(eq(endpoints.id, id), isPresent);
 
   async function add({ secret, ...endpoint }: NewEndpoint, act?: OperatorAct): Promise<EndpointAdded> {
     const endpointId = await findOfOtherMode(endpoint);
@@ -146,11 +133,15 @@ export function endpointCommands(db: VaultDb) {
   }
 
   const countOfStore = async (storeId: string): Promise<number> =>
-    (await mapInOrder(modes, (mode) => ofStore().all({ storeId, mode }))).flat().length;
+    (await mapInOrder(modes, (mode) => webhooksOf(db, { storeId, mode }))).flat().length;
 
   /** Returns what an earlier request made. */
   async function made(id: string): Promise<EndpointRequested> {
-    const endpoint = await db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
+    const endpoint = await db.orm
+      .select(shownColumns)
+      .from(endpoints)
+      .where(and(eq(endpoints.id, id), isPresent))
+      .get();
     if (!endpoint) return { kind: 'removed' };
     const { storeId, mode } = endpoint;
     const { secret } = await secrets.signing({ endpointId: id, storeId, mode });
@@ -209,16 +200,17 @@ export function endpointCommands(db: VaultDb) {
       nowMs: number,
       act?: OperatorAct,
     ): Promise<boolean> {
-      const state = enabled
-        ? { disabledAtMs: null, disabledReason: null, failingSinceMs: null, failures: 0, gones: 0 }
-        : { disabledAtMs: sql`coalesce(${endpoints.disabledAtMs}, ${nowMs})`, disabledReason: reason };
       return db.write(async () => {
-        const before = await db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
-        const { changes } = await db.orm.update(endpoints).set(state).where(isThere(id)).run();
-        if (before) await refreshDue(db, id);
-        const wasEnabled = before?.disabledAtMs === null;
-        if (before) await recordAct(db, act, { target: id, before: { enabled: wasEnabled }, after: { enabled } });
-        return changes === 1;
+        const before = await findRow(db, endpoints, { id, removed: false });
+        if (!before) return false;
+        const state = enabled
+          ? { disabledAtMs: null, disabledReason: null, failingSinceMs: null, failures: 0, gones: 0 }
+          : { disabledAtMs: before.disabledAtMs ?? nowMs, disabledReason: reason };
+        await changeRows(db, endpoints, { id }, state);
+        await refreshDue(db, id);
+        const wasEnabled = before.disabledAtMs === null;
+        await recordAct(db, act, { target: id, before: { enabled: wasEnabled }, after: { enabled } });
+        return true;
       });
     },
     /**
@@ -226,9 +218,9 @@ export function endpointCommands(db: VaultDb) {
      */
     async setEvents(id: string, extendedEvents: readonly ExtendedEventType[], act?: OperatorAct): Promise<boolean> {
       return db.write(async () => {
-        const before = await db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
+        const before = await findRow(db, endpoints, { id, removed: false });
         if (!before) return false;
-        await db.orm.update(endpoints).set({ extendedEvents }).where(isThere(id)).run();
+        await changeRows(db, endpoints, { id }, { extendedEvents });
         const textOf = (events: readonly string[]) => ({ extendedEvents: events.join(',') });
         await recordAct(db, act, { target: id, before: textOf(before.extendedEvents), after: textOf(extendedEvents) });
         return true;
@@ -236,13 +228,13 @@ export function endpointCommands(db: VaultDb) {
     },
     async remove(id: string, act?: OperatorAct): Promise<boolean> {
       const removeSlice = async (): Promise<'removed' | 'unknown' | 'more'> => {
-        const row = await db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
+        const row = await findRow(db, endpoints, { id, removed: false });
         if (!row) return 'unknown';
         const { changes } = await endWaiting.run(id);
         await refreshDue(db, id);
         if (changes === SLICE_DELIVERIES) return 'more';
         // The row stays, because past deliveries refer to it.
-        await db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();
+        await changeRows(db, endpoints, { id }, { removed: true });
         const { storeId, mode, url } = row;
         await recordAct(db, act, { target: id, before: { storeId, mode, url }, after: null });
         return 'removed';
@@ -334,10 +326,8 @@ function secretCommands(db: VaultDb) {
     id: string,
     mode: Mode,
   ): Promise<(Signed & { readonly kind: 'endpoint' | 'one_off' | 'door' | 'store' }) | null> {
-    const { storeId, mode: ofEndpoint, perSession, removed } = endpoints;
-    const fields = { storeId, mode: ofEndpoint, perSession, removed, dialect };
-    const endpoint = await db.orm.select(fields).from(endpoints).where(eq(endpoints.id, id)).get();
-    if (endpoint && !endpoint.removed) {
+    const endpoint = await findRow(db, endpoints, { id, removed: false });
+    if (endpoint) {
       const kind = endpoint.perSession ? 'one_off' : endpoint.dialect ? 'door' : 'endpoint';
       return { kind, endpointId: id, storeId: endpoint.storeId, mode: endpoint.mode };
     }
