@@ -353,8 +353,7 @@ function webSessionCommands(db: Db) {
     /** Ends a session of a person. */
     async endWebSession({ hash, personId }: Pick<WebSession, 'hash' | 'personId'>, act: OperatorAct): Promise<void> {
       return db.write(async () => {
-        const { changes } = await orm.delete(webSessions).where(eq(webSessions.hash, hash)).run();
-        if (changes > 0)
+        if ((await deleteRows(db, webSessions, { hash })) > 0)
           await recordAct(db, act, { target: personId, before: { sessions: 1 }, after: { sessions: 0 } });
       });
     },

@@ -3,7 +3,7 @@
  * what is signed already is watched to its end.
  */
 
-import { and, eq, inArray, ne, sql } from 'drizzle-orm';
+import { and, eq, inArray, sql } from 'drizzle-orm';
 import { isPayback, type PaybackIntent } from '../../core/intent.ts';
 import type { Unexplained } from '../../core/ledger.ts';
 import { LOCK_SET } from '../../core/payout-exit.ts';
@@ -196,15 +196,15 @@ async function acknowledge({ orm }: Db, network: NetworkKey, transfers: readonly
   return orm.update(outgoingTransfers).set({ state: 'known' }).where(isShown).returning().all();
 }
 
-const isMoreForeign = async ({ orm }: Db, network: NetworkKey): Promise<boolean> =>
-  (await orm.select().from(outgoingTransfers).where(isForeignOf(network)).limit(1).get()) !== undefined;
+const isMoreForeign = async (db: Db, network: NetworkKey): Promise<boolean> =>
+  (await findRow(db, outgoingTransfers, { network, state: 'foreign' })) !== undefined;
 
 /** Takes the native coin of a network that is missing, which the operator has explained. */
-async function takeMissing({ orm }: Db, network: NetworkKey): Promise<Unexplained[]> {
-  const isMissing = and(eq(walletBooks.network, network), ne(walletBooks.missingUnits, 0n));
-  const rows = await orm.select().from(walletBooks).where(isMissing).all();
-  await orm.update(walletBooks).set({ missingUnits: 0n }).where(isMissing).run();
-  return rows.map(({ missingUnits }) => ({ asset: 'native', units: missingUnits }));
+async function takeMissing(db: Db, network: NetworkKey): Promise<Unexplained[]> {
+  const { missingUnits = 0n } = (await findRow(db, walletBooks, { network })) ?? {};
+  if (missingUnits === 0n) return [];
+  await changeRows(db, walletBooks, { network }, { missingUnits: 0n });
+  return [{ asset: 'native', units: missingUnits }];
 }
 
 // ── Doubts ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,7 +2,6 @@
  * How payouts end, or begin their next generation: as the engine has seen it, or on an operator's command and as the
  * nodes show it.
  */
-import { and, eq } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { isPayback } from '../../core/intent.ts';
 import { feeEntry, payoutEntry } from '../../core/ledger.ts';
@@ -54,7 +53,6 @@ const LEARNED_ATTEMPT = -1;
 
 /** Returns functions that are called within a transaction. */
 const settlementOf = perDatabase((db: SealedDb) => {
-  const { orm } = db;
   const steps = payoutStepsOf(db);
   const ledger = ledgerOf(db);
   const { settle: followRefund } = refundSettlementOf(db);
@@ -107,11 +105,9 @@ const settlementOf = perDatabase((db: SealedDb) => {
   /** An operator has said before that this transaction was something else. */
   async function takeBack({ network, intent }: PayoutRow, { tx }: Learned, nowMs: number): Promise<void> {
     if (!isPayback(intent)) return;
-    const { state, network: of, tx: moved, toKey, units } = outgoingTransfers;
-    const isKnown = and(eq(of, network), eq(moved, tx), eq(state, 'known'));
-    const isEqual = and(isKnown, eq(toKey, intent.to), eq(units, intent.units));
-    const found = await orm.select().from(outgoingTransfers).where(isEqual).limit(1).all();
-    const back = found.map(({ currency, units: amount }) => ({ asset: currency, units: amount }));
+    const { to: toKey, units } = intent;
+    const known = await findRow(db, outgoingTransfers, { network, tx, state: 'known', toKey, units });
+    const back = known ? [{ asset: known.currency, units }] : [];
     await ledger.adjust(network, back, `transaction ${tx} paid ${intent.id}`, nowMs, true);
   }
 

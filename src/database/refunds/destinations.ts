@@ -3,7 +3,6 @@
  * verifies.
  */
 
-import { and, eq } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { PaybackIntent } from '../../core/intent.ts';
 import { type DestinationFrom, exceedsAutomatic, mayReplace } from '../../core/refund.ts';
@@ -12,7 +11,7 @@ import { toSeconds } from '../../lib/clock.ts';
 import { addressRowsOf } from '../addresses.ts';
 import { type OperatorAct, recordAct } from '../audit-log.ts';
 import { writeOrTry } from '../engine/bodies.ts';
-import { findRows, perDatabase } from '../engine/rows.ts';
+import { findRow, findRows, perDatabase } from '../engine/rows.ts';
 import { lookAgainForPayerData } from '../meta.ts';
 import { payoutStepsOf } from '../payouts/payouts.ts';
 import { replaysOf } from '../replays.ts';
@@ -66,10 +65,8 @@ export const refundDestinationsOf = perDatabase((db: SealedDb) => {
   }
 
   /** Whether it is a wallet that pays here, or the treasury: a refund to it would look like its income. */
-  async function isWallet(network: NetworkKey, key: string): Promise<boolean> {
-    const isOne = and(eq(ownWallets.network, network), eq(ownWallets.key, key));
-    return (await db.orm.select({ seq: ownWallets.seq }).from(ownWallets).where(isOne).limit(1).get()) !== undefined;
-  }
+  const isWallet = async (network: NetworkKey, key: string): Promise<boolean> =>
+    (await findRow(db, ownWallets, { network, key })) !== undefined;
 
   return {
     /** Returns the key of an address that somebody typed, or what is wrong with it. */
