@@ -11,7 +11,7 @@ const ORDERS = 120;
 
 /** Counts what the dispatcher leases and records at a time. */
 function watch(database: Readonly<{ sending: Sending; changeCount(): number }>) {
-  const counts = { claimed: [] as number[], recorded: [] as number[] };
+  const counts = { claimed: [] as number[], recorded: [] as number[], released: [] as number[] };
   const sending: Sending = {
     ...database.sending,
     async claim(limits) {
@@ -22,6 +22,10 @@ function watch(database: Readonly<{ sending: Sending; changeCount(): number }>) 
     async record(recorded) {
       counts.recorded.push(recorded.length);
       await database.sending.record(recorded);
+    },
+    async release(deliveries) {
+      counts.released.push(deliveries.length);
+      await database.sending.release(deliveries);
     },
   };
   return { counts, watched: { ...database, sending } };
@@ -59,6 +63,31 @@ test(
     // Most claims are committed with results.
     const commands = counts.claimed.length + counts.recorded.length;
     assert.ok(transactions < commands, `${transactions} transactions, ${counts.claimed} and ${counts.recorded}`);
+    await server.close();
+  }),
+);
+
+test(
+  'a delivery that waited long behind others of its endpoint is leased again before it is sent',
+  inShop(async (shop) => {
+    const answers: (() => void)[] = [];
+    let isSlow = true;
+    const server = await startMerchantServer((response, _, earlier) => {
+      const answer = () => void response.writeHead(200).end();
+      if (isSlow && earlier > 0) answers.push(answer);
+      else answer();
+    });
+    await shop.addEndpoint(`${server.origin}/hook`);
+    for (let n = 0; n < 12; n++) await shop.cancelOne();
+    const { counts, watched } = watch(shop.database);
+    shop.dispatch({ database: watched });
+    await until('as many are under way as may be', () => answers.length === perEndpointMax);
+    shop.clock.skip(10_000);
+    isSlow = false;
+    for (const answer of answers) answer();
+    await until('all have arrived', () => server.received.length === 12);
+    const released = counts.released.reduce((sum, count) => sum + count, 0);
+    assert.ok(released > 0 && released <= 12 - 1 - perEndpointMax, `${released} leased again`);
     await server.close();
   }),
 );
