@@ -24,7 +24,7 @@ test('the work is done at its times, never twice at once, and is awaited at the 
   await until('it was done once, and goes on', () => begun === 2);
   await until('another second has passed', () => Date.now() % 1000 < 500);
   await until('and another', () => Date.now() % 1000 >= 500);
-  assert.equal([begun, ended], [2, 1]);
+  assert.equal({ begun, ended }, { begun: 2, ended: 1 });
   stopping.abort();
   await running;
   assert.is(ended, 2);

@@ -22,7 +22,7 @@ test('a signer of the server’s user, and live networks with one node, are name
   assert.equal(codes({ signer: child, networks: [watched] }), ['signer_same_user']);
   assert.equal(codes({ signer: service, networks: [watched] }), []);
   const [warning, ...others] = safetyWarnings({ signer: service, networks: [alone, watched, trial] });
-  assert.equal([warning?.code, others], ['no_second_node', []]);
+  assert.equal({ code: warning?.code, others }, { code: 'no_second_node', others: [] });
   assert.match(warning?.message ?? '', /on live:one are credited/);
 });
 

@@ -79,7 +79,7 @@ test('everything that the key sealed is sealed with the new one, and works', () 
     const steps: string[] = [];
     const done = await rotateSecretKey(rotationParts(api.file, (name) => steps.push(name)));
     assert.ok(done.kind === 'done');
-    assert.equal([done.altered, done.claimLinks], [0, 1]);
+    assert.equal({ altered: done.altered, claimLinks: done.claimLinks }, { altered: 0, claimLinks: 1 });
     assert.equal(
       [steps.slice(0, 2), steps.slice(-2)],
       [

@@ -36,11 +36,11 @@ test('a copy is whole, and as far behind as the last report that it has', async 
   await bench.chain.report('following');
   replicate();
   const fresh = await check('cp', copy, '{file}');
-  assert.equal([fresh.behind_ms, fresh.problems], [0, []]);
+  assert.equal({ behind_ms: fresh.behind_ms, problems: fresh.problems }, { behind_ms: 0, problems: [] });
   clock.advance(7 * MINUTE_MS);
   await bench.chain.report('following');
   const late = await check('cp', copy, '{file}');
-  assert.equal([late.behind_ms, late.problems], [7 * MINUTE_MS, []]);
+  assert.equal({ behind_ms: late.behind_ms, problems: late.problems }, { behind_ms: 7 * MINUTE_MS, problems: [] });
   assert.equal(readStandbyReport(dataDir), late);
   assert.equal(
     readdirSync(dataDir).filter((name) => name.startsWith('restored')),

@@ -253,7 +253,7 @@ function registerAnswers(family: Family, rules: Rules): void {
       for (const [code, message, expected, remedy = /./] of errors) {
         tell(about(call, new Failure(code, message)));
         const fault = await faultOf(read(node, false));
-        assert.equal([fault.kind, fault.code], ['transient', expected], message);
+        assert.equal({ kind: fault.kind, code: fault.code }, { kind: 'transient', code: expected }, message);
         assert.ok(fault.message.startsWith(`${call} at 127.0.0.1:`), fault.message);
         assert.match(fault.message, message);
         assert.match(fault.message, remedy);
@@ -279,7 +279,7 @@ function registerAnswers(family: Family, rules: Rules): void {
     const { block, sibling, tell } = bench;
     tell(rules.unlinked(bench));
     const fault = await faultOf(node.range(sibling.number, block.number));
-    assert.equal([fault.kind, fault.code], ['transient', 'node_range_broken']);
+    assert.equal({ kind: fault.kind, code: fault.code }, { kind: 'transient', code: 'node_range_broken' });
   });
 
   both('a block other than the requested one is refused', async (node, bench) => {
@@ -332,7 +332,7 @@ function registerAnswers(family: Family, rules: Rules): void {
       for (const lie of rules.syncing) {
         tell(lie);
         const fault = await tokenFaultOf(node);
-        assert.equal([fault.kind, fault.code], ['transient', 'node_syncing']);
+        assert.equal({ kind: fault.kind, code: fault.code }, { kind: 'transient', code: 'node_syncing' });
       }
     });
 
@@ -341,7 +341,7 @@ function registerAnswers(family: Family, rules: Rules): void {
     const limits = { requestTimeoutMs: 5_000, responseBytesMax: 1_000, idleMsMax: 5_000, concurrencyMax: 1 };
     for (const place of rules.urls) {
       const fault = await faultOf((async () => openNode({ ...place, tokens: [], ...limits }))());
-      assert.equal([fault.kind, fault.code], ['permanent', 'node_url_invalid'], place.url);
+      assert.equal({ kind: fault.kind, code: fault.code }, { kind: 'permanent', code: 'node_url_invalid' }, place.url);
     }
   });
   test.run();

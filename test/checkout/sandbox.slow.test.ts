@@ -124,7 +124,7 @@ test('a simulation that is impossible is refused with a reason', async (world) =
     const { status, json } = await simulate(world, id, body);
     assert.is(status, 400, JSON.stringify(body));
     const { error } = json as { error: { code: string; param?: string } };
-    assert.equal([error.code, error.param], [code, param], JSON.stringify(body));
+    assert.equal({ code: error.code, param: error.param }, { code, param }, JSON.stringify(body));
   }
   assert.is((await simulate(world, 'cs_00000000000000000000000000', { action: 'mine' })).status, 404);
   const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
@@ -136,7 +136,7 @@ test('a simulation that is impossible is refused with a reason', async (world) =
 
 test('the sample payments are in different states, and one is refunded', async ({ folder, client }) => {
   const ended = await runProgram(['scripts/sample-payments.ts'], { QUAYSIDE_DATA_DIR: folder });
-  assert.equal([ended.code, ended.stderr], [0, '']);
+  assert.equal({ code: ended.code, stderr: ended.stderr }, { code: 0, stderr: '' });
   const states = ['paid', 'paid', 'paid', 'expired', 'pending', 'paid', 'expired', 'pending'];
   for (const [at, state] of states.entries()) {
     await find(`sample ${at + 1} is ${state}`, async () => {

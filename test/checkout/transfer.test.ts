@@ -155,7 +155,7 @@ test('the API’s link and the page’s button for TronLink are the same, and op
   const { text } = await exchange('GET', `${world.api.baseUrl}${sale.path}?pay=tron-USDT`, iPhone);
   const [[label, href] = []] = linksIn(text);
   const option = (await optionsOf(world, sale.id)).find(({ network }) => network === 'tron');
-  assert.equal([label, href], ['Open this page in TronLink', option?.deep_link]);
+  assert.equal({ label, href }, { label: 'Open this page in TronLink', href: option?.deep_link });
   const { url } = JSON.parse(new URL(href ?? '').searchParams.get('param') ?? '') as { url: string };
   assert.is(url, `${world.api.baseUrl}${sale.path}?pay=tron-USDT`);
   assert.match((await exchange('GET', url)).text, 'TRON (TRC20)');

@@ -60,8 +60,8 @@ for (const isKnown of [false, true]) {
     const at = shown?.transaction.accountKeys.findIndex(({ pubkey }) => pubkey === account);
     const after = shown?.meta.postTokenBalances.find(({ accountIndex }) => accountIndex === at);
     assert.equal(
-      [after?.owner, after?.mint, after?.uiTokenAmount.amount],
-      [address, mint, isKnown ? '10500005' : '10500000'],
+      { owner: after?.owner, mint: after?.mint, amount: after?.uiTokenAmount.amount },
+      { owner: address, mint, amount: isKnown ? '10500005' : '10500000' },
     );
     assert.equal(complaints, []);
     await context.close();

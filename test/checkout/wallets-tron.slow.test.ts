@@ -116,7 +116,7 @@ test('one confirmation sends the exact transfer through the wallet’s own tronW
   await show();
   await page.waitForSelector(button);
   assert.is(await page.locator('button.wallet').count(), 1, 'announced and in the window, it is one wallet');
-  assert.equal([wallet.calls, nodeCalls], [[], []], 'nothing is asked before a click');
+  assert.equal({ calls: wallet.calls, nodeCalls }, { calls: [], nodeCalls: [] }, 'nothing is asked before a click');
   await page.click(button);
   await says(new RegExp(`Sent with TronLink.*${txID}`));
   assert.equal(wallet.methods(), ['eth_requestAccounts', 'sign']);

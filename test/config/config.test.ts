@@ -145,8 +145,8 @@ test('an operator’s file overrides what a preset says about page, wallets and 
   });
   const [named] = load({ networks: { bsc: { ...node, exchange_name: 'BSC (BEP20)', signer: null } } }).networks;
   assert.equal(
-    [named?.title, named?.exchangeName, named?.signer],
-    ['BNB Smart Chain (BEP20)', 'BSC (BEP20)', undefined],
+    { title: named?.title, exchangeName: named?.exchangeName, signer: named?.signer },
+    { title: 'BNB Smart Chain (BEP20)', exchangeName: 'BSC (BEP20)', signer: undefined },
   );
 });
 
@@ -503,8 +503,8 @@ test('a missing or malformed file is named', () => {
 test('default URLs follow the port that the system chose', () => {
   const given = withPorts(load({ port: 0, host: '0.0.0.0', networks: { ethereum: node } }), { port: 5000 });
   assert.equal(
-    [given.port, given.baseUrl, given.checkoutUrl],
-    [5000, 'http://localhost:5000', 'http://localhost:5000'],
+    { port: given.port, baseUrl: given.baseUrl, checkoutUrl: given.checkoutUrl },
+    { port: 5000, baseUrl: 'http://localhost:5000', checkoutUrl: 'http://localhost:5000' },
   );
   const own = withPorts(load({ port: 0, base_url: 'https://pay.example.com', networks: { ethereum: node } }), {
     port: 5000,

@@ -121,7 +121,7 @@ export function refundConforms(bench: PayoutShop): void {
       { amount: '1.25 USDT', address: bench.format(payee), state: 'open' },
     );
     const begun = await quayside.cli(...words);
-    assert.equal([begun.amount, begun.address], ['1.25', bench.format(payee)]);
+    assert.equal({ amount: begun.amount, address: begun.address }, { amount: '1.25', address: bench.format(payee) });
     for (const again of [words, ['held', 'accept', id]]) {
       const refusal = await quayside.cli(...again).then(() => '', String);
       assert.match(refusal, /is decided already/);

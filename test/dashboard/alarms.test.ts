@@ -87,7 +87,7 @@ test('an alarm is acknowledged with a note, one about money after the second fac
     assert.is((await acknowledge('payouts_frozen', { confirmed: 'yes' })).status, 303, 'it was proved just now');
     const [event, lasting] = [await alarmOf('payment_reversed'), await alarmOf('payouts_frozen')];
     assert.equal([event.endedAtMs, event.acknowledgedBy], [api.clock.nowMs(), 'Mary (dashboard)']);
-    assert.equal([lasting.endedAtMs, lasting.isSilent], [null, true]);
+    assert.equal({ endedAtMs: lasting.endedAtMs, isSilent: lasting.isSilent }, { endedAtMs: null, isSilent: true });
     assert.is((await mary.post(`${PATH}/acknowledge`, { alarm: '3' })).status, 403, 'without the form');
   }));
 

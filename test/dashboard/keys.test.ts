@@ -149,8 +149,8 @@ test('revoking wants the key’s last characters, and only one’s own store and
     assert.is((await send('GET', '/api/v1/checkout/sessions/x')).status, 401);
     const [entry] = await api.database().audit.list(1);
     assert.equal(
-      [entry?.command, entry?.operator, entry?.before],
-      ['key revoke', 'Ada (dashboard)', { revokedAtMs: null }],
+      { command: entry?.command, operator: entry?.operator, before: entry?.before },
+      { command: 'key revoke', operator: 'Ada (dashboard)', before: { revokedAtMs: null } },
     );
   }));
 

@@ -19,7 +19,7 @@ test('a payment is made once by its form, in the mode of the page, with a link t
     const form = { ...fieldsOf((await ada.get(list)).text, list), ...order };
     const [done, again] = [await ada.post(list, form), await ada.post(list, form)];
     const [path = '', same] = [done, again].map(({ headers }) => headers.get('location')?.split('?')[0]);
-    assert.equal([done.status, same], [303, path]);
+    assert.equal({ status: done.status, location: same }, { status: 303, location: path });
     const made = await api.database().sessions.find(path.slice(path.lastIndexOf('/') + 1));
     const { orderId, amountMinor, currency } = made?.request ?? {};
     const asked = { orderId: 'by-mail-7', amountMinor: 1234n, currency: 'EUR', mode: 'test' };

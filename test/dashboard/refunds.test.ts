@@ -84,8 +84,8 @@ test('a refund is shown whole before it is made, made once, and recorded with wh
     const entries = (await api.database().audit.list(20)).filter(({ command }) => command === 'create refund');
     assert.is(entries.length, 1);
     assert.equal(
-      [entries[0]?.operator, entries[0]?.target, entries[0]?.after?.amount],
-      ['Ada (dashboard)', refund?.id, '4.50 USDT'],
+      { operator: entries[0]?.operator, target: entries[0]?.target, amount: entries[0]?.after?.amount },
+      { operator: 'Ada (dashboard)', target: refund?.id, amount: '4.50 USDT' },
     );
   }));
 
@@ -144,8 +144,8 @@ test('without an address the payer gets a link, and an owner can name one until 
     assert.equal([now?.destination?.address, now?.destination?.from], [to, 'merchant']);
     const [entry] = await api.database().audit.list(1);
     assert.equal(
-      [entry?.operator, entry?.command, entry?.after?.from],
-      ['Bob (dashboard)', 'refund destination', 'merchant'],
+      { operator: entry?.operator, command: entry?.command, from: entry?.after?.from },
+      { operator: 'Bob (dashboard)', command: 'refund destination', from: 'merchant' },
     );
   }));
 

@@ -61,7 +61,7 @@ test('a refund is found by its ids, its receipt and its transaction; an event le
       const stranger = await dashboard.person('Eve', { role: 'owner', storeId: other });
       for (const text of [refund.id, 'back-7', 'RF-2026-00000007', TX, event.id]) {
         const { status, headers } = await stranger.get(`/s/${other}/test/payments?q=${text}`);
-        assert.equal([status, headers.get('location')], [200, null], text);
+        assert.equal({ status, location: headers.get('location') }, { status: 200, location: null }, text);
       }
     },
     { pages: true },

@@ -341,7 +341,10 @@ test('with simulated networks only a password is enough; from the first that is 
       const ada = dashboard.visitor();
       assert.match((await ada.get(`/link/${token}`)).text, 'Set it up later');
       const claimed = await ada.post(`/link/${token}`, { password: PASSWORD, later: 'yes' });
-      assert.equal([claimed.status, claimed.headers.get('location')], [303, '/']);
+      assert.equal(
+        { status: claimed.status, location: claimed.headers.get('location') },
+        { status: 303, location: '/' },
+      );
       assert.is((await signIn(dashboard, 'Ada', 'something else', '')).status, 403);
       const askKey = async (mode: string) => {
         const page = `/s/${api.merchantId}/${mode}/developers`;

@@ -159,7 +159,7 @@ test('in containers, metrics are served only on the network that Prometheus and 
   const host = /QUAYSIDE_METRICS_HOST: (\S+)/.exec(all.get('server') ?? '')?.[1];
   const own = /\n {6}metrics:\n {8}ipv4_address: (\S+)\n/.exec(all.get('server') ?? '')?.[1];
   const subnet = /\n {2}metrics:\n {4}internal: true\n(?: .*\n)*? +- subnet: (\S+)\.0\/24\n/.exec(text)?.[1];
-  assert.equal([host, own?.replace(/\.\d+$/, '')], [own, subnet ?? 'a subnet']);
+  assert.equal({ host, subnet: own?.replace(/\.\d+$/, '') }, { host: own, subnet: subnet ?? 'a subnet' });
   const others = [...all].filter(([name, lines]) => name !== 'server' && /networks:.*\bmetrics\b/.test(lines));
   assert.equal(
     others.map(([name]) => name),

@@ -67,10 +67,10 @@ test('a GMPay order is made once, shown open, with an address once a network is 
   assert.equal((await post(GMPAY, signed(asked, door.key))).data, made.data);
 
   const changed = await post(GMPAY, signed({ ...asked, amount: 0.5 }, door.key));
-  assert.equal([changed.status, changed.status_code], [400, 10002]);
+  assert.equal({ status: changed.status, status_code: changed.status_code }, { status: 400, status_code: 10002 });
   assert.match(changed.message, /^amount differs .* new order number$/);
   const forged = await post(GMPAY, signed(asked, `${door.key}x`));
-  assert.equal([forged.status, forged.status_code], [401, 401]);
+  assert.equal({ status: forged.status, status_code: forged.status_code }, { status: 401, status_code: 401 });
 
   const choice = { trade_id: String(trade_id), token: 'usdt', network: 'binance' };
   const switched = await post('/pay/switch-network', choice);
@@ -119,9 +119,9 @@ test('BEpusdt’s key is found at the root, and its amounts are texts', async ()
   );
   assert.match(String(made.data.token), /^0x/);
   const open = await post('/api/v1/order/create-order', signed({ ...asked, order_id: 'B2' }, door.key));
-  assert.equal([open.data.token, open.data.status], [undefined, 1]);
+  assert.equal({ token: open.data.token, status: open.data.status }, { token: undefined, status: 1 });
   const off = await post(CREATE, signed({ ...asked, order_id: 'B3', trade_type: 'usdt.solana' }, door.key));
-  assert.equal([off.status, off.status_code], [200, 10016]);
+  assert.equal({ status: off.status, status_code: off.status_code }, { status: 200, status_code: 10016 });
 });
 
 test('BEpusdt’s unpaid order is cancelled, opens again under its number, and is not cancelled once paid', async () => {
@@ -174,7 +174,7 @@ test('a door that is removed, of another dialect or unknown is refused, and so i
   const door = await addDoor('gmpay');
   const asked = { pid: String(door.pid), order_id: 'O1', amount: 5, notify_url: NOTIFY };
   const blocked = await post(GMPAY, signed({ ...asked, notify_url: BLOCKED }, door.key));
-  assert.equal([blocked.status, blocked.status_code], [400, 10041]);
+  assert.equal({ status: blocked.status, status_code: blocked.status_code }, { status: 400, status_code: 10041 });
   await api.database().endpoints.remove(door.id, act);
   assert.is((await post(GMPAY, signed(asked, door.key))).message.split(' ')[0], 'pid');
   const epusdt = await addDoor('epusdt');

@@ -77,10 +77,10 @@ test('a transfer of nothing in the name of a wallet is ignored; one above zero f
   );
   const shown = await quayside.cli(...words, '--dry-run');
   const rows: Json[] = shown.unexplained.filter((one: Json) => one.transaction_hash === tx);
-  assert.equal([rows.length, shown.settled], [1, []]);
+  assert.equal({ rows: rows.length, settled: shown.settled }, { rows: 1, settled: [] });
   assert.match(rows[0]?.is, 'not ours, known');
   const frozen = async () => (await quayside.cli('status')).payouts.frozen.length > 0;
-  assert.equal([await frozen(), await paidTo(payee)], [true, []]);
+  assert.equal({ frozen: await frozen(), paidTo: await paidTo(payee) }, { frozen: true, paidTo: [] });
   // The wallet's number, which is final later than the transfer is seen, may freeze the network once more.
   await until('it is reconciled, and the refund is paid', async () => {
     if (await frozen()) await quayside.cli(...words, '--reason', 'a stolen key', '--yes').catch(expectStillFrozen);

@@ -71,8 +71,8 @@ test('a refund waits until the network is added to the signer’s policy, and is
   const learned = await quayside.signer('policy', 'velum', '--treasury', treasury);
   const { fee_max, gas_caps } = velum.signer;
   assert.equal(
-    [learned.network, learned.added, learned.fee_max, learned.gas_caps],
-    ['test:velum', true, fee_max, gas_caps],
+    { network: learned.network, added: learned.added, fee_max: learned.fee_max, gas_caps: learned.gas_caps },
+    { network: 'test:velum', added: true, fee_max, gas_caps },
   );
   await quayside.stop();
   // Base fees at which the 0.02 coins of Ethereum's file would not suffice. Each empty block would lower them.

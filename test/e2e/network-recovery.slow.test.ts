@@ -113,7 +113,7 @@ test('blocks that cannot be read: the lag is that of the node’s head, and an a
   mine(30);
   await until('the alarm is raised', async () => (await openCodes()).includes('network_fault'));
   const stuck = await own();
-  assert.equal([stuck.state, stuck.cursor, stuck.lag], ['fault', cursor, 30]);
+  assert.equal({ state: stuck.state, cursor: stuck.cursor, lag: stuck.lag }, { state: 'fault', cursor, lag: 30 });
   assert.match(await metrics(), /^quayside_network_lag_blocks\{network="test:ethereum"\} 30$/m);
   assert.match(await metrics(), /^quayside_alarm_open\{code="network_fault",key="network:test:ethereum"\} 1$/m);
   const { open_alarms: open } = await status();
@@ -202,7 +202,7 @@ test('a block that cannot be read: network reread --skip, and network reread clo
 
   const range = ['network', 'reread', 'test:ethereum', '--from', String(number), '--to', String(number)];
   const { missing, closed_gaps: closed } = await bench.quayside.cli(...range, '--reason', 'readable again');
-  assert.equal([missing, closed], [1, 1]);
+  assert.equal({ missing, closed }, { missing: 1, closed: 1 });
   await bench.shop.waitForStatus(inside, 'paid');
   await bench.shop.completed(inside);
   assert.is(

@@ -74,7 +74,7 @@ test('while the network drops what it takes, nothing is paid twice and nothing i
   await completed(again.id);
   await completed(kept.id);
   const { generation, attempts } = await payoutOf(kept);
-  assert.equal([generation, attempts.length], [1, 2]);
+  assert.equal({ generation, attempts: attempts.length }, { generation: 1, attempts: 2 });
   assert.equal(await Promise.all([rejected, ended, kept, again].map(({ payee }) => paidTo(payee))), [
     [],
     [],

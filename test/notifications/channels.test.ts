@@ -137,11 +137,11 @@ test('a dead-man URL is called, without a body', async () => {
 test('redirects, dead ports, private hosts and endless answers are failures, in words without the URL', async () => {
   const url = (origin: string) => ({ url: `${origin}/secret` });
   const moved = await sendTo('slack', url, (response) => response.writeHead(302, { Location: '/other' }).end());
-  assert.equal([moved.delivered.ok, moved.delivered.status], [false, 302]);
+  assert.equal({ ok: moved.delivered.ok, status: moved.delivered.status }, { ok: false, status: 302 });
   const endless = await sendTo('slack', url, (response) => void response.writeHead(500).write('x'.repeat(100_000)));
   assert.ok(endless.delivered.text.length < 300);
   const dead = await deliver(by(''), 'slack', JSON.stringify({ url: 'http://127.0.0.1:1025/secret' }), message);
-  assert.equal([dead.ok, dead.status], [false, null]);
+  assert.equal({ ok: dead.ok, status: dead.status }, { ok: false, status: null });
   const strict = createSend(createUrlGuard([]), systemClock);
   const blocked = await deliver(
     { send: strict, mail: null },
@@ -161,11 +161,11 @@ test('a mail arrives through a server of this machine, as one plain text to one 
   const hostile = { ...message, title: 'x\r\nBcc: eve@evil.example', text: '.\r\nRCPT TO:<eve@evil.example>\r\n.' };
   const address = JSON.stringify({ to: mail.to });
   const sent = await deliver(by('', { url, from: mail.from }), 'email', address, hostile);
-  assert.equal([sent.ok, sent.status], [true, 250]);
+  assert.equal({ ok: sent.ok, status: sent.status }, { ok: true, status: 250 });
   await server.close();
   const [one, ...others] = server.received;
   assert.equal(others, []);
-  assert.equal([one?.from, one?.to], [mail.from, [mail.to]]);
+  assert.equal({ from: one?.from, to: one?.to }, { from: mail.from, to: [mail.to] });
   assert.match(one?.text ?? '', /^Message-ID: <A-7-1-0@shop\.example>\r$/m);
   assert.match(one?.text ?? '', /^Auto-Submitted: auto-generated\r$/m);
   assert.not.match(one?.text ?? '', /^Bcc:/m);
@@ -199,10 +199,10 @@ test('a mail server that refuses says why', async () => {
   const at = (port: number) => `smtp://ann:wr%6fng@127.0.0.1:${port}`;
   const refused = await sendMail(at(server.port), mail);
   await server.close();
-  assert.equal([refused.ok, refused.status], [false, 535]);
+  assert.equal({ ok: refused.ok, status: refused.status }, { ok: false, status: 535 });
   assert.not.match(refused.text, /wrong\b/);
   const gone = await sendMail(at(1025), mail);
-  assert.equal([gone.ok, gone.status], [false, null]);
+  assert.equal({ ok: gone.ok, status: gone.status }, { ok: false, status: null });
 });
 
 test.run();

@@ -243,7 +243,7 @@ test('a sender that is killed after its message arrived has another one send it 
   const program = ownProgram(new URL('./dying-courier.ts', import.meta.url));
   const dying = spawn(process.execPath, [...loaderOptions, program, place.file], { stdio: 'inherit' });
   const [code, signal] = await once(dying, 'exit');
-  assert.equal([code, signal], [null, 'SIGKILL']);
+  assert.equal({ code, signal }, { code: null, signal: 'SIGKILL' });
   const clock = handClock(nowMs + 1_000);
   const courier = createCourier({
     database,

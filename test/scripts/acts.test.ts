@@ -92,7 +92,7 @@ test('a store, its keys and its endpoint are created, listed and removed; each c
   assert.match(key.api_key, /^sk_live_[0-9A-Za-z]{32}$/);
   await answer('key', 'revoke', key.id, '--reason', 'it was mailed');
   const [revoked] = await answer('key', 'list', '--store', store);
-  assert.equal([revoked.id, revoked.scopes], [key.id, ['sessions:read']]);
+  assert.equal({ id: revoked.id, scopes: revoked.scopes }, { id: key.id, scopes: ['sessions:read'] });
   assert.ok(revoked.revoked_at);
   const listing = JSON.stringify(await answer('key', 'list'));
   assert.not.ok(listing.includes(key.api_key) || listing.includes(key.api_secret), 'a key is shown once');
@@ -134,7 +134,10 @@ test('a test event is shown with its answer; the exit code is that of the answer
   const blocked = await run('webhook', 'test', await idAt('/blocked'));
   assert.match(blocked.out, /^The endpoint answered 403, not 2xx[\s\S]*It said +<title>Blocked \[2J<\/title>/);
   await server.close();
-  assert.equal([blocked.code, await codeOf('webhook', 'test', 'we_none')], [1, 3]);
+  assert.equal(
+    { blocked: blocked.code, unknown: await codeOf('webhook', 'test', 'we_none') },
+    { blocked: 1, unknown: 3 },
+  );
 });
 
 test('a door is added with its pid and key, listed among webhooks without it, and closed', async () => {
@@ -145,7 +148,7 @@ test('a door is added with its pid and key, listed among webhooks without it, an
   assert.match(shown, /Save the key now: it is not shown again[\s\S]*Key +[A-Za-z0-9]{32}\n/);
   const listed = await answer('webhook', 'list');
   const own = listed.find((one: Readonly<{ id: string }>) => one.id === id);
-  assert.equal([own.dialect, own.pid, own.url], ['epay', 1001, url]);
+  assert.equal({ dialect: own.dialect, pid: own.pid, url: own.url }, { dialect: 'epay', pid: 1001, url });
   assert.not(JSON.stringify(listed).includes(key));
   for (const [words, message] of [
     [['webhook', 'test', id], /A door gets no test event/],
@@ -180,7 +183,7 @@ test('late money is listed, counted, shown with what accepting does, and accepte
   assert.match(tried.effects[0], 'The payment is paid with 10.00 of 10.00');
   assert.is((await heldNow()).length, 1, 'a dry run changes nothing');
   const { effect, status } = await answer('held', 'accept', held.id);
-  assert.equal([effect, status, await heldNow()], ['paid', 'paid', []]);
+  assert.equal({ effect, status, heldNow: await heldNow() }, { effect: 'paid', status: 'paid', heldNow: [] });
 });
 
 test('a surplus is returned: tried, begun, shown, and held again once rejected', async () => {
@@ -239,7 +242,7 @@ test('every setting of a store is changed, shown before and after, and recorded'
   assert.match((await run('store', 'set', store, ...words, '--dry-run')).out, /^Tolerance: cents .* +0 → 7$/m);
   const { before, after } = await answer('store', 'set', store, ...words, '--reason', 'a new contract');
   const { logo, ...set } = after;
-  assert.equal([logo, set], [null, expected], 'the table has every setting');
+  assert.equal({ logo, set }, { logo: null, set: expected }, 'the table has every setting');
   for (const [key, value] of Object.entries(expected)) assert.is.not(before[key], value, key);
   assert.equal((await answer('store', 'set', store, 'late=accept')).after, after);
   const entries = (await newest(50)).filter(({ reason }) => reason === 'a new contract');
@@ -316,7 +319,7 @@ test('alarms: the open ones come first; one is acknowledged once, by its number,
   assert.equal(await list('--state', 'open'), ['disk_filling open']);
   assert.equal(await list('--limit', '1'), ['disk_filling open', 'request_failed event']);
   const { open_alarms, alarms } = await answer('status');
-  assert.equal([open_alarms.length, alarms.length], [1, 3]);
+  assert.equal({ open_alarms: open_alarms.length, alarms: alarms.length }, { open_alarms: 1, alarms: 3 });
   assert.match((await run('status')).out, /\nopen alarms:\n.*\n.* disk_filling /);
 
   const [disk, event, over] = (await answer('alarm', 'list')).map(({ id }: { id: string }) => id);

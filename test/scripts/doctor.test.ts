@@ -79,7 +79,7 @@ async function assertOnly(severity: string, area: string, text: RegExp | string,
 
 test('a whole installation has nothing wrong, and every part is named', async () => {
   const { code, all, bad, text } = await examine();
-  assert.equal([code, bad], [0, []], text);
+  assert.equal({ code, bad }, { code: 0, bad: [] }, text);
   const areas = [
     ...['version', 'configuration', 'database', 'ledger', 'server', 'signer', 'node', 'the networks', 'payouts'],
     ...['the address pools', 'the exchange rates', 'webhooks', 'backups and nightly work'],
@@ -94,7 +94,7 @@ test('a whole installation has nothing wrong, and every part is named', async ()
 test('settings that are wrong, and a secret key that others can read', async () => {
   write({ port: 'x' });
   const wrong = await examine();
-  assert.equal([wrong.code, wrong.bad.map(({ area }) => area)], [2, ['configuration']]);
+  assert.equal({ code: wrong.code, bad: wrong.bad.map(({ area }) => area) }, { code: 2, bad: ['configuration'] });
   assert.match(wrong.bad[0]?.text ?? '', 'port');
   write();
   chmodSync(join(data, 'secret.key'), 0o644);

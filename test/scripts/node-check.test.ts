@@ -96,7 +96,7 @@ async function assertOnly(
 
 test('a node that serves everything passes every check, over WebSocket and over HTTP', async () => {
   const { code, checks, bad } = await check('sepolia', node.wsUrl, ...SHORT_OUTAGE);
-  assert.equal([code, bad], [0, []]);
+  assert.equal({ code, bad }, { code: 0, bad: [] });
   const areas = 'identity version head transfers history final batches push';
   assert.equal(checks.map((one) => one.check).join(' '), areas);
   const text = checks.map((one) => one.text).join('\n');
@@ -105,7 +105,7 @@ test('a node that serves everything passes every check, over WebSocket and over 
   assert.match(text, 'takes 32 calls in one batch');
   assert.match(text, 'announced a new block');
   const polled = await check('sepolia', node.httpUrl, ...SHORT_OUTAGE);
-  assert.equal([polled.code, polled.bad], [0, []]);
+  assert.equal({ code: polled.code, bad: polled.bad }, { code: 0, bad: [] });
 });
 
 test('nodes of the other families pass the same checks', async () => {
@@ -139,7 +139,7 @@ test('a check that is repeated says how often it found something', async () => {
     ['network', 'check', 'sepolia', '--url', node.wsUrl, ...SHORT_OUTAGE, '--for', '1s', '--json'],
     variables,
   );
-  assert.equal([code, err], [0, '']);
+  assert.equal({ code, err }, { code: 0, err: '' });
   const { rounds, seconds, checks } = JSON.parse(out);
   assert.ok(rounds >= 1 && seconds >= 1, out);
   assert.is(checks.length, 8, out);
@@ -181,7 +181,7 @@ test('a node of another chain, and one that does not answer, are refused at once
   await assertOnly('error', 'identity', /expected a node of chain 900001/, /docs\/networks\.md/);
   node.faults.heal();
   const nothing = await check('sepolia', 'ws://127.0.0.1:9');
-  assert.equal([nothing.code, nothing.bad.map((one) => one.check)], [2, ['identity']]);
+  assert.equal({ code: nothing.code, bad: nothing.bad.map((one) => one.check) }, { code: 2, bad: ['identity'] });
 });
 
 test('history that ends too early', async () => {

@@ -50,7 +50,7 @@ test('a steady rate gives one time, a changing one a range that contains the tru
 
 test('a node that gains nothing on the clock gets no time, however far it is', () => {
   const slow = estimate(seen(HOUR_S, [0.8, 0.8]), BLOCK_MS);
-  assert.equal([slow.state, slow.left], ['not catching up', null]);
+  assert.equal({ state: slow.state, left: slow.left }, { state: 'not catching up', left: null });
   assert.is(leftText(slow), 'never at this rate (0.80)');
   assert.is(estimate(seen(HOUR_S, [1, 1]), BLOCK_MS).state, 'not catching up');
   const stops = estimate(seen(HOUR_S, [9, 0]), BLOCK_MS);
@@ -67,7 +67,7 @@ test('ready is only who kept up for two minutes; nothing is known from one look 
   assert.is(estimate(seen(37, []), BLOCK_MS).state, 'measuring', 'three blocks of 12 s are 36 s');
   assert.is(estimate(seen(29, []), 450).state, 'ready', 'no chain is judged by less than 30 s');
   const fetching = estimate(seen(5, [1, 1], 'fetches the state'), BLOCK_MS);
-  assert.equal([fetching.state, leftText(fetching)], ['syncing', 'unknown']);
+  assert.equal({ state: fetching.state, leftText: leftText(fetching) }, { state: 'syncing', leftText: 'unknown' });
 });
 
 test('phases: a client that waits, snap sync, healing, and stages', () => {

@@ -177,7 +177,7 @@ test('after a rollback of database and signer, `payout reconcile` settles what w
   const done = await reconcile('--tx', tx);
   assert.equal([done.settled, done.still_frozen, await database.holds.list()], [settled, [], []]);
   const payout = await payoutOf('rf_lost');
-  assert.equal([payout.state, payout.tx], ['succeeded', tx]);
+  assert.equal({ state: payout.state, tx: payout.tx }, { state: 'succeeded', tx });
   assert.ok((payout.feeUnits ?? 0n) > 0n, 'with what it cost');
   assert.equal(await database.payouts.open(NETWORK, nowMs + 1e9, 10), [], 'nothing is left to pay');
   assert.equal(await database.payouts.offerNonce(NETWORK, payer, counted(1), nowMs), { kind: 'free', nonce: 1 });
@@ -241,7 +241,7 @@ test('a payout whose number was used by its own payment is neither ended nor sig
   const { settled } = await reconcile('--tx', tx);
   assert.equal(settled, [{ id: 'rf_paid', tx }]);
   const report = await database.ledger.verify();
-  assert.equal([report.unbalanced, report.differences], [[], []]);
+  assert.equal({ unbalanced: report.unbalanced, differences: report.differences }, { unbalanced: [], differences: [] });
 });
 
 test('a restored database adopts what was signed since, and shows it; status says why payouts are stopped', async () => {

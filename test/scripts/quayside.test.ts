@@ -30,7 +30,7 @@ test('no command but `store add` makes an installation', async () => {
   const dataDir = join(folder, 'data');
   for (const words of [['key', 'list'], ['status'], ['user', 'link', 'Ann']]) {
     const { code, out, err } = await run(...words);
-    assert.equal([code, out], [2, '']);
+    assert.equal({ code, out }, { code: 2, out: '' });
     assert.match(err, `there is no installation in ${dataDir}; check QUAYSIDE_DATA_DIR`);
   }
   assert.is(existsSync(dataDir), false);
@@ -106,7 +106,7 @@ test('--help exits with 0: of a command, of a group and of everything, on lines 
     ],
   ] as const) {
     const { code, out, err } = await run(...words);
-    assert.equal([code, err], [0, ''], words.join(' '));
+    assert.equal({ code, err }, { code: 0, err: '' }, words.join(' '));
     assert.match(out, expected);
   }
   const { out } = await run('--help');
@@ -116,7 +116,7 @@ test('--help exits with 0: of a command, of a group and of everything, on lines 
     assert.is(new Set(subjects).size, subjects.length, `the overview of ${tool.name} has each subject once`);
   }
   const group = await run('payout');
-  assert.equal([group.code, group.err], [2, '']);
+  assert.equal({ code: group.code, err: group.err }, { code: 2, err: '' });
   assert.match(group.out, /quayside payout/);
 });
 
@@ -134,7 +134,7 @@ test('the signer has a tool of its own: at most nine commands on one screen, and
   assert.match(out, /\nSetting up:\n {2}init [^\n]* +Create a seed/);
   assert.ok(signerTool.commands.length <= 9, `${signerTool.commands.length} commands`);
   const typo = await runSigner('thraw');
-  assert.equal([typo.code, typo.out], [2, '']);
+  assert.equal({ code: typo.code, out: typo.out }, { code: 2, out: '' });
   assert.match(typo.err, /^quayside-signer: unknown command 'thraw'\n.*\(Did you mean thaw\?\)/);
   assert.match((await run('signer', 'init')).err, "unknown command 'signer'");
 });

@@ -63,7 +63,7 @@ async function end(seconds: number): Promise<void> {
 /** Asserts the exit code, the first thing that is wrong, and what to do. */
 function assertBroken(told: Told, area: string, text: RegExp | string, next: RegExp | string): void {
   const [first] = told.wrong;
-  assert.equal([told.code, first?.area], [1, area], told.text);
+  assert.equal({ code: told.code, area: first?.area }, { code: 1, area }, told.text);
   assert.match(first?.text ?? '', text);
   assert.match(first?.next ?? '', next);
 }
@@ -73,7 +73,7 @@ test('an order that waits for its first payment: nothing is broken', async () =>
   await chain.mine();
   await chain.report('following');
   const told = await show(name);
-  assert.equal([told.code, told.wrong], [0, []]);
+  assert.equal({ code: told.code, wrong: told.wrong }, { code: 0, wrong: [] });
   assert.match(told.text, `session: ${id}, order ${name}, `);
   assert.match(told.text, '✓ network: test:ethereum: followed, read up to block');
   assert.match(told.text, /… credit: nothing was seen yet, until 20/);

@@ -107,7 +107,7 @@ test('adding a network again changes nothing, even if the operator has changed i
   const changed = readFileSync(file, 'utf8').replace('"7.5"', '"9"');
   writeFileSync(file, changed);
   const { code, answer, err } = await add(['made', '--treasury', payers.toLowerCase()]);
-  assert.equal([code, answer], [0, { policy: file, network: 'test:made', added: false }], err);
+  assert.equal({ code, answer }, { code: 0, answer: { policy: file, network: 'test:made', added: false } }, err);
   assert.is(readFileSync(file, 'utf8'), changed);
 });
 

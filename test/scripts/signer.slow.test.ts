@@ -84,8 +84,8 @@ atTerminalOnly(
     assert.equal(readKeystore(files.keystore).unlock(Buffer.from(passphrase)), Buffer.from(seedOf(phrase)));
     const [network] = loadPolicy(files.policy).networks;
     assert.equal(
-      [network?.key, network?.spend.chainId, network?.spend.treasury],
-      ['test:ethereum', '11155111', treasury.slice(2).toLowerCase()],
+      { key: network?.key, chainId: network?.spend.chainId, treasury: network?.spend.treasury },
+      { key: 'test:ethereum', chainId: '11155111', treasury: treasury.slice(2).toLowerCase() },
     );
     const journal = openJournal(files.journal);
     assert.is(journal.fingerprint, readKeystore(files.keystore).fingerprint);
@@ -210,7 +210,7 @@ test('the drill distinguishes right words from wrong ones, by the source of the 
     );
   await add(xpubFingerprint(xpub), 'aa');
   const { pools, keystore } = JSON.parse((await drill(mnemonic)).stdout);
-  assert.equal([keystore, pools], ['5436d724', [{ family: 'evm', mode: 'test', source: 'same' }]]);
+  assert.equal({ keystore, pools }, { keystore: '5436d724', pools: [{ family: 'evm', mode: 'test', source: 'same' }] });
   // The addresses that are given out are of another seed than the configured xpub.
   await add('another', 'bb');
   assert.is((await drill(mnemonic)).code, 1);

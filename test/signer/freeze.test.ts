@@ -85,7 +85,7 @@ test('only an approver’s valid signature of this freeze ends it, and ends no l
   assert.is(place.thaw(text), 'approval', 'nothing is frozen');
   const again = place.service().freeze('drill', 'root');
   assert.is(place.thaw(text), 'approval', 'a used thaw ends no other freeze');
-  assert.equal([again.freeze?.number, place.ask('rf_2', 2)], [2, 'frozen']);
+  assert.equal({ number: again.freeze?.number, answer: place.ask('rf_2', 2) }, { number: 2, answer: 'frozen' });
 });
 
 test('a thaw ends nothing after an older journal was restored: numbers come again, nonces do not', () => {

@@ -47,8 +47,8 @@ test('amounts are read in base units of their token or of the native coin', () =
   });
   assert.is(networks[1]?.caps.USDT?.transactionUnits, 100n * 10n ** 18n);
   assert.equal(
-    [networks[0]?.spend.feeUnitsMax, networks[0]?.gasCaps],
-    [2n * 10n ** 16n, { transactionUnits: 10n ** 16n, dayUnits: 25n * 10n ** 15n }],
+    { feeUnitsMax: networks[0]?.spend.feeUnitsMax, gasCaps: networks[0]?.gasCaps },
+    { feeUnitsMax: 2n * 10n ** 16n, gasCaps: { transactionUnits: 10n ** 16n, dayUnits: 25n * 10n ** 15n } },
   );
   assert.equal(approvers, [anna]);
 });

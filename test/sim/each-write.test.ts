@@ -166,7 +166,7 @@ async function play(world: World, isInterrupted: boolean) {
     }
     await booksAgree(database);
     const session = await show(database, 'o1');
-    assert.equal([session.life.status, session.standing.funded], ['paid', 'full']);
+    assert.equal({ status: session.life.status, funded: session.standing.funded }, { status: 'paid', funded: 'full' });
     assert.is((await database.refunds.findBy({ id: story.refundId }))?.status, 'completed');
     return { counts: crashes.counts(), failed };
   } finally {

@@ -79,7 +79,7 @@ test('a proved backup replaces older scheduled ones, and never a file that the s
   const foreign = ['quayside-20200101T000000000Z.tar.gz.age', 'notes.txt'];
   for (const name of foreign) writeFileSync(join(target, name), '');
   const second = await night(2);
-  assert.equal([first.deleted, second.deleted], [[], []]);
+  assert.equal({ deleted: first.deleted, secondDeleted: second.deleted }, { deleted: [], secondDeleted: [] });
   const third = await night(1);
   assert.equal(third.deleted, [basename(first.file)]);
   assert.equal(readdirSync(target).sort(), [...foreign, basename(second.file), basename(third.file)].sort());
@@ -94,7 +94,7 @@ test('a night that fails deletes nothing, is remembered, and keeps what was prov
   const fault = await failed(night(0, null, join(folder, 'nothing')));
   assert.is(fault.code, 'not_found');
   assert.equal(readdirSync(target), before);
-  assert.equal([report().newest, report().failure?.message], [newest, fault.message]);
+  assert.equal({ newest: report().newest, message: report().failure?.message }, { newest, message: fault.message });
   await night(0);
   assert.is(report().failure, null);
 });
@@ -150,7 +150,7 @@ test('a command gets the file on its standard input and its name as an argument,
   const sent = await night(0, ['/bin/sh', '-c', script, copies, '{name}']);
   const copy = join(copies, basename(sent.file));
   const { problems } = await proveBackup(copy, folder, Buffer.from('correct horse battery'));
-  assert.equal([sent.isSent, problems], [true, []]);
+  assert.equal({ isSent: sent.isSent, problems }, { isSent: true, problems: [] });
   assert.not.match(readFileSync(join(copies, 'environment'), 'utf8'), 'QUAYSIDE_');
   assert.type(report().newest?.sent_at_ms, 'number');
 });

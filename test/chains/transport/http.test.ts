@@ -130,7 +130,7 @@ test('each refusal by status has a code and quotes the server, but only its begi
     ] as const) {
       server.reply('/', { status, body: '<h1>Bad\nday</h1>' });
       const fault = await faultOf(post(transport));
-      assert.equal([fault.code, fault.kind], [code, 'transient'], `${status}`);
+      assert.equal({ code: fault.code, kind: fault.kind }, { code, kind: 'transient' }, `${status}`);
       assert.match(fault.message, `HTTP status ${status} "<h1>Bad day</h1>"`);
     }
     server.reply('/', inPieces(Buffer.alloc(200_000, 'x'), 50_000, 500));

@@ -128,7 +128,7 @@ test('an older signature that was missing does not bring a payout back to it', a
   await adopt(database, signature(2, 'r1', 3, 1));
   assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r1', 3, 1)), 1);
   const payout = await database.payouts.find('r1');
-  assert.equal([payout?.generation, payout?.proof], [1, 'failed']);
+  assert.equal({ generation: payout?.generation, proof: payout?.proof }, { generation: 1, proof: 'failed' });
 });
 
 const attemptsOf = async (database: Database, id: string) =>
@@ -149,7 +149,7 @@ test('a payment learned from the chain becomes the attempt in the journal', asyn
     [0, 1, 0, 'tx 2', 7n],
   ]);
   const payout = await database.payouts.find('r1');
-  assert.equal([payout?.state, payout?.tx], ['succeeded', 'tx 2']);
+  assert.equal({ state: payout?.state, tx: payout?.tx }, { state: 'succeeded', tx: 'tx 2' });
 });
 
 test.run();

@@ -133,7 +133,7 @@ test('skipped blocks that may hide a payment freeze money out', async ({ databas
   assert.equal(await database.holds.thaw(seen(reworded), act), [reworded]);
   assert.equal([await database.holds.find(network), await thawAll(database, network, act)], [null, []]);
   const [entry] = await database.audit.list(1);
-  assert.equal([entry?.before?.code, entry?.after], ['blocks_unsearched', null]);
+  assert.equal({ code: entry?.before?.code, after: entry?.after }, { code: 'blocks_unsearched', after: null });
   assert.is((await allotFirst(database)).kind, 'allotted');
   assert.equal([await doubt(), await cancel()], [null, true], 'whoever thawed has looked');
 });

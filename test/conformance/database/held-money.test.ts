@@ -103,7 +103,7 @@ test('late: held with an alarm; accepted, the session is paid late, once, and st
   assert.equal(await openAlarms(database, 'o1'), [], 'nobody needs to look any more');
   const { life, standing } = await show(database, 'o1');
   assert.equal([life.status, life.paidLate, life.endedAtS], ['paid', true, END_S + 1]);
-  assert.equal([standing.funded, standing.latePar], ['full', 0n]);
+  assert.equal({ funded: standing.funded, latePar: standing.latePar }, { funded: 'full', latePar: 0n });
   assert.equal(brief(await held(database)), ['late settled 0 1000']);
   const again = await database.held.accept(id, act('held accept'), false);
   assert.is(again.kind, 'not_open');
@@ -137,7 +137,7 @@ test('money mined before a cancel and read after it is held, and can be accepted
   assert.equal([brief(await held(database)), await alarmOf(database, 'o1')], [['late open 1000 0'], 'money_late']);
   assert.is(effectOf(await accept(database, 'o1')), 'paid');
   const { life } = await show(database, 'o1');
-  assert.equal([life.status, life.paidLate], ['paid', true]);
+  assert.equal({ status: life.status, paidLate: life.paidLate }, { status: 'paid', paidLate: true });
 });
 
 test('short: held when the session fails; accepted, it is paid with what came, and shows as underpaid', async (world) => {
@@ -211,8 +211,8 @@ test('wrong token: held at once; accepted in time it counts at par', async ({ da
   const to = await start(database, 'o1', inUsdt('o1'));
   await pay(one, to, 400n, 'USDC');
   assert.equal(
-    [brief(await held(database)), await alarmOf(database, 'o1')],
-    [['wrong_token open 400 0'], 'money_wrong_token'],
+    { held: brief(await held(database)), alarm: await alarmOf(database, 'o1') },
+    { held: ['wrong_token open 400 0'], alarm: 'money_wrong_token' },
   );
   const sent = await claimAll(database, T0_MS);
   const { amount, currency, status } = JSON.parse(sent[0]?.body ?? '').data.object;

@@ -85,7 +85,7 @@ async function bringOut(world: World, id: string, kind: 'refund' | 'return'): Pr
   const [open] = await database.payouts.open(network, laterMs(world), 10);
   assert.ok(open, 'a payout is due');
   const { intent } = open.payout;
-  assert.equal([intent.id, intent.kind], [id, kind]);
+  assert.equal({ id: intent.id, kind: intent.kind }, { id, kind });
   const name = { id, generation: 0, attempt: 0 };
   await database.payouts.offerNonce(network, payer, counted(0), one.nowMs);
   const own = {

@@ -52,7 +52,7 @@ test('an unpaid session expires once the clock and every network are past its en
   assert.is(await settle(END_S + 5), 1);
   assert.is(await settle(END_S + 5), 0);
   const { life } = await show(database, 'o1');
-  assert.equal([life.status, life.endedAtS], ['expired', END_S + 5]);
+  assert.equal({ status: life.status, endedAtS: life.endedAtS }, { status: 'expired', endedAtS: END_S + 5 });
   assert.equal(await eventTypes(database, 'cs_o1'), ['payment.expired']);
 });
 
@@ -86,7 +86,7 @@ test('the next blocks after the deadline are in time, by network', async ({ data
   await two.mine();
   await database.sessions.settleDue(two.nowMs, 100);
   const held = await show(database, 'strict');
-  assert.equal([held.life.status, held.standing.late], ['expired', true]);
+  assert.equal({ status: held.life.status, late: held.standing.late }, { status: 'expired', late: true });
 });
 
 test('an outage keeps sessions open for the outage wait and no longer', async ({ database }) => {
@@ -132,7 +132,7 @@ test('a session does not end while another network is unread', async ({ database
   const block = await two.mine([pays(to, 1000n, { network: 'two' })], END_S);
   await two.confirm(block);
   const { life } = await show(database, 'o1');
-  assert.equal([life.status, life.paidLate], ['paid', false]);
+  assert.equal({ status: life.status, paidLate: life.paidLate }, { status: 'paid', paidLate: false });
 });
 
 test('the limit holds for all networks together', async ({ database, one, two }) => {

@@ -116,7 +116,7 @@ test('changed settings hold for new sessions, and each change is recorded', asyn
   const [entry, ...others] = await database.audit.list(9);
   assert.equal(others, [], 'the same again changes nothing');
   assert.equal(entry?.before, { latePolicy: 'hold', topUpGraceS: 1800, refundAutoMinor: 100_000 });
-  assert.equal([entry?.target, entry?.after], ['m1', changes]);
+  assert.equal({ target: entry?.target, after: entry?.after }, { target: 'm1', after: changes });
 });
 
 test('a store is suspended with a reason and approved again, each recorded once', async ({ database }) => {

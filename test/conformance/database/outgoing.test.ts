@@ -104,7 +104,7 @@ test('what an attempt explains is forgotten', async ({ database, one }) => {
   await sign(database, refund('r1'), 't1');
   await mineFinal(one, leaves('t1'));
   await database.wallets.judge(network, T0_MS);
-  assert.equal([await statesOf(database), await database.holds.list()], [[], []]);
+  assert.equal({ states: await statesOf(database), holds: await database.holds.list() }, { states: [], holds: [] });
 });
 
 test('a refund that an unexplained transfer may have paid is not allotted', async ({ database, one }) => {
@@ -127,7 +127,7 @@ test('the treasury spends what it likes', async ({ database, one }) => {
   await plan(database, refund('r1'));
   await mineFinal(one, leaves('t1', { from: treasury }));
   await database.wallets.judge(network, T0_MS);
-  assert.equal([await statesOf(database), await database.holds.list()], [[], []]);
+  assert.equal({ states: await statesOf(database), holds: await database.holds.list() }, { states: [], holds: [] });
 });
 
 test('native coin that stays below the books freezes money out', async ({ database }) => {

@@ -106,7 +106,7 @@ readyTest('a refund that its engine ends waits while it may have been paid unsee
   await database.engines.settle(network, 0);
   await fail();
   const { state, wait } = (await database.payouts.find('r1')) ?? {};
-  assert.equal([state, wait?.code], ['waiting', 'destination_invalid']);
+  assert.equal({ state, code: wait?.code }, { state: 'waiting', code: 'destination_invalid' });
   await database.engines.settle(network, null);
   await fail();
   assert.is((await database.payouts.find('r1'))?.state, 'failed');

@@ -48,7 +48,7 @@ test('the fence rises with each start, and never below the signer’s', async ({
   assert.is(await database.engines.nextFence(network, 3), 4);
   const [seen, two] = await database.engines.list();
   assert.equal([seen?.signerFreeze, seen?.fence, seen?.reason], [signerFreeze, 4, { code: 'x', message: 'y' }]);
-  assert.equal([two?.signerFreeze, two?.fence], [null, 0]);
+  assert.equal({ signerFreeze: two?.signerFreeze, fence: two?.fence }, { signerFreeze: null, fence: 0 });
 });
 
 readyTest('a payout is planned once, keeps its intent, and is open when it is due', async (database) => {
@@ -59,7 +59,7 @@ readyTest('a payout is planned once, keeps its intent, and is open when it is du
   assert.equal(await database.payouts.open(network, T0_MS + 59_999, 10), []);
   const [open] = await database.payouts.open(network, T0_MS + 60_000, 10);
   assert.equal(open?.payout.intent, refund('r1'));
-  assert.equal([open?.attempts, open?.approvals], [[], []]);
+  assert.equal({ attempts: open?.attempts, approvals: open?.approvals }, { attempts: [], approvals: [] });
   await breaks(plan(database, { ...refund('r1'), units: 6n }));
   assert.is((await allot(database, 'r1')).kind, 'moved', 'not before it is due');
   assert.equal(await database.payouts.open('test:two', T0_MS + 60_000, 10), []);
@@ -260,7 +260,7 @@ readyTest('a signature is recorded with its attempt; a stray one stops everythin
   assert.is((await database.payouts.recordSigned(network, [{ ...signature, tx: 'another' }]))?.tx, 'another');
   assert.is((await database.engines.list())[0]?.journalId, 4);
   const [attempt] = await database.payouts.attempts('r1');
-  assert.equal([attempt?.tx, attempt?.bytes], [signature.tx, signature.bytes]);
+  assert.equal({ tx: attempt?.tx, bytes: attempt?.bytes }, { tx: signature.tx, bytes: signature.bytes });
 });
 
 readyTest('a replacement has its attempt’s nonce, a new generation its own', async (database) => {
@@ -315,7 +315,7 @@ readyTest('the reason to wait raises one alarm, and a refusal is reported', asyn
   await sent(database, 'r1');
   assert.is((await database.payouts.find('r1'))?.wait, null);
   const [attempt] = await database.payouts.attempts('r1');
-  assert.equal([attempt?.sentAtMs, attempt?.answer], [T0_MS, 'accepted']);
+  assert.equal({ sentAtMs: attempt?.sentAtMs, answer: attempt?.answer }, { sentAtMs: T0_MS, answer: 'accepted' });
 });
 
 readyTest('a fault is saved with its payout, beside what it waits for, until the payout advances', async (database) => {

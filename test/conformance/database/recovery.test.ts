@@ -243,7 +243,7 @@ test('a skipped block is a gap with an alarm, and only it may break the chain', 
   assert.equal(outcome, { kind: 'done', gap });
   assert.equal(await database.networks.listGaps(network), [gap]);
   const [alarm] = await database.alarms.list(1);
-  assert.equal([alarm?.code, alarm?.network], ['block_skipped', network]);
+  assert.equal({ code: alarm?.code, network: alarm?.network }, { code: 'block_skipped', network });
   assert.match(alarm?.message ?? '', /network reread test:one --from 101 --to 102/);
   assert.equal((await database.audit.list(1))[0]?.after, { from: tip + 1, to: tip + 2, money_out: 'unchanged' });
   assert.is(await one.step({ connect }), 'done');
@@ -331,7 +331,7 @@ test('a block below the first or in a gap is kept if it pays our address', async
   );
   await one.confirm(early);
   const session = await show(database, 'o1');
-  assert.equal([session.life.status, session.payments[0]?.state], ['paid', 'final']);
+  assert.equal({ status: session.life.status, state: session.payments[0]?.state }, { status: 'paid', state: 'final' });
 });
 
 test('what the node does not show, or shows otherwise, is reported and left', async ({ database, one }) => {
@@ -447,11 +447,8 @@ test('gaps are closed within the blocks that were read again, and recorded', asy
   );
   const [entry] = await database.audit.list(1);
   assert.equal(
-    [entry?.before, entry?.after],
-    [
-      { from: 110, to: 119, gap: 'open' },
-      { from: 110, to: 119, gap: 'closed' },
-    ],
+    { before: entry?.before, after: entry?.after },
+    { before: { from: 110, to: 119, gap: 'open' }, after: { from: 110, to: 119, gap: 'closed' } },
   );
   assert.equal(await database.blocks.rereadAnchor(network, 1000), null);
   const [first] = one.chain;

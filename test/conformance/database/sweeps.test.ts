@@ -256,7 +256,7 @@ readyTest('a sweep that only the signer’s journal knows counts like any other'
   const signatures = [{ ...signature, signedAtMs: T0_MS, payer: keyOf(1), payerRole: 'collection' as const }];
   assert.is(await database.payouts.adopt(network, { signatures, servedFence: 1, nowMs: T0_MS }), 1);
   const [left] = await unswept(database);
-  assert.equal([left?.units, left?.openUnits], [0n, 5_000_000n]);
+  assert.equal({ units: left?.units, openUnits: left?.openUnits }, { units: 0n, openUnits: 5_000_000n });
   assert.equal(await plan(database, planned([owner])), []);
 });
 

@@ -166,7 +166,7 @@ test('a lease that runs out makes its delivery due again, and its late result ch
   const first = only(racing.flat());
   assert.equal(await claimAll(other, T0_MS + LEASE_MS - 1), []);
   const second = only(await claimAll(other, T0_MS + LEASE_MS));
-  assert.equal([second.id, second.attempt], [first.id, 1]);
+  assert.equal({ id: second.id, attempt: second.attempt }, { id: first.id, attempt: 1 });
   await answer(database, first, 200, T0_MS);
   assert.is((await shown(database, first.id)).state, 'waiting');
   await answer(database, second, 500, T0_MS);
@@ -248,7 +248,7 @@ test('a removed endpoint is not listed, and its waiting deliveries have failed',
   assert.equal(await database.endpoints.list('m1'), []);
   await answer(database, claimed, 500, T0_MS);
   const row = await shown(database, claimed.id);
-  assert.equal([row.state, row.lastError], ['failed', 'endpoint_removed']);
+  assert.equal({ state: row.state, lastError: row.lastError }, { state: 'failed', lastError: 'endpoint_removed' });
   assert.is(await database.deliveries.resend({ deliveryId: row.id }, T0_MS), 0);
   assert.is((await database.reports.stats(T0_MS)).deliveriesWaiting, 0);
 });

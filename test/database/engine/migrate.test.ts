@@ -261,7 +261,7 @@ folderTest('the audit log keeps its entries: none is changed or deleted', ({ fil
 test('`npm run tables` would change nothing', () => {
   const words = ['--import', 'tsx', 'scripts/tables.ts', '--check'];
   const { status, stderr } = spawnSync(process.execPath, words, { cwd: installationFolder, encoding: 'utf8' });
-  assert.equal([status, stderr], [0, '']);
+  assert.equal({ status, stderr }, { status: 0, stderr: '' });
 });
 
 folderTest('every table is STRICT', ({ file, backupDir }) => {

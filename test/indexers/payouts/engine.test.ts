@@ -372,12 +372,12 @@ benchTest(
     assert.match(fault?.message ?? '', /every network by anna: a laptop is gone/);
     await untilSettled(bench, 'sent');
     for (let n = 0; n < 20; n++) await pass();
-    assert.equal([broadcasts, await database.payouts.attempts('waiting')], [1, []]);
+    assert.equal({ broadcasts, attempts: await database.payouts.attempts('waiting') }, { broadcasts: 1, attempts: [] });
 
     await thaw();
     freezeWhen = 'quoted';
     for (let n = 0; n < 20; n++) await pass();
-    assert.equal([broadcasts, await database.payouts.attempts('waiting')], [1, []]);
+    assert.equal({ broadcasts, attempts: await database.payouts.attempts('waiting') }, { broadcasts: 1, attempts: [] });
 
     await thaw();
     freezeWhen = 'signed';
@@ -418,7 +418,7 @@ benchTest(
 
     await plan('r2');
     assert.is((await pass())?.code, 'payouts_frozen');
-    assert.equal([(await database.payouts.attempts('r2')).length, sentOut], [0, 0]);
+    assert.equal({ attempts: (await database.payouts.attempts('r2')).length, sentOut }, { attempts: 0, sentOut: 0 });
 
     isAltered = false;
     const nowMs = bench.clock.nowMs();

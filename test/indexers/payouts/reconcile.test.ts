@@ -80,8 +80,8 @@ test('a transaction that an operator names settles nothing unless every node sho
   await planRefund('rf_3', thief.tron, 4n * USDT);
   const { named, transfers } = await survey(parts(), [tx, 'ab'.repeat(32)]);
   assert.equal(
-    [transfers.length, named.map(({ settles, refusal }) => [settles, refusal !== null])],
-    [1, [[null, true]]],
+    { transfers: transfers.length, named: named.map(({ settles, refusal }) => [settles, refusal !== null]) },
+    { transfers: 1, named: [[null, true]] },
   );
   assert.is(await stateOf('rf_3'), 'waiting');
 });

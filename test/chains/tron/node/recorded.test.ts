@@ -386,7 +386,7 @@ test('a token is checked by its decimals, and what is no token is told from a no
   };
   for (const name of ['triggerconstantcontract.decimals', 'triggerconstantcontract.decimals.visible']) {
     const { chainId, decimals } = await identity(name);
-    assert.equal([chainId, decimals.get(usdt.address)], [CHAIN_ID, 6]);
+    assert.equal({ chainId, decimals: decimals.get(usdt.address) }, { chainId: CHAIN_ID, decimals: 6 });
   }
   for (const [name, code] of [
     ['triggerconstantcontract.returns-nothing', 'token_not_a_contract'],
