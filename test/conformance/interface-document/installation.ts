@@ -33,7 +33,7 @@ export async function startInstallation() {
   });
   const supervisor = await sandbox.start();
   return {
-    ...readPrinted(supervisor.stdout()),
+    ...readNamed(supervisor.stdout()),
     /** A server certificate, and its authority, which the installation trusts besides the usual ones. */
     tls: { server, authority: readFileSync(authorityFile, 'utf8') },
     /** Runs the operator's command with `--json`. @returns its answer @throws Error with what it printed */
@@ -47,18 +47,16 @@ export async function startInstallation() {
   };
 }
 
-/** Returns the credentials of the first start's text. */
-function readPrinted(text: string) {
-  const after = (label: string): string => {
-    const [, value] = new RegExp(`^ +${label} +(\\S+)$`, 'm').exec(text) ?? [];
-    if (value === undefined) throw new Error(`the first start does not print its ${label}:\n${text}`);
-    return value;
-  };
+/** Returns the credentials in the file that the start's text names. */
+function readNamed(text: string) {
+  const [, file] = /secrets are in (\S+), which/.exec(text) ?? [];
+  if (file === undefined) throw new Error(`the start names no file of credentials:\n${text}`);
+  const { base_url, merchant_id, api_key, api_secret, webhook_secret } = JSON.parse(readFileSync(file, 'utf8'));
   return {
-    baseUrl: after('base URL'),
-    merchantId: after('merchant id'),
-    apiKey: after('API key'),
-    apiSecret: after('secret'),
-    webhookSecret: after('webhook secret'),
+    baseUrl: String(base_url),
+    merchantId: String(merchant_id),
+    apiKey: String(api_key),
+    apiSecret: String(api_secret),
+    webhookSecret: String(webhook_secret),
   };
 }
