@@ -68,7 +68,9 @@ function equalities({ columns }: Shape, values: Readonly<Record<string, unknown>
 function keyOf(shape: Shape, key: Readonly<Record<string, unknown>>) {
   const { texts, cells } = equalities(shape, key);
   const names = Object.keys(key);
-  invariant(names.length > 0 && texts.length === names.length, `${names} are columns of ${shape.name} with values`);
+  // No row is equal to NULL.
+  const areGiven = names.length > 0 && texts.length === names.length && !cells.includes(null);
+  invariant(areGiven, `${names} are columns of ${shape.name} with values`);
   return { where: `WHERE ${texts.join(' AND ')}`, cells };
 }
 
