@@ -29,6 +29,8 @@ import { serverPrograms, startPostgres } from '../test/support/postgres.ts';
 
 /** Slow files mostly wait for blocks, so many more of them run at a time than there are cores. */
 const WAITING_MORE = 2;
+/** Fast ones wait too, for timers and for processes that they start. */
+const FAST_MORE = 1;
 /** So many fast files share a process. */
 const BATCH_FILES = 6;
 /** More failures than this are no accident, and run once. */
@@ -111,10 +113,10 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
     return results;
   };
   const slow = new PQueue({ concurrency: cores + WAITING_MORE });
-  // Slow files leave some of the processor to one process with fast ones, which have all cores afterwards.
-  const fast = new PQueue({ concurrency: files.some(isSlow) ? 1 : cores });
+  // Slow files leave some of the processor to one process with fast ones, which have all of it afterwards.
+  const fast = new PQueue({ concurrency: files.some(isSlow) ? 1 : cores + FAST_MORE });
   slow.once('idle', () => {
-    fast.concurrency = cores;
+    fast.concurrency = cores + FAST_MORE;
   });
   const runOn = async (queue: PQueue, some: readonly string[]): Promise<readonly Result[]> =>
     (await Promise.all(batchesOf(some).map((batch) => queue.add(() => run(batch))))).flat();
