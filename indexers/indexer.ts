@@ -6,7 +6,9 @@ import { derivedFamilies } from '../src/chains/index.ts';
 import type { PayoutNode } from '../src/chains/spend.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault } from '../src/core/fault.ts';
+import { freezeTexts, frozenText } from '../src/core/reasons.ts';
 import type { Database } from '../src/database/database.ts';
+import { WALLETS_UNKNOWN as CODE } from '../src/database/payouts/holds.ts';
 import type { Clock } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
 import type { PayingSigner } from '../src/signer/client.ts';
@@ -40,6 +42,8 @@ export type IndexerOptions = Readonly<{
   blocksPerIngestMax: number;
   /** Matcher threads; one less than there are cores if absent. */
   threadsMax?: number;
+  /** How long the signer is waited for, if the database does not know its wallets; a minute if absent. */
+  walletsMsMax?: number;
   /** A number from 0 to 1, for jitter. */
   random: () => number;
 }>;
@@ -72,7 +76,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   signal.addEventListener('abort', closeNode, { once: true });
   // The work beside the follower ends with it, however it ends.
   const beside = new AbortController();
-  await recordWallets(options);
+  await recordWallets(options, before !== null, signal);
   await database.addresses.retireAfterGap({ nowMs: clock.nowMs(), sinceMs: null, derivedFamilies });
   await awaitRetiredAddresses({ ...options, addresses: database.addresses }, signal);
   try {
@@ -86,18 +90,43 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   }
 }
 
+/** A signer that is not unlocked yet is waited for, where blocks may hold payments that this database does not know. */
+const WALLETS_MS_MAX = 60_000;
+const WALLETS_RETRY_MS = 500;
+
 /**
- * Asks the signer for its wallets if the database does not know them, so that what leaves them is looked for in every
- * block. Without an answer blocks are read all the same; the payout engine asks again before it signs anything.
+ * Asks the signer for its wallets if the database does not know them: what leaves them is not looked for in blocks that
+ * are read without. Without an answer money out is frozen: those blocks may have paid refunds.
+ * @param wasFollowed whether the database knows blocks of the network
  */
-async function recordWallets({ network: { key }, database, signer, log }: IndexerOptions): Promise<void> {
+async function recordWallets(options: IndexerOptions, wasFollowed: boolean, signal: AbortSignal): Promise<void> {
+  const { network, database, signer, clock, log, walletsMsMax = WALLETS_MS_MAX } = options;
+  const { key } = network;
   if (!signer || (await database.wallets.listOwn(key)).length > 0) return;
-  try {
-    await database.wallets.recordOwn(key, await signer.wallets(key));
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    log.info({ code: error.code, reason: error.message }, 'our own wallets are not known yet');
+  const untilMs = clock.nowMs() + (wasFollowed ? walletsMsMax : 0);
+  for (;;) {
+    try {
+      return await database.wallets.recordOwn(key, await signer.wallets(key));
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      if (clock.nowMs() < untilMs && !signal.aborted) {
+        await clock.sleep(WALLETS_RETRY_MS, signal);
+        continue;
+      }
+      log.info({ code: error.code, reason: error.message }, 'our own wallets are not known yet');
+      if (wasFollowed && !signal.aborted) await freezeUnknown(options);
+      return;
+    }
   }
+}
+
+async function freezeUnknown({ network: { key }, database, clock }: IndexerOptions): Promise<void> {
+  const nowMs = clock.nowMs();
+  const reason = freezeTexts[CODE]();
+  const act = { atMs: nowMs, operator: 'quayside', command: 'payout freeze', reason };
+  await database.holds.freeze({ network: key, code: CODE, reason, frozenBy: 'quayside', sinceMs: nowMs }, act);
+  const message = frozenText(key, reason);
+  await database.alarms.raise({ atMs: nowMs, code: CODE, message, network: key, sessionId: null });
 }
 
 /** Makes the network's payouts and manages its sweeps, if there is a signer and the family supports payouts. */

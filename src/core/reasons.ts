@@ -134,6 +134,8 @@ export const freezeTexts = {
     `${blocks} were skipped, so what was paid out in them may be missed. When a node has them, search them first: ` +
     `\`quayside network reread ${network} --from ${from} --to ${to}\`. If none ever will, compare the wallets' ` +
     'transactions in an explorer with `quayside payout list`',
+  wallets_unknown: (): string =>
+    'blocks are read before our own wallets are known here, so what left them may be missed. Start the signer',
 } as const;
 
 /** Returns the alarm about a freeze by the program. */

@@ -34,6 +34,28 @@ test('payments are still followed where the settings allow no payouts', async ()
   }
 });
 
+test('payouts wait for a person where blocks are read before our own wallets are known', async () => {
+  const { database, close } = openTempDatabase();
+  const network = testNetwork({ name: 'tron', family: 'tron', url: 'http://127.0.0.1:1', finalityUrl: null });
+  const signer = openSigner({ socket: '/nowhere/signer.sock', timeoutMs: 1000 });
+  const start = async (isKnown: boolean) => {
+    const indexer = startIndexer(database, network, { signer, walletsMsMax: 1 });
+    await until('the follower reports', async () => (await statusOf(database, network)) !== null);
+    if (isKnown) await until('money out is frozen', async () => (await database.holds.list()).length > 0);
+    await indexer.stop();
+    return (await database.holds.list()).map(({ network: of, code }) => [of, code]);
+  };
+  try {
+    assert.equal(await start(false), [], 'a new network');
+    assert.equal(await start(true), [[network.key, 'wallets_unknown']]);
+    const alarm = (await database.alarms.list(10)).find(({ code }) => code === 'wallets_unknown');
+    assert.match(alarm?.message ?? '', `payout reconcile ${network.key} --reason`);
+  } finally {
+    await signer.close();
+    close();
+  }
+});
+
 test('a payment to an address that is derived only after the machine was put back is found', async () => {
   const own = await startSimulatedNode({ family: 'evm', seed: 'put back' });
   const mine = (blocks: number) => Array.from({ length: blocks }, () => own.world.mine());

@@ -37,6 +37,7 @@ export type IndexerChange = Readonly<{
   requestTimeoutMs?: number;
   responseBytesMax?: number;
   idleMsMax?: number;
+  walletsMsMax?: number;
   blocksPerIngestMax?: number;
   random?: () => number;
   signer?: PayingSigner;
@@ -71,6 +72,7 @@ export function startIndexer(database: Database, network: NetworkConfig, change:
       log: openLog(`indexer ${network.key}`, process.env.LOG ?? 'silent'),
       pid: process.pid,
       blocksPerIngestMax: change.blocksPerIngestMax ?? 16,
+      ...(change.walletsMsMax !== undefined && { walletsMsMax: change.walletsMsMax }),
       random: change.random ?? (() => 0.5),
     },
     stopping.signal,

@@ -32,6 +32,8 @@ export type Freeze = Readonly<{
 export const FROZEN_BY_OPERATOR = 'payouts_frozen';
 /** The code of a network's freeze for transfers that nothing explains: its end acknowledges them. */
 export const OUTFLOW_FOREIGN = 'wallet_outflow_foreign';
+/** Why a network is frozen whose blocks were read before our own wallets were known. */
+export const WALLETS_UNKNOWN = 'wallets_unknown';
 /** The code of the freeze with which a restore ends. */
 export const RESTORED = 'restored_from_backup';
 /** Why a network is frozen where a wallet has made transactions that are not known here. */
