@@ -66,13 +66,14 @@ const upTo = (count: number): string => (count > COUNTED_MAX ? `${COUNTED_MAX}+`
 /** Figures first: what was taken, and what is open. @param open payments of the shown days that are not over */
 function glance({ at, words }: Visit<StoreAt>, totals: Totals, { held, refunds }: Waiting, open: number): Html {
   const symbols = coinsOf(totals);
-  const taken = (days: number): string =>
-    `${signed(netPar(totals.slice(-days).flat()))} ${coinNames(symbols.length === 0 ? ['USD'] : symbols)}`;
+  const unit = coinNames(symbols.length === 0 ? ['USD'] : symbols);
+  const taken = (days: number) =>
+    html`${data(signed(netPar(totals.slice(-days).flat())))} <small>${data(unit)}</small>`;
   const link = (path: string, count: string) => html`<a href="${pathIn(at, path)}">${count}</a>`;
   return html`<div class="card">${figures([
-    [words.say('Taken today'), data(taken(1))],
-    [words.say('In {days} days', { days: 7 }), data(taken(7))],
-    [words.say('In {days} days', { days: DAYS_SHOWN }), data(taken(DAYS_SHOWN))],
+    [words.say('Taken today'), taken(1)],
+    [words.say('In {days} days', { days: 7 }), taken(7)],
+    [words.say('In {days} days', { days: DAYS_SHOWN }), taken(DAYS_SHOWN)],
     [words.say('Still open'), link('payments?status=pending', String(open))],
     [words.say('Held'), link('payments?status=held', upTo(held))],
     [words.say('Refunds to approve'), link('refunds?status=approval', upTo(refunds))],
