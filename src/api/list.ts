@@ -51,7 +51,7 @@ type ListOf<Filters extends z.ZodRawShape, Row> = Pick<
     item: z.ZodType;
     /** Rows of the example. */
     examples: readonly unknown[];
-    /** What is listed, in the plural. */
+    /** The name of the rows, in the plural. */
     things: string;
     /** Schema of an id to go on from. */
     id: z.ZodType<string>;

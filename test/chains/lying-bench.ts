@@ -46,7 +46,7 @@ async function openLyingBench(family: Family) {
     block,
     /** The block below it, with a payment (`other`) of 1 unit of USDT. */
     sibling,
-    /** What `block` holds for the payee. */
+    /** Transfers in `block` to the payee. */
     read: async (from: Node, thorough: boolean) =>
       wire.decode(await from.content(block, thorough), tokens, (key) => key === payee),
     async close() {

@@ -20,11 +20,11 @@ const about =
     return typeof told === 'function' ? told(honest, asked) : told;
   };
 
-/** What a family's node may say, and what is made of it. */
+/** Answers of a family's node, and how each is read. */
 type Rules = Readonly<{
   /** The first call for the newest block, and what is said of its silence. */
   head: readonly [call: string, advice: RegExp];
-  /** What the node answers with an error, and the codes and advice of the faults. */
+  /** Answers that are errors, with the codes and advice of the faults. */
   errors?: readonly [call: string, rows: readonly (readonly [number, string, code: string, advice?: RegExp])[]];
   /** The newest block has another parent. */
   unlinked(bench: LyingBench): Lie;
@@ -32,7 +32,7 @@ type Rules = Readonly<{
   otherBlock(bench: LyingBench): Lie | Promise<Lie>;
   chain: Readonly<{ call: string; shown: unknown; id: string; nonsense: readonly unknown[] }>;
   notFinal: readonly Lie[];
-  /** What is made of a token: its decimals, or the code of the fault. */
+  /** The decimals of a token, or the code of the fault. */
   token: readonly (readonly [Lie, number | string])[];
   syncing: readonly Lie[];
   /** Indexes that do not know what their block holds, and a node that has lost what the block holds too. */
@@ -312,7 +312,7 @@ function registerAnswers(family: Family, rules: Rules): void {
     }
   });
 
-  both('a token is what its contract says; what is none is told from a node that fails', async (node, bench) => {
+  both('a token is what its contract says, and a node that fails is no answer about it', async (node, bench) => {
     const [{ address }] = bench.tokens;
     for (const [lie, expected] of rules.token) {
       bench.tell(lie);

@@ -325,7 +325,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     }
   });
 
-  each('what leaves our own wallets is found too, whoever is paid; a transfer of nothing is not', async (node) => {
+  each('transfers out of our own wallets are found, to any payee; a transfer of nothing is not', async (node) => {
     const [token] = bench.tokens;
     const to = bench.freshKey();
     const tx = await bench.pay('direct', [{ token, to, units: 31n }]);

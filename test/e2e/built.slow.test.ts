@@ -20,7 +20,7 @@ const hostile = mkdtempSync(join(tmpdir(), 'quayside-hostile-'));
 /** Written by whatever planted code runs. */
 const marker = join(hostile, 'ran');
 const started = new Set<ChildProcess>();
-/** What installations have printed during the test, by what started them. */
+/** Output of the installations of the test, by the command that started each. */
 const outputs = new Map<string, () => string>();
 
 mkdirSync(join(hostile, 'tmp'));

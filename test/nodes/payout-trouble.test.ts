@@ -1,5 +1,5 @@
 /**
- * What can go wrong with a payout, on a real geth: its base fee rises with full blocks, which another node makes; the
+ * Trouble with payouts on a real geth: its base fee rises with full blocks, which another node makes; the
  * call reverts; the wallet's key is used elsewhere. Each refund is paid once, or nothing is paid until a person has
  * looked.
  */

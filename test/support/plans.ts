@@ -28,7 +28,7 @@ const smallIndexes = [
   'transfers_unconfirmed',
   'sessions_by_deadline',
 ];
-/** What waits, is listed for people or is not due yet: without a range, a statement would scan the whole backlog. */
+/** Steps over deliveries that failed or are due: without a range, a statement would scan the whole backlog. */
 const isBacklog = (detail: string) =>
   /deliveries_failures(?! \(event_id>\?\))|endpoints_due(?!_by_host| \(<expr>=\? AND due_at_ms<\?\))/.test(detail);
 

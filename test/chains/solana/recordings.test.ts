@@ -166,7 +166,7 @@ const ranges: readonly (readonly [names: readonly string[], from: number, to: nu
 test('a range with slots that are skipped, lost or not there yet is a fault that says so', async () => {
   for (const [names, from, to, code] of ranges) {
     replay.play(...names);
-    // One that knows no final slot yet.
+    // A node that knows no final slot yet.
     const fresh = openNode({ ...place, tokens, ...limits });
     assert.is((await faultOf(fresh.range(from, to))).code, code, names.join());
     await fresh.close();

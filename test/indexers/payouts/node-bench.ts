@@ -99,7 +99,7 @@ function openSigner(family: Family, clock: HandClock, wallets?: NodeBenchOptions
 function sweepsOn(parts: SweeperOptions & Readonly<{ clock: HandClock }>) {
   const { network: settings, database } = parts;
   const sweeper = createSweeper(parts);
-  /** What sleeps lets time pass at once. */
+  /** Sleeping lets time pass at once. */
   const clock: Clock = {
     nowMs: parts.clock.nowMs,
     async sleep(ms) {
