@@ -25,8 +25,8 @@ export function createFirstBlockAlarm({ network, database, clock }: Parts): (fir
     isDone = true;
     if (!isUsed) return;
     const message =
-      `${key} is read from block ${first} on, and customers have addresses on it from before. What was paid to them in ` +
-      `earlier blocks is unseen: \`quayside network reread ${key} --from N --to ${first - 1}\` finds it, with the N of ` +
+      `${key} is read from block ${first} on, and customers have addresses on it from before. Payments to them in earlier ` +
+      `blocks are unseen: \`quayside network reread ${key} --from N --to ${first - 1}\` finds it, with the N of ` +
       'the first block that may hold a payment';
     const code = 'earlier_blocks_unread';
     await database.alarms.raise({ atMs: clock.nowMs(), code, message, network: key, sessionId: null });

@@ -62,7 +62,7 @@ export function atUrl(network: NetworkConfig, url: string): NetworkConfig {
 }
 
 /**
- * Reads the blocks, part by part. What was saved before a failure stays.
+ * Reads the blocks, part by part. Parts that were saved before a failure stay.
  * @throws Fault permanent if the node is another one than configured; transient if it fails for good
  */
 export async function rereadBlocks(options: RereadOptions): Promise<RereadReport> {

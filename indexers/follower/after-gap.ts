@@ -41,7 +41,7 @@ export async function rangeFrom(node: Blocks, from: number, to: number): Promise
 }
 
 /**
- * The same after blocks that an operator skipped.
+ * Returns the range as above, after blocks that an operator skipped.
  * @throws Fault transient `node_block_missing` if the node lacks more blocks than were skipped
  */
 export async function rangeAfterGap(

@@ -166,8 +166,8 @@ export function createCursor(database: Database, network: NetworkConfig, nowMs: 
 }
 
 /**
- * Cuts a step into parts that take short to save. What replaces removed blocks stays whole, or payments would seem to
- * vanish for a moment; so does one block, and one transaction to confirm.
+ * Cuts a step into parts that take short to save. Blocks that replace removed ones stay together, or payments would
+ * seem to vanish for a moment; so does one block, and one transaction to confirm.
  */
 function partsOf(step: Step): Step[] {
   const { drop, connect, confirm } = step;

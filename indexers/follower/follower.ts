@@ -44,7 +44,7 @@ const STALE_BLOCKS = 25;
  * shows it.
  */
 const PROOF_AGE_MS_MAX = 60_000;
-/** The same while the node's head is behind ours; at every poll it would double the load of a syncing node. */
+/** While the node's head is behind ours. A proof at every poll would double the load of a syncing node. */
 const PROOF_AGE_BEHIND_MS_MAX = 5_000;
 
 type FollowerOptions = Readonly<{

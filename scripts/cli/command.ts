@@ -12,7 +12,7 @@ import type { Database } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Progress } from './output.ts';
 
-/** What commands work on: the configuration and database of one installation. */
+/** The configuration and database of one installation, on which commands work. */
 export type Installation = Readonly<{ config: Config; database: Database; clock: Clock }>;
 
 /** An option. It takes a value if `value` names its placeholder or there are `choices`; otherwise it is a switch. */

@@ -110,7 +110,7 @@ async function ledgerFindings({ database }: Installation): Promise<Finding[]> {
   return problems.slice(0, LEDGER_FAULTS_MAX).map((text) => failure('ledger', `does not add up: ${text}`, stop));
 }
 
-/** Lets every watch look once. What must last before it raises an alarm is found at once. */
+/** Lets every watch look once. A finding that must last before it raises an alarm is shown at once. */
 async function watchFindings({ config, database, clock }: Installation): Promise<Finding[]> {
   const running = readServerFile(config.dataDir);
   const sources = (running && (await readRates(running.metrics_url))) ?? [];

@@ -110,8 +110,8 @@ export const networksReread: Command = {
   },
   notes: [
     'For a payment that was missed, for blocks that were skipped, and for those before the',
-    'network was added. What is added is credited by the indexer, as any payment.',
-    '--skip: first try another node: set the network’s url. What is skipped is recorded as a gap, shown by `status` and',
+    'network was added. The indexer credits them, as any payment.',
+    '--skip: first try another node: set the network’s url. The skipped blocks are recorded as a gap, shown by `status` and',
     'reported by an alarm, until it is read from a node that has it. Where the wallets have no sequence numbers (TRON,',
     'Solana), money out is frozen meanwhile: refunds may have been paid in those blocks.',
     '--above: for a chain that replaced blocks which counted as final, and for blocks that were read wrongly. Payments in',

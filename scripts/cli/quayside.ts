@@ -81,7 +81,7 @@ const sections: Tool['sections'] = [
         notes: [
           'A delivery (`dlv_…`) is sent whatever its state; of an event (`evt_…`), every delivery.',
           '--since: every delivery since then that failed for good or waits after a failure starts a new schedule, oldest event',
-          `first, one every ${RESEND_PACE_MS} ms. Without an endpoint: of all endpoints. What was delivered is not sent again.`,
+          `first, one every ${RESEND_PACE_MS} ms. Without an endpoint: of all endpoints. Delivered events are not sent again.`,
           'An endpoint gets the events from its addition on; the API has earlier ones (GET /api/v1/events).',
         ],
       }),
@@ -104,8 +104,8 @@ const sections: Tool['sections'] = [
       payoutsFreeze,
       commandOf(thawMoneyOut, {
         notes: [
-          'A network with a freeze of its own stays frozen until that is ended by its name. What the program froze by itself',
-          'is ended by `payout reconcile`, which shows its cause.',
+          'A network with a freeze of its own stays frozen until that is ended by its name. `payout reconcile` ends a',
+          'freeze that the program set by itself, and shows its cause.',
         ],
       }),
       sweep,

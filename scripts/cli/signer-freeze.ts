@@ -60,9 +60,7 @@ export const signerApprove: OfflineCommand = {
       isRequired: true,
     },
   },
-  notes: [
-    'Needs no installation and no network. What is shown is, line by line, what is signed; it is valid for a day.',
-  ],
+  notes: ['Needs no installation and no network. You sign what is shown, line by line; it is valid for a day.'],
   async runOffline(input) {
     const request = readRequestFile(resolve(input.cwd, input.args[0] ?? ''));
     const keyFile = textOption(input, 'key') ?? '';

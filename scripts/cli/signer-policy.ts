@@ -1,6 +1,6 @@
 /**
  * Drafts the policy of a signer: networks from the configuration or from presets, the caps in their files, and the
- * treasuries, which only a person can name. What an existing policy has stays as it is.
+ * treasuries, which only a person can name. Entries of an existing policy stay as they are.
  */
 import { resolve } from 'node:path';
 import { configInvalid, type Problem } from '../../src/config/check.ts';

@@ -1,4 +1,4 @@
-/** Questions to a person at the terminal. What is typed and secret is wiped. */
+/** Questions to a person at the terminal. A secret that was typed is wiped. */
 import { permanent } from '../../src/core/fault.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
 import { PASSPHRASE_BYTES_MIN } from '../../src/signer/sealed-file.ts';

@@ -36,7 +36,11 @@ export const freezeMoneyOut = defineAct({
     title: say('Freeze money out on {place}?', { place: placeOf(place) }),
     target: placeOf(place),
     facts: [],
-    notes: [say('Nothing is signed or sent until the freeze is ended. What nodes have already is watched to its end.')],
+    notes: [
+      say(
+        'Nothing is signed or sent until the freeze is ended. Transactions that nodes have already are watched to their end.',
+      ),
+    ],
     button: say('Freeze it'),
     isDangerous: true,
   }),

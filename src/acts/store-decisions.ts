@@ -29,7 +29,7 @@ export const meanings: Readonly<Record<StoreDecision, Meaning>> = {
     needsReason: true,
     needsFactor: false,
     title: 'Suspend {store}?',
-    text: 'It gets no keys. Its keys create no payments and no refunds, and refunds that are not signed yet wait. What it has is still watched, credited and sent. Its owner sees the reason. It can be approved later.',
+    text: 'It gets no keys. Its keys create no payments and no refunds, and refunds that are not signed yet wait. Its payments are still watched and credited, its webhooks sent. Its owner sees the reason. It can be approved later.',
     said: 'The store is suspended.',
     button: 'Suspend',
   },

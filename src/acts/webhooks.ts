@@ -276,7 +276,7 @@ export const resendWebhooks = defineAct({
         ? []
         : [
             say(
-              'Of {span}: everything that failed for good, or waits after a failure, oldest first, over {seconds} s. What was delivered is not sent again.',
+              'Of {span}: everything that failed for good, or waits after a failure, oldest first, over {seconds} s. Delivered events are not sent again.',
               { span, seconds: secondsOf(count) },
             ),
           ],

@@ -116,7 +116,7 @@ const destinationEndpoint = ({ database, config, clock, checkDestination }: ApiD
     summary: 'Change the destination of a refund',
     description:
       'Sends the refund to another address on the same network, whoever named the one before, until its payment is in progress. ' +
-      'The cancel window begins again, and an approval by the operator is needed again if the refund had one. The same address again changes nothing.',
+      'The cancel window begins again, and an approval by the operator is needed again if the refund had one. Naming the same address again changes nothing.',
     body: [refundDestinationSchema, { address: examples.refund.destination.address }],
     answer: [
       refundSchema,

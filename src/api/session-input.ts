@@ -62,7 +62,7 @@ const orderIdSchema = textSchema()
   .refine((value) => !/\p{Cc}/u.test(value), 'must not contain control characters')
   .meta({
     description:
-      'The merchant’s own order id, unique per merchant and mode. The same request again returns the same session.',
+      'The merchant’s own order id, unique per merchant and mode. A repeat of the request returns the same session.',
     minLength: 1,
     maxLength: ORDER_ID_CHARACTERS_MAX,
     example: 'order-1001',

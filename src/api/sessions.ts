@@ -23,7 +23,7 @@ export const sessionEndpoints = (deps: ApiDeps): Endpoint[] => [
     tag: 'Payment sessions',
     summary: 'Create a session',
     description:
-      'Creates a session for an order. The same `order_id` with the same body answers 200 with the existing session as it is now, and `Idempotent-Replayed: true`. After one that ended unpaid, the order can be tried again: that creates a new session. ' +
+      'Creates a session for an order. A repeat with the same `order_id` and body answers 200 with the existing session as it is now, and `Idempotent-Replayed: true`. After one that ended unpaid, the order can be tried again: that creates a new session. ' +
       'A quick-start variant has a decimal string as `amount`, and `mode` or `payment_method_types`; `payment_method_options.crypto` may name the only `network` and `currency` to offer. ' +
       'It is answered with `base` and `session`, as `/v1/payment/sessions` is; use the fields below for anything new.',
     body: [createSessionSchema, examples.sessionBody],

@@ -1,5 +1,5 @@
 /**
- * Metrics for Prometheus. What the database knows is read on each scrape; only requests are counted as they happen.
+ * Metrics for Prometheus. Facts of the database are read on each scrape; only requests are counted as they happen.
  */
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { networkOfEachPool, readPool } from '../addresses/pool-level.ts';

@@ -31,8 +31,8 @@ export const openRetention = (config: Config, env: NodeJS.ProcessEnv): Retention
   openRetentionDatabase(databaseOptions(config, env, {}));
 
 /**
- * Does what is due, slice by slice with pauses, and remembers that it did. What an interruption leaves is done the next
- * night. @returns how many rows of each kind were changed
+ * Does what is due, slice by slice with pauses, and remembers that it did. Work that an interruption leaves is done the
+ * next night. @returns how many rows of each kind were changed
  */
 export async function runRetention({
   config,

@@ -77,7 +77,7 @@ function helpPanel({ state, words, shop }: PageModel): Html | null {
   return html`<details class="fold" id="rescue"><summary>${words.say('rescue_title')}</summary><p>${words.say('rescue_text', { shop })}</p></details>`;
 }
 
-/** Tells a payer who can still pay to ask the shop first. What was sent already counts, and the page shows it. */
+/** Tells a payer who can still pay to ask the shop first. Money that was sent already counts, and the page shows it. */
 const suspensionNotice = ({ isSuspended, state, words, shop }: PageModel): Html | null =>
   isSuspended && !state.hasEnded ? html`<p class="warning">${words.say('suspended_text', { shop })}</p>` : null;
 

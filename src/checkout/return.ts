@@ -9,8 +9,8 @@ const RETURN_S = 5;
 const RECENT_S = 300;
 
 /**
- * Adds the session's id to the shop's own address, so that the page there knows the order. What the address has stays
- * as it is.
+ * Adds the session's id to the shop's own address, so that the page there knows the order. The rest of the address
+ * stays as it is.
  * @param successUrl an absolute http or https URL
  */
 export function successLink(successUrl: string, sessionId: string): string {

@@ -49,7 +49,7 @@ export function formatUnits(units: bigint, decimals: number, placesMin = 0): str
 
 /**
  * Formats base units for people, in the same way in every language: exact, at least two decimals where there are so
- * many, thousands separated by commas. What somebody copies or types is `formatUnits`.
+ * many, thousands separated by commas. `formatUnits` writes what somebody copies or types.
  * @example shownUnits(1_234_500_000n, 6) // "1,234.50"
  */
 export function shownUnits(units: bigint, decimals: number): string {

@@ -93,7 +93,7 @@ type RefundJudgement =
   /** `part` names the network to pay on; `units` are base units of its token. */
   | Readonly<{ kind: 'accepted'; part: ReceivedPart; units: bigint }>;
 
-/** Returns whether a refund reduces what can still be refunded. One that failed or was canceled does not. */
+/** Returns whether a refund reduces what can still be refunded. A failed or canceled refund does not. */
 export const isHeld = ({ status }: Pick<EarlierRefund, 'status'>): boolean =>
   status !== 'failed' && status !== 'canceled';
 

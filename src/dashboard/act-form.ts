@@ -214,7 +214,7 @@ function textsOf({ form, params }: AnyVisit, fields: Fields, { inputs = [] }: Ho
   return Object.fromEntries(entries);
 }
 
-/** Does an act as a form asks for it. What it changes is recorded with the person, in the same transaction. */
+/** Does an act as a form asks for it. The change is recorded with the person, in the same transaction. */
 async function doAct<I, P extends object>(
   deps: DashboardDeps,
   visit: AnyVisit,

@@ -192,7 +192,7 @@ async function send(
   }
 }
 
-/** Writes a file no faster than it is read. Who stops reading ends it, and a reader that stalls is disconnected. */
+/** Writes a file no faster than it is read. A reader that leaves ends it, and one that stalls is disconnected. */
 async function sendFile({ log }: DashboardDeps, { file, type, parts }: FileReply, response: Response): Promise<void> {
   response.set({ 'Content-Type': type, 'Content-Disposition': `attachment; filename="${file}"` });
   try {

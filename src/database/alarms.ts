@@ -118,7 +118,7 @@ export function alarmCommands(db: Db) {
       return db.write(() => endAlarm(db, key, nowMs));
     },
     /**
-     * Records that somebody looks at an alarm. One that reports an event is over with it; another one ends by itself,
+     * Records that somebody looks at an alarm. The alarm of an event is over with it; any other one ends by itself,
      * and its notices are no longer repeated. The act's reason is kept as their note, at most `ALARM_NOTE_CHARS_MAX`
      * characters.
      * @returns null if there is no such alarm

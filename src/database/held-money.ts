@@ -260,8 +260,8 @@ export function heldReturnCommands(db: SealedDb) {
 
   return {
     /**
-     * Begins to return open held money. From then on it counts for nothing; if the return fails, it is held again. What
-     * is returned can be neither accepted nor refunded.
+     * Begins to return open held money. From then on it counts for nothing; if the return fails, it is held again.
+     * Returned money can be neither accepted nor refunded.
      */
     async giveBack(input: ReturnHeldMoney, check: DestinationCheck): Promise<ReturnHeldOutcome> {
       return writeOrTry(db, input.isDryRun, () => returnNow(input, check));

@@ -71,7 +71,7 @@ export const ledgerOf = perDatabase((db: Db) => {
   }
 
   return {
-    /** Saves an entry; null saves nothing. The same entry twice breaks a constraint, and with it the transaction. */
+    /** Saves an entry; null saves nothing. Saving an entry twice breaks a constraint, and with it the transaction. */
     post: (entry: Entry | null, atMs: number): Promise<void> => post(entry, atMs),
     /** Books what left the wallets without a payout, for an operator; `isBack`: a payout explains it by now. */
     async adjust(

@@ -42,8 +42,8 @@ export function idsAfter({ number, lastId }: Pick<NetworkRow, 'number' | 'lastId
 }
 
 /**
- * Takes the row of a network for a transaction; null: of every network. What decides about money out begins with it, so
- * that a freeze and an attempt wait for each other. The tag is a clause on an engine with several writers.
+ * Takes the row of a network for a transaction; null: of every network. Each decision about money out begins with it,
+ * so that a freeze and an attempt wait for each other. The tag is a clause on an engine with several writers.
  */
 export async function lockNetwork({ client }: Pick<Db, 'client'>, network: NetworkKey | null): Promise<void> {
   if (network === null) await client.prepare('SELECT key FROM networks ORDER BY key /* lock */').all();

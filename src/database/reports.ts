@@ -23,7 +23,7 @@ export type CreditTotal = Readonly<{
   reversedPar: bigint;
 }>;
 
-/** Sessions created in a period. `unpaid`: those that expired, failed or were canceled. What is left is pending. */
+/** Sessions created in a period. `unpaid`: those that expired, failed or were canceled. The others are pending. */
 export type SessionTotal = Readonly<{ created: number; paid: number; unpaid: number }>;
 
 type At = Readonly<{ storeId: string; mode: Mode }>;

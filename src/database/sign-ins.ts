@@ -144,8 +144,8 @@ function linkCommands(db: VaultDb) {
 }
 
 /**
- * Notes the use of a passkey that was found right. One that counts its signatures must have counted on: if not, it
- * was copied, which raises an alarm.
+ * Notes the use of a passkey that was found right. A passkey that counts its signatures must have counted on: if not,
+ * it was copied, which raises an alarm.
  * @returns false when it was removed or has not counted on
  */
 async function usePasskey(
@@ -204,7 +204,7 @@ function attemptCommands(db: VaultDb) {
 
   return {
     /**
-     * Counts an attempt before it is checked, so that attempts at once cannot outrun the delay. One that succeeds
+     * Counts an attempt before it is checked, so that attempts at once cannot outrun the delay. A successful one
      * clears the count.
      * @returns what it is checked against; null while the account waits, and if there is none that can sign in
      */

@@ -42,7 +42,7 @@ export type DoorDeps = Readonly<{
 /** An order with its session: of a paid one the session that paid it, otherwise the newest. */
 export type Placed = Readonly<{ order: OrderRow; session: Session }>;
 
-/** Saves an order and creates its session. The same request again gives the same session, or a new one if it ended. */
+/** Saves an order and creates its session. A repeated request gives the same session, or a new one if it ended. */
 export async function placeOrder(
   deps: DoorDeps,
   door: Door,

@@ -18,7 +18,7 @@ const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 /** Returns whether an address is of this machine alone. */
 export const isLoopback = (ip: string): boolean => isInRanges(ip, LOOPBACK);
 
-/** Returns whether an address is in one of the ranges in CIDR notation. What is no address is in none. */
+/** Returns whether an address is in one of the ranges in CIDR notation. Any other text is in none. */
 export function isInRanges(ip: string, ranges: readonly string[]): boolean {
   const address = parse(ip);
   if (!address) return false;

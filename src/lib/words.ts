@@ -15,7 +15,7 @@ export type Words<Key extends string> = Readonly<{
   direction: 'ltr' | 'rtl';
   /** Whether there is a text with this key. */
   knows(key: string): key is Key;
-  /** Returns a text with its `{name}` placeholders filled in. Who shows it escapes it. */
+  /** Returns a text with its `{name}` placeholders filled in. It is escaped where it is shown. */
   say(key: Key, values?: Readonly<Record<string, string | number>>): string;
   /**
    * Returns a text as HTML: `backticks` are code, values that are not HTML are escaped and isolated from the direction
@@ -66,7 +66,7 @@ export function languagesOf<Key extends string>(all: readonly Words<Key>[]): Lan
   };
 }
 
-/** Creates one language from its texts. What English lacks is its own text. */
+/** Creates one language from its texts. A key that English lacks is its own text. */
 export function createWords<Key extends string>(code: string, texts: Readonly<Record<string, Text>>): Words<Key> {
   const direction = rightToLeft.includes(code) ? 'rtl' : 'ltr';
   const plural = new Intl.PluralRules(code);

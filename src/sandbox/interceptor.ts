@@ -1,5 +1,5 @@
 /**
- * The seam between a simulated node and its clients. Whoever starts a node may stand there; tests make nodes fail, lag
+ * The seam between a simulated node and its clients. Tests stand there, and make nodes fail, lag
  * and lie in it. Shipped networks let everything pass.
  */
 import type { ServerResponse } from 'node:http';

@@ -1,6 +1,6 @@
 /**
  * A simulated chain: accounts pay each other, blocks are mined, the newest blocks may be replaced, and the world knows
- * the truth about it. The same seed, clock and calls make the same chain. It knows no chain family; node servers render
+ * the truth about it. Equal seeds, clocks and calls make equal chains. It knows no chain family; node servers render
  * it for theirs.
  */
 import { permanent, transient } from '../core/fault.ts';

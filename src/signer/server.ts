@@ -149,7 +149,7 @@ async function beginBackup(service: SigningService, params: unknown): Promise<Ba
   return { first: (await rest.next()).value ?? new Uint8Array(), rest };
 }
 
-/** Sends a backup, and ends it whatever happens. What stops it does not concern signing, so it ends nothing else. */
+/** Sends a backup, and ends it whatever happens. A fault there does not concern signing, so it ends nothing else. */
 async function sendBackup(
   response: ServerResponse,
   { first, rest }: BackupAnswer,

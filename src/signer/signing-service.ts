@@ -121,7 +121,7 @@ export function openSigningService({
   }
 
   /**
-   * Signs and checks an order, and wipes the keys. The same order gives the same bytes.
+   * Signs and checks an order, and wipes the keys. An order always gives the same bytes.
    * @returns with the most that the transaction can cost
    */
   function signChecked({ spending }: Place, order: SpendOrder, payer: Payer): SignedSpend & { feeUnitsMax: bigint } {

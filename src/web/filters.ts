@@ -31,7 +31,7 @@ export const daysOf = ({ from = '', to = '' }: Chosen, zone: string) => ({
   toMs: to === '' ? null : startOfDayMs(zone, datePlus(to, 1)),
 });
 
-/** Reads what an address chooses. What is none of the choices limits nothing, and is left out. */
+/** Reads what an address chooses. Any other value limits nothing, and is left out. */
 export function readChosen(fields: readonly Field[], query: URLSearchParams): Chosen {
   const chosen: Record<string, string> = {};
   for (const field of fields) {

@@ -2,8 +2,8 @@
  * Sends the deliveries that are due and records the results: claim → send → record.
  *
  * A delivery is leased while it is being sent. If this process dies, the lease runs out and the delivery is due again,
- * so an event arrives at least once. What cannot start now stays in the database. Only an endpoint that answers quickly
- * is leased several rounds at once, so that its next POST does not wait for a transaction.
+ * so an event arrives at least once. Deliveries that cannot start now stay in the database. Only an endpoint
+ * that answers quickly is leased several rounds at once, so that its next POST does not wait for a transaction.
  */
 import { type Verdict, verdict } from '../core/delivery.ts';
 import { invariant } from '../core/fault.ts';
@@ -38,7 +38,7 @@ const RECORD_MS_MAX = 15_000;
 const STOP_GRACE_MS = 3_000;
 
 export type Dispatcher = Readonly<{
-  /** Claims nothing more and waits up to three seconds. What is not finished by then is sent again after its lease. */
+  /** Claims nothing more and waits up to three seconds. An unfinished delivery is sent again after its lease. */
   stop(): Promise<void>;
   /** Notifies the dispatcher that a delivery may be due now. */
   wake(): void;

@@ -1,6 +1,6 @@
 /**
- * The program that sends webhooks. The supervisor (`npm start`) runs one. What waits is in the database, so it may end
- * at any moment: what was under way is sent again by the next one.
+ * The program that sends webhooks. The supervisor (`npm start`) runs one. It may end at
+ * any moment: deliveries wait in the database, and the next one sends again what was under way.
  */
 import '../lib/runtime.ts';
 import { databaseOptions } from '../app/database-options.ts';

@@ -44,7 +44,7 @@ export function readAccount(value: unknown, origin: Origin): ChainAccount | null
 }
 
 /**
- * Returns what an owner holds in a token account. One that was handed over holds nothing of its.
+ * Returns what an owner holds in a token account. An account that was handed over holds nothing of theirs.
  * @param key address key of the owner
  */
 export function unitsHeldBy(key: string, account: ChainAccount | null): bigint {

@@ -3,12 +3,12 @@
  *
  * Money is read from balances, not from instructions: for each owner and mint, what its token accounts hold after a
  * transaction less what they held before. That covers inner and batched instructions, accounts at any address, and
- * accounts created in the same transaction. What one owner receives in one transaction is one transfer.
+ * accounts created in the same transaction. All that one owner receives in one transaction is one transfer.
  *
  * An account whose *owner* changed within the transaction does not bring its earlier balance to the new owner: only
  * what it received on top counts. Handing over a full account (`SetAuthority`) is not a payment; nobody sent anything,
- * and no wallet looks for the account at its address. What left such an account is a loss of the earlier owner. If that
- * is one of our own wallets, what stayed in the account has left it, too: whoever has its key can hand it over.
+ * and no wallet looks for the account at its address. Units that left such an account are a loss of the earlier owner.
+ * If that is one of our own wallets, what stayed in the account has left it, too: whoever has its key can hand it over.
  *
  * Only mints of the configured tokens under the classic token program count. Amounts are read from the text `amount`,
  * never from `uiAmount`. Source: Agave, `transaction-status-client-types/src/lib.rs`.

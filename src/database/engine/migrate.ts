@@ -1,6 +1,6 @@
 /**
  * Makes a database file and brings it up to date. A new file is made of `schema.sql`; a change after a release is a
- * numbered SQL file beside it. What is missing is applied in one transaction, after a copy of the file.
+ * numbered SQL file beside it. Missing ones are applied in one transaction, after a copy of the file.
  * `PRAGMA user_version` is the number of the last migration, 0 for the schema of 0.1.0; `meta` lists them.
  */
 import { createHash } from 'node:crypto';

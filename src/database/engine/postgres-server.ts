@@ -55,8 +55,8 @@ export function connectionOf(url: string, application = USER): ClientConfig {
 }
 
 /**
- * Returns a pool of connections. One that breaks while nobody uses it is replaced at its next use. In use, its next
- * statement fails.
+ * Returns a pool of connections. A connection that breaks while nobody uses it is replaced at its next use. In use, its
+ * next statement fails.
  * @throws Fault permanent `database_url_wrong`
  */
 export function openPool(url: string, options: PoolConfig): Pool {

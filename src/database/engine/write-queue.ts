@@ -11,7 +11,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { asStorageFault, isBusy, lockWaitFault } from './connection.ts';
 
 /**
- * Rows that one transaction should change at most, some 30 ms of work: everybody else waits that long. What may concern
+ * Rows that one transaction should change at most, some 30 ms of work: everybody else waits that long. Work on
  * more rows is done in slices.
  */
 export const WRITE_ROWS_MAX = 2_000;

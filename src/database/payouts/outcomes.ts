@@ -124,7 +124,7 @@ const settlementOf = perDatabase((db: SealedDb) => {
       await insertLearned(row, learned, nowMs);
       await succeed(row, learned, nowMs);
     },
-    /** Fails a payout. What may have been paid waits instead: its amount, once freed, could be paid again. */
+    /** Fails a payout. A payout that may have been paid waits instead: its amount, once freed, could be paid again. */
     async fail(row: PayoutRow, why: Reason, nowMs: number): Promise<void> {
       invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
       const { code: waitCode, message: waitMessage } = why;

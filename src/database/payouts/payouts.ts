@@ -106,7 +106,7 @@ export const payoutStepsOf = perDatabase((db: Db) => {
     await raiseAlarm(db, { atMs, code, message: `${name}: ${message}`, network, sessionId });
   };
 
-  /** Saves what a payout waits for; null: nothing. What no other of its network waits for may raise an alarm. */
+  /** Saves what a payout waits for; null: nothing. A reason that no other of its network has may raise an alarm. */
   const waitFor = async (row: PayoutRow, wait: Reason | null, changes: Changing, nowMs: number): Promise<void> => {
     const waitCode = wait?.code ?? null;
     const waitMessage = wait?.message ?? null;

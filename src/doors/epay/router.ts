@@ -125,7 +125,7 @@ async function listOrders(deps: DoorDeps, asked: Asked): Promise<object> {
   return { code: 1, msg: 'success', count: data.length, data };
 }
 
-/** Refunds a part of a paid order, or all of it. The same request again is the same refund. */
+/** Refunds a part of a paid order, or all of it. A repeated request is the same refund. */
 async function refund(deps: DoorDeps, asked: Asked): Promise<object> {
   const { door, fields } = asked;
   if (!door.settings.takesRefunds) return doorFault('act', 'refunds_off');

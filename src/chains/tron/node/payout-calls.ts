@@ -10,7 +10,7 @@ import type { TronRpc } from './rpc.ts';
 
 const ACCOUNT_PATH = '/wallet/getaccount';
 const CONSTANT_PATH = '/wallet/triggerconstantcontract';
-/** The same in the state of the solidified chain. */
+/** In the state of the solidified chain. */
 export const SOLID_CONSTANT_PATH = '/walletsolidity/triggerconstantcontract';
 
 /** Returns the account of a key; null if it does not exist, although it may hold tokens. */
