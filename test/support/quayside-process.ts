@@ -179,19 +179,24 @@ export function sandboxInstallation(
     tool,
     status,
     showSession,
-    /** Starts it and waits until requests are answered and every network is followed. */
+    /** Starts it and waits until requests are answered and every network is followed. A start that fails is ended. */
     async start(): Promise<Supervisor> {
       const supervisor = spawnSupervisor(variables);
-      await find('the sandbox has introduced itself', async () => {
-        if (supervisor.hasEnded()) throw new Error(`it ended at once: ${supervisor.stderr()}`);
-        return supervisor.stdout().includes('Try next');
-      });
-      await served(supervisor, dataDir);
-      await find('every network is followed', async () => {
-        const { networks } = await status();
-        return networks.length > 0 && networks.every(({ state }) => state === 'following');
-      });
-      return supervisor;
+      try {
+        await find('the sandbox has introduced itself', async () => {
+          if (supervisor.hasEnded()) throw new Error(`it ended at once: ${supervisor.stderr()}`);
+          return supervisor.stdout().includes('Try next');
+        });
+        await served(supervisor, dataDir);
+        await find('every network is followed', async () => {
+          const { networks } = await status();
+          return networks.length > 0 && networks.every(({ state }) => state === 'following');
+        });
+        return supervisor;
+      } catch (error) {
+        await supervisor.end('SIGTERM');
+        throw error;
+      }
     },
     createSession() {
       const order = { amount: 1050, currency: 'USD', order_id: `order-${orders++}-${process.pid}` };

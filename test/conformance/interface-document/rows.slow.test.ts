@@ -15,7 +15,7 @@ import { resourceSections } from './rows/resources.ts';
 import { serviceSections } from './rows/service.ts';
 import { stateSections } from './rows/states.ts';
 import { variantSections } from './rows/variants.ts';
-import { openReceiver, openShop, type Receiver } from './shop.ts';
+import { openReceiver, openShop } from './shop.ts';
 
 /** In the document's order. */
 const sections: readonly Section[] = [
@@ -33,9 +33,6 @@ const sections: readonly Section[] = [
 /** The error of a row; null if it passed. */
 type Outcome = Readonly<{ error: unknown }> | null;
 
-const outcomes = new Map<Row, Promise<Outcome>>();
-const closings: (() => Promise<void>)[] = [];
-
 async function outcomeOf(work: () => Promise<void>): Promise<Outcome> {
   try {
     await work();
@@ -45,23 +42,14 @@ async function outcomeOf(work: () => Promise<void>): Promise<Outcome> {
   }
 }
 
-async function open(tls: Parameters<typeof openReceiver>[0]): Promise<Receiver> {
-  const receiver = await openReceiver(tls);
-  closings.unshift(receiver.close);
-  return receiver;
-}
-
-test.before(async () => {
-  const installation = await startInstallation();
-  closings.push(installation.stop);
-  const { server } = installation.tls;
-  const shop = await openShop(installation, await open(server), await open(server));
-  for (const row of sections.flatMap(({ rows }) => rows))
-    outcomes.set(
-      row,
-      outcomeOf(async () => row.check(shop)),
-    );
-});
+// A start that fails ends this process, and with it everything that was started.
+const installation = await startInstallation();
+const { server } = installation.tls;
+const receivers = [await openReceiver(server), await openReceiver(server)] as const;
+const shop = await openShop(installation, ...receivers);
+const outcomes = new Map<Row, Promise<Outcome>>(
+  sections.flatMap(({ rows }) => rows).map((row) => [row, outcomeOf(async () => row.check(shop))]),
+);
 for (const { title, rows } of sections) {
   for (const row of rows) {
     for (const what of row.titles) {
@@ -74,6 +62,7 @@ for (const { title, rows } of sections) {
 }
 test.after(async () => {
   await Promise.all(outcomes.values());
-  for (const close of closings) await close();
+  for (const { close } of receivers) await close();
+  await installation.stop();
 });
 test.run();
