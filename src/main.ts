@@ -7,7 +7,6 @@
  * Exit codes: 0 stopped as requested; 2 the configuration, database or port prevents a start.
  */
 import './lib/runtime.ts';
-import { forkProgram } from './app/fork-program.ts';
 import { Fault } from './core/fault.ts';
 import { refuseStaleBuild } from './lib/build-stamp.ts';
 
@@ -15,15 +14,9 @@ const EXIT_CANNOT_START = 2;
 
 try {
   refuseStaleBuild();
-  // It loads its modules while this process loads its own, reads the configuration and prepares the database.
-  const server = forkProgram({ module: new URL('./server.ts', import.meta.url), env: process.env, isEarly: true });
-  try {
-    const { runInstallation } = await import('./app/installation.ts');
-    await runInstallation(server);
-  } finally {
-    // If nothing has taken it over, it is still waiting, and ends.
-    if (server.connected) server.disconnect();
-  }
+  // Not above: on a Node that is too old, its packages would end this process before `runtime.ts` says why.
+  const { runInstallation } = await import('./app/installation.ts');
+  await runInstallation();
 } catch (error) {
   if (!(error instanceof Fault)) throw error;
   process.stderr.write(`quayside: ${error.message}\n`);

@@ -2,8 +2,8 @@
  * Starts a program of Quayside as a child process.
  */
 import { type ChildProcess, fork } from 'node:child_process';
+import type { Config } from '../config/config.ts';
 import { runnable } from '../lib/installation.ts';
-import { AWAIT_START } from '../lib/start-signal.ts';
 
 /**
  * Keeps a process small that is idle most of the time and never holds much. Measured in docs/internals/performance.md.
@@ -22,15 +22,22 @@ type Program = Readonly<{
   module: URL;
   args?: readonly string[];
   env: NodeJS.ProcessEnv;
-  /** It loads its modules and then waits for a `Start`. */
-  isEarly?: boolean;
+  /** What it works with, sent at once; null: it loads them itself. Absent for a program that has none. */
+  settings?: Config | null | undefined;
 }>;
 
+/** The first message to a program that works with the configuration. */
+export type Sent = Readonly<{ settings: Config | null }>;
+
 /** Starts the program, with a channel that carries what structured clones can: the configuration has bigints. */
-export function forkProgram({ module, args = [], env, isEarly = false }: Program): ChildProcess {
-  return fork(runnable(module), args, {
-    env: { ...fewArenas, ...env, ...(isEarly && { [AWAIT_START]: '1' }) },
+export function forkProgram({ module, args = [], env, settings }: Program): ChildProcess {
+  const child = fork(runnable(module), args, {
+    env: { ...fewArenas, ...env },
     execArgv: [...process.execArgv, ...nodeArguments, `--max-semi-space-size=${newSpaceMb(module)}`],
     serialization: 'advanced',
   });
+  const sent: Sent | undefined = settings === undefined ? undefined : { settings };
+  // A process that could not be created reports it by itself.
+  if (sent) child.send(sent, () => {});
+  return child;
 }

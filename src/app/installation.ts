@@ -2,7 +2,6 @@
  * A running installation: what the supervisor starts, in which order, and what it waits for.
  */
 
-import type { ChildProcess } from 'node:child_process';
 import { chmodSync, existsSync, statSync } from 'node:fs';
 import * as z from 'zod';
 import { type Config, loadConfig, type SignerConfig, withPorts } from '../config/config.ts';
@@ -58,16 +57,15 @@ let log = openLog('supervisor', 'info');
 
 /**
  * Runs the installation until the process is asked to stop.
- * @param server the server's process, which is loading its modules and waits for its start
  * @throws Fault permanent when the configuration, the database, the sandbox or the server prevents it
  */
-export async function runInstallation(server: ChildProcess): Promise<void> {
+export async function runInstallation(): Promise<void> {
   const config = loadConfig({ env, cwd: process.cwd(), beforeSandbox: true });
   log = openLog('supervisor', config.logLevel);
   const release = takeInstanceLock(config.dataDir);
   try {
     const isNew = config.databaseUrl === null && !existsSync(databaseFile(config.dataDir));
-    if (!stopping.signal.aborted) await run(config, server, isNew);
+    if (!stopping.signal.aborted) await run(config, isNew);
   } finally {
     // Awaits everything that this signal ends, also when something else ended the run.
     stopping.abort();
@@ -83,7 +81,7 @@ function closeToOthers(dataDir: string): void {
 }
 
 /** @throws Fault permanent when the sandbox or the server cannot start, now or later */
-async function run(config: Config, server: ChildProcess, isNew: boolean): Promise<void> {
+async function run(config: Config, isNew: boolean): Promise<void> {
   const { signer } = config;
   const simulated = config.networks.filter((network) => network.sandbox).map(({ name }) => name);
   const hasSandbox = simulated.length > 0;
@@ -92,20 +90,7 @@ async function run(config: Config, server: ChildProcess, isNew: boolean): Promis
   if (isNew) closeToOthers(config.dataDir);
   if (isNew) sayStep(`Making a new installation in ${config.dataDir} …`);
   if (hasSandbox) sayStep(`Starting simulated networks (${simulated.join(', ')}) …`);
-  const simulating = hasSandbox
-    ? start('sandbox', '../sandbox/main.ts', ready, { begin: async () => config })
-    : Promise.resolve(true);
-  let mayBegin = () => {};
-  const allowed = new Promise<void>((resolve) => {
-    mayBegin = resolve;
-  });
-  const begin = () => allowed.then(currentConfig);
-  const serving = start('server', '../server.ts', serverReady, { begin, running: server });
-  for (const { key, family } of config.networks) {
-    const onHalted = () => say([`The network ${key} is halted; the log above says why. Other networks continue.`]);
-    const module = new URL(`../../indexers/${family}.ts`, import.meta.url);
-    supervised({ name: `indexer ${key}`, module, args: [key], onHalted, begin });
-  }
+  const simulating = hasSandbox ? start('sandbox', '../sandbox/main.ts', ready, () => config) : Promise.resolve(true);
   removeAbandoned(config.dataDir);
   await prepareEitherDatabase(config, env, log);
   // The sandbox chooses the addresses of its nodes.
@@ -116,7 +101,8 @@ async function run(config: Config, server: ChildProcess, isNew: boolean): Promis
     if (stopping.signal.aborted) return;
   }
   sayStep(isNew ? 'Deriving deposit addresses and starting the server …' : 'Starting the server …');
-  mayBegin();
+  const serving = start('server', '../server.ts', serverReady, currentConfig);
+  startIndexers(config);
   const listening = await Promise.race([serving, stopped]);
   if (!listening) return;
   const { port, metricsPort, dashboardPort } = listening;
@@ -139,29 +125,37 @@ async function run(config: Config, server: ChildProcess, isNew: boolean): Promis
   await Promise.race([stopped, ...broken]);
 }
 
+function startIndexers({ networks }: Config): void {
+  for (const { key, family } of networks) {
+    const onHalted = () => say([`The network ${key} is halted; the log above says why. Other networks continue.`]);
+    const module = new URL(`../../indexers/${family}.ts`, import.meta.url);
+    supervised({ name: `indexer ${key}`, module, args: [key], settings: currentConfig, onHalted });
+  }
+}
+
 /** Starts sending webhooks. It comes after the server, whose answers people wait for; events wait in the database. */
 function startWebhooks(): void {
   const module = new URL('../webhooks/main.ts', import.meta.url);
   const onHalted = () => say(['Webhooks are halted; the log above says why. Events wait; everything else continues.']);
-  supervised({ name: 'webhooks', module, args: [], onHalted, begin: async () => currentConfig() });
+  supervised({ name: 'webhooks', module, args: [], settings: currentConfig, onHalted });
 }
 
 /** Runs a program to its end. */
 const runToEnd = (program: string): Promise<void> =>
-  runOnce(new URL(program, import.meta.url), env, { log, signal: stopping.signal });
+  runOnce({ module: new URL(program, import.meta.url), env, settings: currentConfig() }, log, stopping.signal);
 
 /** Runs a program at the times of a cron expression. */
 function runAt(times: string, program: string): void {
   background.push(atTimes(times, () => runToEnd(program), stopping.signal));
 }
 
-/** Reads the settings as they are now; undefined if they are invalid, so that the child itself says why. */
-function currentConfig(): Config | undefined {
+/** Reads the settings as they are now; null if they are invalid, so that the child itself says why. */
+function currentConfig(): Config | null {
   try {
     const config = loadConfig({ env, cwd: process.cwd() });
     return ports ? withPorts(config, ports) : config;
   } catch {
-    return undefined;
+    return null;
   }
 }
 
@@ -170,12 +164,7 @@ function currentConfig(): Config | undefined {
  * @returns its message when it is ready
  * @throws Fault permanent when it cannot start
  */
-function start<T>(
-  name: string,
-  module: string,
-  readySchema: z.ZodType<T>,
-  early: Pick<ChildSpec, 'begin' | 'running'>,
-): Promise<T> {
+function start<T>(name: string, module: string, readySchema: z.ZodType<T>, settings: () => Config | null): Promise<T> {
   let why = permanent('child_halted', `the ${name} cannot start; the log above says why`);
   const halted = new AbortController();
   const lost = new Promise<never>((_resolve, reject) => {
@@ -190,7 +179,7 @@ function start<T>(
       if (data) resolve(data);
     };
     const program = { name, module: new URL(module, import.meta.url), args: [] };
-    supervised({ ...program, onMessage, onHalted: () => halted.abort(), ...early });
+    supervised({ ...program, settings, onMessage, onHalted: () => halted.abort() });
   });
   return Promise.race([isReady, lost]);
 }

@@ -37,19 +37,20 @@ export async function atTimes(times: string, work: () => Promise<void>, signal: 
 
 /** Runs a program to its end; it is asked to stop when the signal aborts. A failure is logged. */
 export async function runOnce(
-  module: URL,
-  env: NodeJS.ProcessEnv,
-  { log, signal }: Readonly<{ log: Log; signal: AbortSignal }>,
+  program: Parameters<typeof forkProgram>[0],
+  log: Pick<Log, 'error'>,
+  signal: AbortSignal,
 ): Promise<void> {
   if (signal.aborted) return;
-  const child = forkProgram({ module, env });
+  const { pathname } = program.module;
+  const child = forkProgram(program);
   const stop = () => child.kill('SIGTERM');
   signal.addEventListener('abort', stop, { once: true });
   try {
     const [code, killedBy] = (await once(child, 'exit')) as [number | null, string | null];
-    if (code !== 0 && !signal.aborted) log.error({ module: module.pathname, code, killedBy }, 'the program has failed');
+    if (code !== 0 && !signal.aborted) log.error({ module: pathname, code, killedBy }, 'the program has failed');
   } catch (error) {
-    log.error({ module: module.pathname, error: String(error) }, 'the program could not be started');
+    log.error({ module: pathname, error: String(error) }, 'the program could not be started');
   } finally {
     signal.removeEventListener('abort', stop);
   }

@@ -1,7 +1,6 @@
 /**
- * The frame of the programs that the supervisor starts. A program may be started early: it loads its modules while what
- * it needs is still starting. It then gets its settings with its start, so that it does not load what reads and checks
- * them: a tenth of a second and 8 MB in each process.
+ * The frame of the programs that the supervisor starts. It sends them their settings, so that they do not load what
+ * reads and checks these: a tenth of a second and 8 MB in each process.
  */
 import { once, setMaxListeners } from 'node:events';
 import { setPriority } from 'node:os';
@@ -10,7 +9,7 @@ import { Fault } from '../core/fault.ts';
 import { deepFreeze } from '../lib/deep-freeze.ts';
 import { giveSignsOfLife } from '../lib/heartbeat.ts';
 import { type Log, openLog } from '../lib/log.ts';
-import { AWAIT_START, isStart } from '../lib/start-signal.ts';
+import type { Sent } from './fork-program.ts';
 
 const exitCodes = { stopped: 0, failed: 1, cannotStart: 2 } as const;
 
@@ -47,7 +46,7 @@ export async function runProgram(
   let log = openLog(name, 'info');
   let exitCode: number = exitCodes.stopped;
   try {
-    const config = await awaitConfig(beforeSandbox, signal);
+    const config = await readSettings(beforeSandbox, signal);
     if (config) {
       log = openLog(name, config.logLevel);
       await work({ config, log, signal });
@@ -62,22 +61,17 @@ export async function runProgram(
   process.exit(exitCode);
 }
 
-/** Returns the settings: those that came with the start, or as they are now. Null if the process is to stop. */
-async function awaitConfig(beforeSandbox: boolean, signal: AbortSignal): Promise<Config | null> {
-  const isEarly = process.env[AWAIT_START] !== undefined;
-  // It is no setting, and not for the processes that this one starts.
-  delete process.env[AWAIT_START];
-  try {
-    while (isEarly && !signal.aborted) {
-      const [message] = await once(process, 'message', { signal });
-      if (!isStart(message)) continue;
-      if (message.with !== undefined) return deepFreeze(message.with as Config);
-      break;
-    }
-  } catch (error) {
-    if (!signal.aborted) throw error;
+/**
+ * Returns the settings that the supervisor sent. Without a supervisor, or where they are invalid, loads them. Null if
+ * the process is to stop.
+ */
+async function readSettings(beforeSandbox: boolean, signal: AbortSignal): Promise<Config | null> {
+  if (process.connected) {
+    const arrived = once(process, 'message', { signal }).catch(() => null);
+    const [sent] = ((await arrived) ?? []) as Sent[];
+    if (signal.aborted) return null;
+    if (sent?.settings) return deepFreeze(sent.settings);
   }
-  if (signal.aborted) return null;
   const { loadConfig } = await import('../config/config.ts');
   return loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox });
 }

@@ -3,10 +3,10 @@
  * one that hangs is killed first. The other children are not affected.
  */
 import type { ChildProcess } from 'node:child_process';
+import type { Config } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import { BEAT, BEAT_MS } from '../lib/heartbeat.ts';
 import type { Log } from '../lib/log.ts';
-import type { Start } from '../lib/start-signal.ts';
 import { forkProgram } from './fork-program.ts';
 
 const RESTART_MS_MIN = 500;
@@ -31,10 +31,8 @@ export type ChildSpec = Readonly<{
   args: readonly string[];
   /** Read at each start. */
   env: () => NodeJS.ProcessEnv;
-  /** The process loads its modules at once, and begins when this is resolved, with its value. It calls `awaitStart`. */
-  begin?: () => Promise<unknown>;
-  /** The first process, if it is running already. */
-  running?: ChildProcess;
+  /** Read at each start; see `forkProgram`. */
+  settings?: () => Config | null;
   /** Called with each message of the child. */
   onMessage?: (message: unknown) => void;
   /** Called once when the child will not be restarted, with its exit code. */
@@ -53,17 +51,11 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
 
   async function keep(): Promise<void> {
     let restartMs = RESTART_MS_MIN;
-    const { module, args, begin } = spec;
-    let { running } = spec;
+    const { module, args } = spec;
     while (!stopping.signal.aborted) {
       const startedAtMs = clock.nowMs();
-      const started = running ?? forkProgram({ module, args, env: spec.env(), isEarly: begin !== undefined });
-      running = undefined;
+      const started = forkProgram({ module, args, env: spec.env(), settings: spec.settings?.() });
       child = started;
-      begin?.().then((given) => {
-        const start: Start = { start: true, with: given };
-        if (started.connected) started.send(start);
-      }, nothing);
       if (spec.onMessage) child.on('message', spec.onMessage);
       let hasServed = false;
       child.on('message', (message) => {
@@ -132,9 +124,6 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
     },
   };
 }
-
-/** The caller handles its failure. */
-const nothing = () => {};
 
 const saysReady = (message: unknown): boolean =>
   typeof message === 'object' && message !== null && 'ready' in message && message.ready === true;

@@ -1,7 +1,8 @@
 /**
  * A child for the supervisor's tests. It reports that it has started, then does what its argument names: `die` ends
  * with 1, `serve` reports ready and ends with 1, `refuse` ends with 2, `stay` runs until SIGTERM, `stubborn` ignores
- * signals, `hang` gives signs of life and runs until it is killed, `early` reports what it was given and ends with 2.
+ * signals, `hang` gives signs of life and runs until it is killed, `settings` reports what it was given and ends with
+ * 2.
  */
 import { runProgram } from '../../src/app/program.ts';
 import { permanent } from '../../src/core/fault.ts';
@@ -32,8 +33,8 @@ process.send?.(
     if (code !== undefined) process.exit(code);
   },
 );
-if (behaviour === 'early') {
-  await runProgram('early', async ({ config }) => {
+if (behaviour === 'settings') {
+  await runProgram('settings', async ({ config }) => {
     process.send?.({ given: config });
     throw permanent('ended', 'it was given what it needs');
   });

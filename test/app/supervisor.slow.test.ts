@@ -1,6 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ChildSpec, supervise } from '../../src/app/supervisor.ts';
+import type { Config } from '../../src/config/config.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { BEAT } from '../../src/lib/heartbeat.ts';
 import { openLog } from '../../src/lib/log.ts';
@@ -185,32 +186,15 @@ test('stop ends a child with SIGTERM, and one that ignores it by force', async (
   }
 });
 
-test('a child that was started early begins once it may, with what it is given', async () => {
+test('a child is sent the settings of each start, with their bigints', async () => {
   const messages: unknown[] = [];
-  let begin = () => {};
   const onMessage = (message: unknown) => message !== BEAT && messages.push(message);
-  const early = new Promise<unknown>((resolve) => {
-    begin = () => resolve({ units: 7n });
-  });
-  const child = supervise(spec('early', { onMessage, begin: () => early }), { clock: systemClock, log });
-  await until('it is up', () => messages.length === 1);
-  begin();
+  const settings = () => ({ logLevel: 'info', units: 7n }) as unknown as Config;
+  const child = supervise(spec('settings', { onMessage, settings }), { clock: systemClock, log });
   await until('it has begun and ended', () => messages.length === 3);
   const fault = { code: 'ended', message: 'it was given what it needs' };
-  assert.equal(messages.slice(1), [{ given: { units: 7n } }, { fault }]);
+  assert.equal(messages.slice(1), [{ given: settings() }, { fault }]);
   await child.stop();
-});
-
-test('a child that was started early and must stop before it may begin ends by itself', async () => {
-  const messages: unknown[] = [];
-  const onMessage = (message: unknown) => message !== BEAT && messages.push(message);
-  const child = supervise(spec('early', { onMessage, begin: () => new Promise(() => {}) }), {
-    clock: systemClock,
-    log,
-  });
-  await until('it is up', () => messages.length === 1);
-  await child.stop();
-  assert.is(messages.length, 1, 'it did not begin');
 });
 
 test.run();

@@ -41,6 +41,7 @@ type Program = Readonly<{
 
 async function start(): Promise<Program> {
   const child = fork(built('src/sandbox/main.ts'), [], { env, execArgv: [], silent: true });
+  child.send({ settings: null });
   running.add(child);
   let output = '';
   child.stderr?.on('data', (chunk) => {
