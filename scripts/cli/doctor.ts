@@ -91,7 +91,7 @@ function databaseFindings({ dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'da
   if (!existsSync(file)) return [failure('database', `${file} does not exist yet`, 'start Quayside: `npm start`')];
   const restore = 'stop Quayside, keep a copy of the file, and restore a backup (docs/operate.md#backups)';
   try {
-    const { pages, foreignKeys, version } = checkIntegrity(file, 0);
+    const { pages, foreignKeys, version } = checkIntegrity(file);
     const damage = [...pages, ...foreignKeys].map((text) => failure('database', text, restore));
     return damage.length > 0 ? damage : [ok('database', `whole, at version ${version} of the schema`)];
   } catch (error) {

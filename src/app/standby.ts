@@ -8,6 +8,8 @@ import * as z from 'zod';
 import type { Config } from '../config/config.ts';
 import { Fault, transient } from '../core/fault.ts';
 import { checkIntegrity, newestReportMs } from '../database/engine/inspection.ts';
+import { openSqlite } from '../database/engine/open.ts';
+import { ledgerCommands, ledgerProblems } from '../database/ledger.ts';
 import type { Clock } from '../lib/clock.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
 import { databaseFile } from '../lib/secret-key.ts';
@@ -15,8 +17,7 @@ import { runCommand } from './backup/command.ts';
 import { openScratch } from './backup/scratch.ts';
 import { readRoom } from './watches/disk.ts';
 
-/** Entries of each network's ledger that are added up. */
-const LEDGER_ENTRIES = 10_000;
+const BUSY_TIMEOUT_MS = 5_000;
 
 const schema = z.strictObject({
   checked_at_ms: z.int(),
@@ -71,13 +72,15 @@ async function restoreAndCheck({ config, command, env, clock }: Parts, startedMs
     const file = join(scratch.folder, 'quayside.db');
     const why = await runCommand(command, { '{file}': file }, env);
     if (why !== null) throw transient('standby_not_restored', `the copy was not restored: ${why}`);
-    const { pages, foreignKeys, unbalanced } = checkIntegrity(file, LEDGER_ENTRIES);
+    const { pages, foreignKeys } = checkIntegrity(file);
+    const copy = openSqlite({ file, busyTimeoutMs: BUSY_TIMEOUT_MS });
+    const ledger = await ledgerCommands(copy).verify().finally(copy.close);
     const copyMs = newestReportMs(file);
     return {
       checked_at_ms: startedMs,
       behind_ms: ownMs === null || copyMs === null ? null : Math.max(0, ownMs - copyMs),
       took_ms: clock.nowMs() - startedMs,
-      problems: [...pages, ...foreignKeys, ...unbalanced],
+      problems: [...pages, ...foreignKeys, ...ledgerProblems(ledger)],
     };
   } finally {
     scratch.remove();

@@ -9,7 +9,7 @@
 -- key, with its mode before the colon. `…_by` is a person's id, or the user of an operator.
 -- `--> T` at the end of a line is the column's TypeScript type, where SQL does not say it (see scripts/tables.ts).
 
--- Single values, by their names in src/database/meta.ts, and the migrations that were applied to this file.
+-- Single values, by their names in src/database/meta.ts.
 CREATE TABLE meta (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL

@@ -60,7 +60,7 @@ async function loseMachine(program: string, round: number) {
   const startedMs = Date.now();
   execFileSync(program, ['restore', '-o', restored, replica], { stdio: 'ignore' });
   const tookMs = Date.now() - startedMs;
-  const { pages, foreignKeys } = checkIntegrity(restored, 0);
+  const { pages, foreignKeys } = checkIntegrity(restored);
   const copy = new Sqlite(restored, { readonly: true });
   const rows = copy.prepare("SELECT message, at_ms FROM alarms WHERE code = 'written' ORDER BY at_ms, id").all() as {
     message: string;

@@ -36,7 +36,7 @@ export async function withUnpacked<T>(
   try {
     const manifest = await unpackArchive(file, folder, passphrase);
     const path = join(folder, 'quayside.db');
-    const { pages, foreignKeys } = checkIntegrity(path, 0);
+    const { pages, foreignKeys } = checkIntegrity(path);
     migrate({ file: path, backupDir: null });
     const secretKey = openSecretKey(join(folder, 'secret.key'));
     const options = { file: path, busyTimeoutMs: BUSY_TIMEOUT_MS, outageWaitS: 0 };

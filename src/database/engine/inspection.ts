@@ -5,7 +5,6 @@
 import { existsSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { permanent } from '../../core/fault.ts';
-import { imbalances, type Posting } from '../../core/ledger.ts';
 import { connect, guarded } from './connection.ts';
 import { versionOf } from './migrate.ts';
 
@@ -47,43 +46,21 @@ export const newestReportMs = (file: string): number | null =>
   lookInto(file, (client) => client.prepare('SELECT max(updated_at_ms) FROM networks').pluck().get() as number | null);
 
 /** Each list is empty in a sound file; `version` is that of its schema. */
-type Integrity = Readonly<{
-  pages: readonly string[];
-  foreignKeys: readonly string[];
-  unbalanced: readonly string[];
-  entriesChecked: number;
-  version: number;
-}>;
+type Integrity = Readonly<{ pages: readonly string[]; foreignKeys: readonly string[]; version: number }>;
 
 /**
- * Checks whether SQLite finds a file whole, and whether the newest entries of the ledger add up. Reading it takes as
- * long as its size needs.
- * @param entries how many of the newest entries of each network's ledger to add up
+ * Checks whether SQLite finds a file whole. Reading it takes as long as its size needs.
  * @throws Fault `storage_unavailable`, `storage_damaged`
  */
-export function checkIntegrity(file: string, entries: number): Integrity {
+export function checkIntegrity(file: string): Integrity {
   return lookInto(file, (client) => {
     const quick = client.pragma(`quick_check(${COMPLAINTS_MAX})`) as Readonly<{ quick_check: string }>[];
     const keys = client.pragma('foreign_key_check') as Readonly<{ table: string; rowid: number; parent: string }>[];
-    const postings = client
-      .prepare(
-        `SELECT network || ' ' || seq AS entry, network, asset, units FROM ledger_postings
-         WHERE seq > (SELECT last FROM counters WHERE owner = 'ledger:' || network) - ?`,
-      )
-      .all(entries) as (Pick<Posting, 'network' | 'asset'> & { entry: string; units: string })[];
-    const byEntry = new Map<string, Pick<Posting, 'network' | 'asset' | 'units'>[]>();
-    for (const { entry, units, ...one } of postings) {
-      const own = byEntry.get(entry) ?? [];
-      byEntry.set(entry, [...own, { ...one, units: BigInt(units) }]);
-    }
-    const unbalanced = [...byEntry].flatMap(([entry, own]) => imbalances(own).map((what) => `entry ${entry}: ${what}`));
     return {
       pages: quick.map((row) => row.quick_check).filter((text) => text !== 'ok'),
       foreignKeys: keys
         .slice(0, COMPLAINTS_MAX)
         .map(({ table, rowid, parent }) => `${table} ${rowid} names no row of ${parent}`),
-      unbalanced: unbalanced.slice(0, COMPLAINTS_MAX),
-      entriesChecked: byEntry.size,
       version: versionOf(client),
     };
   });

@@ -1,18 +1,17 @@
 /**
  * Makes a database file and brings it up to date. A new file is made of `schema.sql`; a change after a release is a
  * numbered SQL file beside it. Missing ones are applied in one transaction, after a copy of the file.
- * `PRAGMA user_version` is the number of the last migration, 0 for the schema of 0.1.0; `meta` lists them.
+ * `PRAGMA user_version` is the number of the last migration, 0 for the schema of 0.1.0.
  */
-import { createHash } from 'node:crypto';
 import {
   closeSync,
   existsSync,
   fsyncSync,
-  linkSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
 } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -38,10 +37,10 @@ type MigrateOptions = Readonly<{
 
 /**
  * Makes the file if there is none or if it is empty, or applies the migrations that it lacks: all of them, or none.
- * Several processes may call this at once.
+ * Several processes may make the same file at once; one that migrates is alone.
  * @returns the names of the scripts applied now
- * @throws Fault permanent `database_foreign`, `database_newer`, `migration_altered`, `migration_failed`,
- * `copy_damaged`; transient `storage_unavailable`
+ * @throws Fault permanent `database_foreign`, `database_newer`, `migration_failed`, `copy_damaged`; transient
+ * `storage_unavailable`
  */
 export function migrate({ file, backupDir, log, directory }: MigrateOptions): string[] {
   const scripts = readScripts(directory);
@@ -53,17 +52,13 @@ export function migrate({ file, backupDir, log, directory }: MigrateOptions): st
       client.pragma('foreign_keys = OFF');
       const [next] = missingScripts(client, file, scripts);
       if (!next) return [];
-      if (next === scripts.schema || backupDir === null) return applyMissing(client, file, scripts, log);
-      const version = versionOf(client);
-      const backup = backUp(client, file, backupDir, next);
-      log?.info({ backup, migration: next.name }, 'database backed up before a migration');
-      try {
-        return applyMissing(client, file, scripts, log);
-      } catch (error) {
-        // Nothing was changed, so the copy would only fill the disk at each further try.
-        if (versionOf(client) === version) rmSync(backup, { force: true });
-        throw error;
+      if (next.version > 0 && backupDir !== null) {
+        const backup = backUp(client, file, backupDir, next);
+        log?.info({ backup, migration: next.name }, 'database backed up before a migration');
       }
+      const applied = applyMissing(client, file, scripts);
+      for (const migration of applied) log?.info({ migration }, 'database migrated');
+      return applied;
     } finally {
       client.close();
     }
@@ -88,27 +83,31 @@ const foreign = (file: string) =>
     `${file} was not made by Quayside 0.1.0 or later. Set QUAYSIDE_DATA_DIR to an empty folder, and start again.`,
   );
 
-/** Checks that the file's history agrees with the scripts. @returns what it lacks: the schema alone if it is empty */
+/** Returns the scripts that a file lacks: the schema alone if it is empty. */
 function missingScripts(client: Sqlite.Database, file: string, scripts: Scripts): readonly Script[] {
   if (client.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0) return [scripts.schema];
   if (!isOwn(client)) throw foreign(file);
-  const applied = client.prepare(appliedQuery).pluck().all() as string[];
-  return scriptsAfter({ name: file, version: versionOf(client), applied }, scripts);
+  return scriptsAfter(file, versionOf(client), scripts);
 }
 
-/** Copies the file into `backupDir`, synced before it gets its name and never over an older copy. @returns the path */
+/**
+ * Copies the file into `backupDir`, checked and synced before it gets its name; it replaces the copy of a migration
+ * that failed. @returns the path
+ */
 function backUp(client: Sqlite.Database, file: string, backupDir: string, next: Script): string {
   mkdirSync(backupDir, { recursive: true, mode: 0o700 });
-  removeAbandoned(backupDir);
-  const stem = join(backupDir, `${basename(file, '.db')}-before-${basename(next.name, '.sql')}`);
-  const partial = `${stem}.${process.pid}.partial`;
+  const copy = join(backupDir, `${basename(file, '.db')}-before-${basename(next.name, '.sql')}.db`);
+  // A process that was killed may have left one.
+  const partial = `${copy}.partial`;
+  rmSync(partial, { force: true });
   // SQLite writes the copy into an empty file, which is created here so that only its owner can read it.
   const descriptor = openSync(partial, 'wx', 0o600);
   try {
     client.prepare('VACUUM INTO ?').run(partial);
     fsyncSync(descriptor);
     checkCopy(partial, file, next);
-    return nameCopy(partial, stem);
+    renameSync(partial, copy);
+    return copy;
   } finally {
     closeSync(descriptor);
     rmSync(partial, { force: true });
@@ -131,50 +130,26 @@ function checkCopy(copy: string, file: string, next: Script): void {
   }
 }
 
-/** Removes what processes left that were killed while they copied: each is as large as the database. */
-function removeAbandoned(backupDir: string): void {
-  for (const name of readdirSync(backupDir)) {
-    const [, pid] = /-before-\w+\.(\d+)\.partial(?:-journal)?$/.exec(name) ?? [];
-    if (pid && (Number(pid) === process.pid || !isRunning(Number(pid)))) rmSync(join(backupDir, name), { force: true });
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
-/** Gives a complete copy the first free name, by a link: unlike a rename it never replaces a file. */
-function nameCopy(partial: string, stem: string): string {
-  for (let copy = 1; ; copy++) {
-    const path = copy === 1 ? `${stem}.db` : `${stem}-${copy}.db`;
-    if (existsSync(path)) continue;
-    linkSync(partial, path);
-    return path;
-  }
-}
-
 /** Applies what the file lacks by then, all or nothing. @returns the names of what this process applied */
-function applyMissing(client: Sqlite.Database, file: string, scripts: Scripts, log: Log | undefined): string[] {
+function applyMissing(client: Sqlite.Database, file: string, scripts: Scripts): string[] {
   let running = '';
   const work = client.transaction((): string[] => {
     const missing = missingScripts(client, file, scripts);
-    for (const script of missing) {
-      running = script.name;
-      client.exec(script.text);
+    for (const { name, version, text } of missing) {
+      running = name;
+      client.exec(text);
       const orphans = client.pragma('foreign_key_check') as unknown[];
       if (orphans.length > 0) throw new Error(`it leaves ${orphans.length} rows that refer to nothing`);
-      recordScripts(client, script === scripts.schema ? [script, ...scripts.migrations] : [script]);
+      if (version === 0) {
+        client.prepare('INSERT INTO meta (name, value) VALUES (?, ?)').run(MADE_AT_MS, String(systemClock.nowMs()));
+        client.pragma(`application_id = ${APPLICATION_ID}`);
+      }
     }
+    if (missing.length > 0) client.pragma(`user_version = ${scripts.migrations.length}`);
     return missing.map(({ name }) => name);
   });
   try {
-    const applied = guarded(file, () => work.immediate());
-    for (const migration of applied) log?.info({ migration }, 'database migrated');
-    return applied;
+    return guarded(file, () => work.immediate());
   } catch (error) {
     if (error instanceof Fault) throw error;
     const why = error instanceof Error ? error.message : String(error);
@@ -186,19 +161,11 @@ function applyMissing(client: Sqlite.Database, file: string, scripts: Scripts, l
   }
 }
 
-/** Notes what the file was made with. */
-function recordScripts(client: Sqlite.Database, scripts: readonly Script[]): void {
-  const write = client.prepare('INSERT INTO meta (name, value) VALUES (?, ?)');
-  for (const row of recordsOf(scripts, systemClock.nowMs())) write.run(...row);
-  client.pragma(`application_id = ${APPLICATION_ID}`);
-  client.pragma(`user_version = ${scripts.at(-1)?.version ?? 0}`);
-}
-
 // ── The scripts ──────────────────────────────────────────────────────────────────────────────────────────────────────
 // `schema.sql` makes a new database, and a change after a release is a numbered file beside it. PostgreSQL gets a
-// translation of each. A database remembers those that it was made with.
+// translation of each.
 
-export type Script = Readonly<{ version: number; name: string; text: string; checksum: string }>;
+export type Script = Readonly<{ version: number; name: string; text: string }>;
 
 /** The schema of a new database, and the migrations that bring an existing one to it. */
 type Scripts = Readonly<{ schema: Script; migrations: readonly Script[] }>;
@@ -206,18 +173,15 @@ type Scripts = Readonly<{ schema: Script; migrations: readonly Script[] }>;
 /** The name in `meta` of the time at which the database was made, in Unix milliseconds. */
 export const MADE_AT_MS = 'made_at_ms';
 
-/** The scripts that a database was made with are in its `meta` under this word and their number. */
-const APPLIED = 'migration';
-type Applied = Readonly<{ version: number; name: string; checksum: string; appliedAtMs: number }>;
-
 const ownDirectory = fileURLToPath(new URL('../', import.meta.url));
 
 /** Reads `schema.sql` and `0001_name.sql`, `0002_name.sql`, …, which must be without gaps. */
 export function readScripts(directory = ownDirectory): Scripts {
-  const read = (name: string, version: number): Script => {
-    const text = readFileSync(join(directory, name), 'utf8');
-    return { version, name, text, checksum: createHash('sha256').update(text).digest('hex') };
-  };
+  const read = (name: string, version: number): Script => ({
+    version,
+    name,
+    text: readFileSync(join(directory, name), 'utf8'),
+  });
   const names = readdirSync(directory)
     .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
     .sort();
@@ -229,58 +193,19 @@ export function readScripts(directory = ownDirectory): Scripts {
   return { schema: read('schema.sql', 0), migrations };
 }
 
-/** Returns the version of the schema that this program uses. */
-const currentVersion = (): number => readScripts().migrations.length;
-
-/** Reads what a database was made with. */
-export const appliedQuery = `SELECT value FROM meta WHERE name > '${APPLIED} ' AND name < '${APPLIED}!' ORDER BY name`;
-
-/** A database with a schema: its name for messages, the schema's version, and the answer to `appliedQuery`. */
-type Made = Readonly<{ name: string; version: number; applied: readonly string[] }>;
-
-/** Returns the newest version in an answer to `appliedQuery`. */
-export const newestOf = (applied: readonly string[]): number =>
-  Math.max(...applied.map((text) => (JSON.parse(text) as Applied).version));
-
-/**
- * Returns the migrations that a database lacks.
- * @throws Fault permanent `database_newer`, `migration_altered`
- */
-export function scriptsAfter({ name, version, applied }: Made, { migrations }: Scripts): readonly Script[] {
-  if (version > migrations.length) {
-    throw permanent(
-      'database_newer',
-      `${name} has schema ${version}, but this program knows ${migrations.length}. Start the newer program, or ` +
-        'restore the backup that was made before the upgrade.',
-    );
-  }
-  for (const text of applied) {
-    const { version: number, checksum } = JSON.parse(text) as Applied;
-    if (number === 0) continue;
-    const migration = migrations[number - 1];
-    if (migration?.checksum === checksum) continue;
-    throw permanent(
-      'migration_altered',
-      `${migration?.name ?? `Migration ${number}`} differs from the text that was applied to ${name}. Restore the ` +
-        'released file; change the schema in a new migration.',
-    );
-  }
-  return migrations.slice(version);
-}
-
-/** Returns the rows of `meta` about applied scripts. A new database has what its migrations would have done. */
-export function recordsOf(scripts: readonly Script[], appliedAtMs: number): readonly (readonly [string, string])[] {
-  const made = scripts[0]?.version === 0 ? [[MADE_AT_MS, String(appliedAtMs)] as const] : [];
-  const rows = scripts.map(({ version, name, checksum }) => {
-    const applied: Applied = { version, name, checksum, appliedAtMs };
-    return [`${APPLIED} ${String(version).padStart(4, '0')}`, JSON.stringify(applied)] as const;
-  });
-  return [...made, ...rows];
+/** Returns the migrations that a database lacks. @throws Fault permanent `database_newer` */
+export function scriptsAfter(name: string, version: number, { migrations }: Scripts): readonly Script[] {
+  if (version <= migrations.length) return migrations.slice(version);
+  throw permanent(
+    'database_newer',
+    `${name} has schema ${version}, but this program knows ${migrations.length}. Start the newer program, or ` +
+      'restore the backup that was made before the upgrade.',
+  );
 }
 
 /** @throws Fault permanent `schema_not_current` */
 export function refuseOtherVersion(name: string, version: number): void {
-  const current = currentVersion();
+  const current = readScripts().migrations.length;
   if (version === current) return;
   throw permanent(
     'schema_not_current',

@@ -9,15 +9,23 @@ import { permanent } from '../../core/fault.ts';
 import { connect, guarded } from './connection.ts';
 import { type Mark, MOVE, movedFault, readMark } from './engine.ts';
 import { MADE_AT_MS, readScripts, refuseOtherSchema } from './migrate.ts';
-import { ALONE, asPostgresFault, checkDatabase, connectionOf, databaseName, refuseOthers } from './postgres-server.ts';
+import {
+  ALONE,
+  asPostgresFault,
+  checkDatabase,
+  connectionOf,
+  databaseName,
+  refuseOthers,
+  SCHEMA_VERSION,
+} from './postgres-server.ts';
 import { translator } from './translate.ts';
 
 /** Rows that are in memory at once. A statement adds them all; SQLite's takes 32,766 values at most. */
 const PAGE_ROWS = 500;
 
-/** Chooses what moves. The scripts that made a database, and the mark of its move, stay in it. */
-const moving = (table: Table): string =>
-  table.name === 'meta' ? `name <> '${MOVE}' AND (name < 'migration ' OR name > 'migration!')` : '1 = 1';
+/** Chooses what moves. The version of its schema, and the mark of its move, stay in a database. */
+const moving = ({ name }: Table): string =>
+  name === 'meta' ? `name NOT IN ('${MOVE}', '${SCHEMA_VERSION}')` : '1 = 1';
 
 /** The rows of a table, and their SHA-256: cell by cell in the order of the key, each with its type and length. */
 export type TableDigest = Readonly<{ rows: number; sha256: string }>;
@@ -35,10 +43,10 @@ export async function beginMove(source: End, target: End, atMs: number): Promise
   if (left && !isEnding) throw movedFault(source.name, left);
   if (isSame) return;
   // Opening a database writes into `meta`.
-  const [used] = await target.all(
-    `SELECT name FROM meta WHERE name <> ? AND (name < 'migration ' OR name > 'migration!') LIMIT 1`,
-    [MADE_AT_MS],
-  );
+  const [used] = await target.all('SELECT name FROM meta WHERE name NOT IN (?, ?) LIMIT 1', [
+    MADE_AT_MS,
+    SCHEMA_VERSION,
+  ]);
   if (used) {
     throw permanent(
       'target_not_empty',

@@ -5,7 +5,7 @@ import { type ClientConfig, DatabaseError, Pool, type PoolConfig, types } from '
 import { Fault, permanent, transient } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { liveFault } from './inspection.ts';
-import { appliedQuery, newestOf, readScripts, recordsOf, refuseOtherVersion, scriptsAfter } from './migrate.ts';
+import { MADE_AT_MS, readScripts, refuseOtherVersion, scriptsAfter } from './migrate.ts';
 import { postgresTextOf } from './translate.ts';
 
 const VERSION_MIN = 15;
@@ -134,16 +134,20 @@ export function refuseUnfit(server: Server, name: string, asked: Readonly<{ befo
   if (code) throw permanent(code, `The database ${name} cannot be used: ${why}`);
 }
 
-/** @returns the answer to `appliedQuery`; null if there is no table */
-async function appliedTo(ask: Ask, name: string): Promise<readonly string[] | null> {
+/** The name in `meta` of the schema's version; a file of SQLite has it in its header. */
+export const SCHEMA_VERSION = 'schema_version';
+const VERSION = `SELECT value::bigint AS version FROM meta WHERE name = '${SCHEMA_VERSION}'`;
+
+/** @returns the schema's version; null if there is no table */
+async function versionIn(ask: Ask, name: string): Promise<number | null> {
   const [table] = (await ask(
     `SELECT relname = 'meta' AS is_ours FROM pg_class
      WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY is_ours DESC LIMIT 1`,
   )) as readonly { is_ours: number }[];
   if (!table) return null;
-  const rows = table.is_ours === 1 ? ((await ask(appliedQuery)) as readonly { value: string }[]) : [];
-  if (rows.length === 0) throw foreign(name);
-  return rows.map(({ value }) => value);
+  const [row] = table.is_ours === 1 ? ((await ask(VERSION)) as readonly { version: number }[]) : [];
+  if (!row) throw foreign(name);
+  return row.version;
 }
 
 const foreign = (name: string) =>
@@ -159,22 +163,21 @@ const foreign = (name: string) =>
  */
 export async function checkDatabase(ask: Ask, name: string): Promise<void> {
   await checkServer(ask, name);
-  const applied = await appliedTo(ask, name);
-  if (applied === null) {
+  const version = await versionIn(ask, name);
+  if (version === null) {
     throw permanent(
       'schema_not_current',
       `The database ${name} is empty. Run \`npm start\`, which creates its tables.`,
     );
   }
-  refuseOtherVersion(name, newestOf(applied));
+  refuseOtherVersion(name, version);
 }
 
 /**
  * Creates the tables in an empty database, or applies the migrations that it lacks: all of them, or none. Several
  * processes may call this at once.
  * @returns the names of the scripts applied now
- * @throws Fault as `checkDatabase`; transient `storage_unavailable`; permanent `database_newer`, `migration_altered`,
- * `migration_failed`
+ * @throws Fault as `checkDatabase`; transient `storage_unavailable`; permanent `database_newer`
  */
 export async function preparePostgres(url: string, isSandbox = false): Promise<readonly string[]> {
   const name = databaseName(url);
@@ -207,14 +210,15 @@ async function applyMissing(pool: Pool, ask: Ask, name: string): Promise<readonl
   const scripts = readScripts();
   await pool.query('BEGIN');
   try {
-    const applied = await appliedTo(ask, name);
     // A table that others lock, too, so that one process migrates at a time.
-    if (applied) await pool.query('LOCK TABLE meta IN ACCESS EXCLUSIVE MODE');
-    const missing = applied ? scriptsAfter({ name, version: newestOf(applied), applied }, scripts) : [scripts.schema];
+    if ((await versionIn(ask, name)) !== null) await pool.query('LOCK TABLE meta IN ACCESS EXCLUSIVE MODE');
+    const version = await versionIn(ask, name);
+    const missing = version === null ? [scripts.schema] : scriptsAfter(name, version, scripts);
     for (const script of missing) await pool.query(postgresTextOf(script));
-    const done = applied || missing.length === 0 ? missing : [scripts.schema, ...scripts.migrations];
-    for (const row of recordsOf(done, systemClock.nowMs()))
-      await pool.query('INSERT INTO meta (name, value) VALUES ($1, $2)', [...row]);
+    const save =
+      'INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value';
+    if (version === null) await pool.query(save, [MADE_AT_MS, String(systemClock.nowMs())]);
+    if (missing.length > 0) await pool.query(save, [SCHEMA_VERSION, String(scripts.migrations.length)]);
     await pool.query('COMMIT');
     return missing.map((script) => script.name);
   } catch (error) {

@@ -91,35 +91,23 @@ folderTest(
     write('schema.sql', `${metaTable} CREATE TABLE things (name TEXT NOT NULL, size INTEGER) STRICT;`);
     assert.equal(migrate({ file, backupDir, directory }), ['schema.sql']);
     assert.equal(migrate({ file, backupDir, directory }), []);
-    raw(file, (client) => {
-      assert.is(client.pragma('user_version', { simple: true }), 1);
-      const names = client
-        .prepare("SELECT value ->> '$.name' FROM meta WHERE name LIKE 'migration %' ORDER BY name")
-        .pluck()
-        .all();
-      assert.equal(names, ['schema.sql', '0001_first.sql']);
-    });
+    raw(file, (client) => assert.is(client.pragma('user_version', { simple: true }), 1));
   },
 );
 
 folderTest(
-  'a file that holds data is copied once, before the first missing migration, and never over an earlier copy',
+  'a file that holds data is copied once, before the first missing migration, in place of what a try left',
   ({ file, backupDir, directory, write }) => {
     migrate({ file, backupDir, directory });
     raw(file, (client) => client.exec("INSERT INTO things VALUES ('kept')"));
     write('0001_first.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
     write('0002_second.sql', 'UPDATE things SET size = 3;');
-    const there = join(backupDir, 'quayside-before-0001_first.db');
+    const copy = join(backupDir, 'quayside-before-0001_first.db');
     mkdirSync(backupDir);
-    writeFileSync(there, 'another copy');
+    writeFileSync(copy, 'of a migration that failed');
+    writeFileSync(`${copy}.partial`, 'of a process that was killed');
     assert.equal(migrate({ file, backupDir, directory }), ['0001_first.sql', '0002_second.sql']);
-    const copy = join(backupDir, 'quayside-before-0001_first-2.db');
-    const copies = readdirSync(backupDir).sort();
-    assert.equal(
-      copies.map((name) => join(backupDir, name)),
-      [copy, there],
-    );
-    assert.is(readFileSync(there, 'utf8'), 'another copy');
+    assert.equal(readdirSync(backupDir), ['quayside-before-0001_first.db']);
     assert.is(statSync(copy).mode & 0o777, 0o600);
     raw(copy, (client) => {
       assert.equal(client.prepare('SELECT * FROM things').all(), [{ name: 'kept' }]);
@@ -129,7 +117,7 @@ folderTest(
     // A copy is a whole database: in place of the file, it is migrated in the same way, here without one more copy.
     copyFileSync(copy, file);
     assert.is(migrate({ file, backupDir: null, directory }).length, 2);
-    assert.is(readdirSync(backupDir).length, 2);
+    assert.is(readdirSync(backupDir).length, 1);
   },
 );
 
@@ -152,7 +140,7 @@ folderTest(
 );
 
 folderTest(
-  'a failed migration leaves the file unchanged, with those before it, and says so; its copy goes',
+  'a failed migration leaves the file unchanged, with those before it, and says so; one copy is left',
   ({ file, backupDir, directory, write }) => {
     write(
       'schema.sql',
@@ -170,7 +158,7 @@ folderTest(
     for (const [text, words] of broken) {
       write('0002_second.sql', text);
       refuses(() => migrate({ file, backupDir, directory }), 'migration_failed', words);
-      assert.equal(readdirSync(backupDir), []);
+      assert.equal(readdirSync(backupDir), ['quayside-before-0001_first.db']);
       raw(file, (client) => {
         assert.is(client.pragma('user_version', { simple: true }), 0);
         assert.is(client.prepare('SELECT count(*) FROM a JOIN b ON b.a = a.id').pluck().get(), 1);
@@ -181,14 +169,11 @@ folderTest(
 );
 
 folderTest(
-  'a file of a newer program, with altered history, of another program or from before 0.1.0 is refused',
+  'a file of a newer program, of another program or from before 0.1.0 is refused',
   ({ file, backupDir, directory, write }) => {
     migrate({ file, backupDir, directory });
     write('0001_first.sql', 'CREATE TABLE a (id INTEGER) STRICT;');
     migrate({ file, backupDir, directory });
-    write('0001_first.sql', 'CREATE TABLE a (id INTEGER, more TEXT) STRICT;');
-    refuses(() => migrate({ file, backupDir, directory }), 'migration_altered', /0001_first\.sql/);
-    write('0001_first.sql', 'CREATE TABLE a (id INTEGER) STRICT;');
     raw(file, (client) => client.pragma('user_version = 2'));
     refuses(() => migrate({ file, backupDir, directory }), 'database_newer', /schema 2.* knows 1/);
     rmSync(file);
