@@ -203,8 +203,6 @@ async function listenForPeople({ config, database, rates, log }: Parts): Promise
         createPayment({ database, config, rates, clock, log, checkWebhookUrl: guard.check }, ...order),
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
       newNotices: createTargetMaker({ ways: { send: createSend(guard, clock), mail: config.mail }, clock }),
-      readPools: () =>
-        Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database.addresses, network))),
       readBackups: () => backupsOf(readBackupReport(config.dataDir)),
     });
   return listen(at, clock, (port) => answerAt(withPorts(config, { dashboardPort: port }).dashboardUrl));

@@ -1,7 +1,7 @@
 /** A command of an act: its options, `--dry-run`, `--reason`, `--json` and its help. */
 import { resolve } from 'node:path';
 import {
-  type Act,
+  type Command as ActOfTool,
   type Context,
   englishOf,
   type Fact,
@@ -41,7 +41,7 @@ import { agree, yesOption } from './terminal.ts';
 type More = Readonly<{ notes?: readonly string[]; confirms?: true; needsSandbox?: true }>;
 
 /** Returns the command that does an act. */
-export function commandOf<I, P extends object>(act: Act<I, P>, more: More = {}): Command {
+export function commandOf<I, P extends object>(act: ActOfTool<I, P>, more: More = {}): Command {
   const { confirms, ...described } = more;
   const fields = Object.entries<Field>(act.fields);
   const positional = fields.filter(([, { isArgument }]) => isArgument).map(([name]) => name);
@@ -61,7 +61,7 @@ export function commandOf<I, P extends object>(act: Act<I, P>, more: More = {}):
     summary: act.summary,
     options: {
       ...Object.fromEntries(named.filter(([, { isSetting }]) => !isSetting)),
-      reason: act.reason === 'required' ? requiredReason : reasonOption,
+      reason: act.needsReason ? requiredReason : reasonOption,
       dryRun: dryRunOption,
       ...(confirms && { yes: yesOption }),
     },
@@ -85,7 +85,7 @@ export function commandOf<I, P extends object>(act: Act<I, P>, more: More = {}):
       const context = contextOf(input, installation);
       const plan = await act.plan(context, given.input);
       if (isRefusal(plan)) throw faultOf(plan, prefix);
-      const { title, target, facts, notes } = act.review(plan);
+      const { title, target, facts = [], notes = [] } = act.review(plan);
       const effects = notes.map(englishOf);
       const shown = [englishOf(title), ...factLines(facts), ...effects];
       if (input.options.dryRun === true) {

@@ -140,11 +140,9 @@ export type InputOf<F extends Fields> = {
 /** The page that confirms; also what a dry run shows. */
 export type Review = Readonly<{
   title: Sentence;
-  /** The id of what it is about, for programs. */
-  target: string;
-  facts: readonly Fact[];
+  facts?: readonly Fact[];
   /** The consequences, with those that cannot be undone. */
-  notes: readonly Sentence[];
+  notes?: readonly Sentence[];
   button: Sentence;
   isDangerous?: true;
   /** The text to be typed exactly. */
@@ -172,28 +170,49 @@ export type Needs = StorePermission | InstallationPermission | 'to be signed in'
 /** Proof that the browser asks for before the act. The second factor is asked for where money or power goes out. */
 export type Asks = 'nothing' | 'confirmation' | 'second factor';
 
-type Described<Input, Plan, Needed extends Needs> = Readonly<{
+type Described<Input, Plan, Needed extends Needs, In extends Context> = Readonly<{
   /** Noun and verb, as the command and as the audit log names it: `key revoke`. */
   name: string;
-  summary: string;
   needs: Needed;
-  reason: 'required' | 'optional';
-  plan(context: Context, input: Input): Promise<Plan | Refusal>;
-  asks: Asks | ((plan: Plan) => Asks);
-  review(plan: Plan): Review;
+  needsReason?: true;
+  plan(context: In, input: Input): Promise<Plan | Refusal>;
+  /** A confirmation, if it is left out. */
+  asks?: Asks | ((plan: Plan) => Asks);
   /** Waits for somebody else, such as an endpoint, outside the transaction and before `run`, which gets its result. */
-  before?(context: Context, plan: Plan): Promise<Plan | Refusal>;
+  before?(context: In, plan: Plan): Promise<Plan | Refusal>;
   /** Does what was planned, in one transaction with its entry in the audit log. */
-  run(context: Context, plan: Plan): Promise<Outcome | Refusal>;
+  run(context: In, plan: Plan): Promise<Outcome | Refusal>;
 }>;
 
-export type Act<Input, Plan extends object, Needed extends Needs = Needs> = Described<Input, Plan, Needed> &
-  Readonly<{ fields: { readonly [Name in keyof Input]: Field } }>;
+/** The further parts that a command has. `target`: the id of what it is about, for programs. */
+type OfTool<Plan> = Readonly<{ summary: string; review(plan: Plan): Review & Readonly<{ target: string }> }>;
+
+type Fielded<Input> = Readonly<{ fields: { readonly [Name in keyof Input]: Field } }>;
+
+/** An act. Without a review it is done at once. */
+export type Act<Input, Plan extends object, Needed extends Needs = Needs, In extends Context = Context> = Described<
+  Input,
+  Plan,
+  Needed,
+  In
+> &
+  Fielded<Input> &
+  Readonly<{ review?(plan: Plan): Review }>;
+
+/** An act that the tool has, too. */
+export type Command<Input, Plan extends object, Needed extends Needs = Needs> = Described<
+  Input,
+  Plan,
+  Needed,
+  Context
+> &
+  Fielded<Input> &
+  OfTool<Plan>;
 
 /** Returns an act whose input is what its fields read. */
 export const defineAct = <const F extends Fields, Plan extends object, Needed extends Needs>(
-  act: Readonly<{ fields: F }> & Described<InputOf<F>, Plan, Needed>,
-): Act<InputOf<F>, Plan, Needed> => act;
+  act: Readonly<{ fields: F }> & Described<InputOf<F>, Plan, Needed, Context> & OfTool<Plan>,
+): Command<InputOf<F>, Plan, Needed> => act;
 
 const isSentence = (value: unknown): value is Sentence =>
   typeof value === 'object' && value !== null && 'english' in value;
@@ -207,7 +226,7 @@ export const oneOf =
 
 /** Returns the input that texts give, or what is wrong with the first of them. */
 export function readInput<Input, Plan extends object>(
-  { fields }: Act<Input, Plan>,
+  { fields }: Pick<Act<Input, Plan>, 'fields'>,
   texts: Readonly<Record<string, string | undefined>>,
 ): Readonly<{ input: Input }> | Refusal {
   const input: Record<string, unknown> = {};

@@ -19,7 +19,6 @@ export const acknowledgeAlarm = defineAct({
   name: 'alarm acknowledge',
   summary: 'Acknowledge an alarm: its notices are not repeated. An event, such as a reversal, is over with it.',
   needs: 'installation:manage',
-  reason: 'optional',
   fields: { alarm: { label: say('Alarm'), help: 'such as A-1042', isArgument: true, read: alarmId } },
   async plan({ database, act }, { alarm: id }) {
     if ((act.reason ?? '').length > ALARM_NOTE_CHARS_MAX) {
@@ -38,23 +37,19 @@ export const acknowledgeAlarm = defineAct({
       [say('Alarm'), alarm.code],
       [say('What happened'), alarm.message],
     ],
-    notes: [],
     button: say('Acknowledge'),
   }),
   async run({ database, act }, alarm) {
     const done = await database.alarms.acknowledge(alarm.id, act);
-    const values = { alarm: nameOf(alarm), person: '', since: '' as string | { atMs: number } };
-    if (alarm.key === null) {
-      const said = done?.outcome === 'already' ? '{alarm} is over already.' : '{alarm} is over.';
-      return { said: say(said, values), json: { outcome: done?.outcome === 'already' ? 'already' : 'over' } };
-    }
-    const { outcome, alarm: now } = done ?? { outcome: 'over', alarm };
+    const isOver = !done || (alarm.key === null && done.outcome === 'acknowledged');
+    const outcome = isOver ? 'over' : done.outcome;
     const said = {
       acknowledged: '{alarm} is acknowledged: it is not repeated, and you hear when it is over.',
       already: '{alarm} was acknowledged already, by {person}.',
       over: '{alarm} is over.',
     }[outcome];
-    return { said: say(said, { ...values, person: now.acknowledgedBy ?? '' }), json: { outcome } };
+    const values = { alarm: nameOf(alarm), person: done?.alarm.acknowledgedBy ?? '' };
+    return { said: say(said, values), json: { outcome } };
   },
 });
 

@@ -35,7 +35,6 @@ export const addDoor = defineAct({
   summary: 'Let a panel or shop that speaks EPay or Epusdt take payments for a store, and print its key.',
   needs: 'installation:manage',
   asks: 'second factor',
-  reason: 'optional',
   fields: {
     dialect: {
       label: say('Protocol'),

@@ -112,7 +112,6 @@ export const acceptHeld = defineAct({
   summary: 'Accept held money: the session is paid with it, or it is settled where nothing is left to pay.',
   needs: 'held:decide',
   asks: 'second factor',
-  reason: 'optional',
   fields: { held: heldField },
   async plan(context, { held: id }) {
     const held = await findOpen(context, id);
@@ -123,7 +122,6 @@ export const acceptHeld = defineAct({
   review: (tried) => ({
     title: say('Accept {amount}?', { amount: heldAmount(tried.held) }),
     target: tried.held.id,
-    facts: [],
     notes: [acceptEffect(tried), say('This cannot be taken back.')],
     button: say('Accept {amount}', { amount: heldAmount(tried.held) }),
   }),
@@ -177,7 +175,7 @@ export const returnHeld = defineAct({
   summary: 'Send held money back from the refund wallet; if that fails, it is held again.',
   needs: 'held:decide',
   asks: 'second factor',
-  reason: 'required',
+  needsReason: true,
   fields: {
     held: heldField,
     to: {

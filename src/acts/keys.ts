@@ -71,7 +71,6 @@ export const createKey = defineAct({
   summary: 'Create an API key and its secret, which are shown once.',
   needs: 'keys:manage',
   asks: 'second factor',
-  reason: 'optional',
   fields: {
     store: storeField,
     mode: modeField('the mode of the sessions that it creates'),
@@ -154,7 +153,6 @@ export const revokeKey = defineAct({
   summary: 'Revoke an API key: requests with it are refused from then on.',
   needs: 'keys:manage',
   asks: 'second factor',
-  reason: 'optional',
   fields: { key: { label: say('Key'), help: 'its id', isArgument: true } },
   async plan({ database, scope }, { key: id }) {
     const key = await database.keys.show(id);
@@ -164,7 +162,6 @@ export const revokeKey = defineAct({
   review: ({ id, hint, name, lastUsedAtMs }) => ({
     title: say('Revoke this key?'),
     target: id,
-    facts: [],
     notes: [
       say('From now on every request with {key} is refused. A revoked key cannot be used again.', {
         key: name === null ? hint : `${hint} (${name})`,

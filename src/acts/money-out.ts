@@ -29,13 +29,12 @@ export const freezeMoneyOut = defineAct({
   summary: 'Stop money out at once, on one network or on all: nothing is signed or sent until it is thawed.',
   needs: 'installation:manage',
   asks: 'confirmation',
-  reason: 'required',
+  needsReason: true,
   fields: { network: networkField },
   plan: async (context, { network }) => placeNamed(context, network),
   review: (place) => ({
     title: say('Freeze money out on {place}?', { place: placeOf(place) }),
     target: placeOf(place),
-    facts: [],
     notes: [
       say(
         'Nothing is signed or sent until the freeze is ended. Transactions that nodes have already are watched to their end.',
@@ -63,7 +62,7 @@ export const thawMoneyOut = defineAct({
   summary: 'End a freeze by an operator or a restore.',
   needs: 'installation:manage',
   asks: 'second factor',
-  reason: 'required',
+  needsReason: true,
   fields: { network: networkField },
   async plan(context, { network: name }): Promise<Thaw | Refusal> {
     const place = placeNamed(context, name);

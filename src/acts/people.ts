@@ -45,7 +45,6 @@ export const linkPerson = defineAct({
   summary: 'Print a one-time link that sets a person’s password and second factor. Earlier links and sessions end.',
   needs: 'store:manage',
   asks: 'second factor',
-  reason: 'optional',
   fields: {
     name: {
       label: say('Name'),
@@ -80,7 +79,6 @@ export const linkPerson = defineAct({
     title: person ? say('Make a new link for {name}?', { name }) : say('Add {name}?', { name }),
     target: id,
     facts: [[say('Name'), name], ...memberships.map(({ role }) => [say('Role'), roleWords[role]] as const)],
-    notes: [],
     button: say('Make the link'),
   }),
   async run({ database, act, dashboardUrl, newId, nowMs }, { id, name, person, memberships, expiresAtMs }) {
@@ -146,7 +144,6 @@ export const removePerson = defineAct({
   summary: 'Remove a person from the dashboard, and end all of their sessions.',
   needs: 'store:manage',
   asks: 'second factor',
-  reason: 'optional',
   fields: { name: { label: say('Name'), help: 'the person’s', isArgument: true } },
   async plan({ database, scope, personId }, { name }) {
     const person = await database.people.find(name);
@@ -158,7 +155,6 @@ export const removePerson = defineAct({
   review: ({ id, name }) => ({
     title: say('Remove {name}?', { name }),
     target: id,
-    facts: [],
     notes: [
       say(
         '{name} sees and changes nothing here any more. API keys and webhook secrets that they have seen stay valid: make new ones.',

@@ -55,7 +55,6 @@ export const createRefund = defineAct({
   name: 'create refund',
   summary: 'Ask for a refund of a payment.',
   needs: 'refunds:request',
-  reason: 'optional',
   asks: 'second factor',
   fields: {
     payment: { label: say('Payment'), isArgument: true },

@@ -86,7 +86,6 @@ export const approveRefund = defineAct({
   summary: 'Approve a refund above the store’s limit or, with an approver’s signature, above the signer’s limits.',
   needs: 'refunds:decide',
   asks: 'second factor',
-  reason: 'optional',
   fields: {
     refund: refundField,
     /** The key of the address that was looked at; a form has it. */
@@ -140,7 +139,7 @@ export const rejectRefund = defineAct({
   summary: 'Reject a refund while nothing signed for it can pay: it fails, and its amount can be refunded again.',
   needs: 'refunds:decide',
   asks: 'confirmation',
-  reason: 'required',
+  needsReason: true,
   fields: { refund: refundField },
   async plan(context, { refund: id }) {
     const refund = await refundOf(context, id);
@@ -186,7 +185,6 @@ export const redirectRefund = defineAct({
   summary: 'Send a refund to another address on its network, until its payment is in progress.',
   needs: 'refunds:decide',
   asks: 'second factor',
-  reason: 'optional',
   fields: {
     refund: refundField,
     address: {
@@ -224,7 +222,6 @@ export const redirectRefund = defineAct({
     title: say('Send {amount} to this address?', { amount: amountText(refund) }),
     target: refund.id,
     facts,
-    notes: [],
     button: say('Change the address'),
     typed: minorText(refund.amountMinor),
   }),
@@ -265,11 +262,10 @@ export const cancelRefund = defineAct({
   summary: 'Cancel a refund that is not signed yet.',
   needs: 'refunds:request',
   asks: 'nothing',
-  reason: 'optional',
   fields: { refund: refundField },
   plan: (context, { refund }) => refundOf(context, refund),
   review: ({ id }) => ({
-    ...{ title: say('Cancel this refund'), target: id, facts: [], notes: [], button: say('Cancel this refund') },
+    ...{ title: say('Cancel this refund'), target: id, button: say('Cancel this refund') },
   }),
   async run({ database, newId, nowMs, act }, { storeId, mode, refundId }) {
     const replay = { idempotencyKey: newId, path: `dashboard: cancel ${refundId}`, bodyHash: '' };

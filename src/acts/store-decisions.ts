@@ -41,7 +41,6 @@ export const decideStore = defineAct({
   name: 'store decide',
   summary: 'Approve a store that a merchant has created or that is suspended, or suspend one.',
   needs: 'installation:manage',
-  reason: 'optional',
   fields: {
     store: { label: say('Store'), help: 'its id', isArgument: true },
     decision: {

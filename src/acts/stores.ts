@@ -34,7 +34,6 @@ export const setStore = defineAct({
   name: 'store set',
   summary: 'Change the settings of a store, or show them. Open sessions keep theirs, except for credit.',
   needs: 'store:manage',
-  reason: 'optional',
   fields: {
     store: { label: say('Store'), help: 'its id, if there are several', isArgument: 'optional' },
     ...(Object.fromEntries(allSettings.map((one) => [one.name, { ...one, isSetting: true }])) as Readonly<
@@ -67,7 +66,6 @@ export const setStore = defineAct({
         const values = { before: shownSetting(one, before), after: shownSetting(one, after) };
         return [one.label, say('{before} → {after}', values)];
       }),
-      notes: [],
       button: say('Save'),
     };
   },

@@ -13,7 +13,6 @@ export const testEndpoint = defineAct({
   summary: 'Send a signed test event to an endpoint now and show its answer.',
   needs: 'webhooks:resend',
   asks: 'nothing',
-  reason: 'optional',
   fields: { endpoint: endpointField },
   async plan(context, { endpoint: id }): Promise<TestPlan | Refusal> {
     const endpoint = await endpointOf(context, id);
@@ -22,7 +21,7 @@ export const testEndpoint = defineAct({
     return refuse('refused', say('A door gets no test event. Make a small order in the panel, and pay it.'));
   },
   review: ({ endpoint: { id, url } }) => ({
-    ...{ title, target: id, facts: [[say('URL'), url]], notes: [], button: title },
+    ...{ title, target: id, facts: [[say('URL'), url]], button: title },
   }),
   async before({ sendTestEvent }, { endpoint }) {
     const sent = await sendTestEvent(endpoint);

@@ -76,7 +76,6 @@ export const addEndpoint = defineAct({
   summary: 'Send a store’s events of one mode to a URL, and print the secret that signs them.',
   needs: 'webhooks:manage',
   asks: 'second factor',
-  reason: 'optional',
   fields: {
     url: {
       label: say('URL'),
@@ -115,7 +114,6 @@ export const addEndpoint = defineAct({
       [say('Mode'), modeWords[mode]],
       [say('More events'), eventsText(events)],
     ],
-    notes: [],
     button: say('Add the endpoint'),
   }),
   async run({ database, act, issue, nowMs }, { id, url, storeId, mode, events }) {
@@ -152,7 +150,6 @@ export const setEndpoint = defineAct({
   name: 'webhook set',
   summary: 'Enable or disable an endpoint, or change the events that it gets.',
   needs: 'webhooks:manage',
-  reason: 'optional',
   fields: {
     endpoint: endpointField,
     events: eventsField,
@@ -202,13 +199,11 @@ export const removeEndpoint = defineAct({
   summary: 'Remove an endpoint; deliveries that wait for it are not sent.',
   needs: 'webhooks:manage',
   asks: 'second factor',
-  reason: 'optional',
   fields: { endpoint: endpointField },
   plan: (context, { endpoint }) => endpointOf(context, endpoint),
   review: ({ id, url }) => ({
     title: say('Remove the endpoint?'),
     target: id,
-    facts: [],
     notes: [say('Nothing is sent to {url} any more, also not what waits for it. Its secret ends.', { url })],
     button: say('Remove'),
     typed: new URL(url).host,
@@ -241,7 +236,6 @@ export const resendWebhooks = defineAct({
   name: 'webhook resend',
   summary: 'Send a delivery again now; with --since, what failed or is being retried, paced and in order.',
   needs: 'webhooks:resend',
-  reason: 'optional',
   fields: {
     what: { label: say('Delivery'), help: 'a delivery, or an endpoint', isArgument: 'optional' },
     since: {
@@ -270,7 +264,6 @@ export const resendWebhooks = defineAct({
   review: ({ target, count, span }) => ({
     title: count === null ? say('Send it again?') : say('Send {count} deliveries again?', { count }),
     target,
-    facts: [],
     notes:
       count === null
         ? []
@@ -339,7 +332,6 @@ export const rotateSecret = defineAct({
   summary: 'Print the secret that signs for an endpoint, or replace it: both are valid until the end of the rotation.',
   needs: 'webhooks:manage',
   asks: 'second factor',
-  reason: 'optional',
   fields: {
     endpoint: { label: say('Endpoint'), help: 'an endpoint, or a store', isArgument: true },
     mode: {
@@ -379,7 +371,6 @@ export const rotateSecret = defineAct({
     return {
       title: words?.title ?? say('Show the secret'),
       target: secret.owner,
-      facts: [],
       notes: words ? [words.note] : [],
       button: words?.button ?? say('Show the secret'),
     };

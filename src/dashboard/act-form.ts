@@ -4,9 +4,7 @@
  */
 import {
   type Act,
-  type Asks,
   type Context,
-  defineAct,
   type Field,
   type Fields,
   type InputOf,
@@ -16,11 +14,9 @@ import {
   type Outcome,
   REASON_CHARS_MAX,
   type Refusal,
-  type Review,
   readInput,
   refuse,
   type Sentence,
-  say,
 } from '../acts/act.ts';
 import { permanent } from '../core/fault.ts';
 import { type Html, html } from '../lib/html.ts';
@@ -51,24 +47,12 @@ type AnyVisit = Visit<StoreAt | null>;
 /** The further context of acts of the browser. */
 export type BrowserContext = Context & Readonly<{ deps: DashboardDeps; visit: AnyVisit }>;
 
-type OfBrowser<F extends Fields, P> = Readonly<{
-  name: string;
-  needs: Needs;
-  fields?: F;
-  asks?: Asks | ((plan: P) => Asks);
-  plan(context: BrowserContext, input: InputOf<F>): Promise<P | Refusal>;
-  /** The page that confirms; without one it is done at once. */
-  review?(plan: P): Omit<Review, 'target'>;
-  before?(context: BrowserContext, plan: P): Promise<P | Refusal>;
-  run(context: BrowserContext, plan: P): Promise<Outcome | Refusal>;
-}>;
+type FormAct<I, P extends object> = Act<I, P, Needs, BrowserContext>;
 
 /** Returns an act that the browser alone has. */
-export const browserAct = <const F extends Fields, P extends object>(act: OfBrowser<F, P>): Act<InputOf<F>, P> =>
-  defineAct<F, P, Needs>({
-    ...{ summary: '', reason: 'optional', fields: {} as F, asks: act.review ? 'confirmation' : 'nothing' },
-    ...{ review: () => ({ title: say(act.name), facts: [], notes: [], button: say(act.name) }), ...act },
-  } as Parameters<typeof defineAct<F, P, Needs>>[0]);
+export const browserAct = <const F extends Fields, P extends object, N extends Needs>(
+  act: Readonly<{ fields: F }> & Act<InputOf<F>, P, N, BrowserContext>,
+): Act<InputOf<F>, P, N, BrowserContext> => act;
 
 type How = Readonly<{
   /** Where it is sent. Parameters of the path that are called like a field of the act are its values. */
@@ -123,7 +107,7 @@ export type Form = Readonly<{
 type FormPage = Readonly<{ path: string; again(visit: AnyVisit, fault: Html): Promise<Reply> }>;
 
 /** Returns the form of an act. */
-export function formOf<I, P extends object>(act: Act<I, P>, how: How): Form {
+export function formOf<I, P extends object>(act: FormAct<I, P>, how: How): Form {
   return {
     path: how.path,
     needs: act.needs,
@@ -132,7 +116,7 @@ export function formOf<I, P extends object>(act: Act<I, P>, how: How): Form {
   };
 }
 
-function render<I, P extends object>(visit: AnyVisit, act: Act<I, P>, how: How, shown: Shown): Html {
+function render<I, P extends object>(visit: AnyVisit, act: FormAct<I, P>, how: How, shown: Shown): Html {
   const fields = act.fields as Fields;
   const { form, words, params, path } = visit;
   const { button, given = {}, texts = {}, reason, above = null, below = null, about, look = 'plain', opens } = shown;
@@ -166,7 +150,7 @@ function render<I, P extends object>(visit: AnyVisit, act: Act<I, P>, how: How, 
     reason &&
     inputOf({
       ...{ name: 'because', label: sentence(words, reason), text: isAgain ? (form.because ?? '') : '' },
-      ...{ charsMax: REASON_CHARS_MAX, isProse: true, isRequired: act.reason === 'required' },
+      ...{ charsMax: REASON_CHARS_MAX, isProse: true, isRequired: act.needsReason === true },
     });
   const asked = inputs.length > ONE_COLUMN_MAX ? html`<div class="two-columns">${inputs}</div>` : inputs;
   const named =
@@ -218,20 +202,21 @@ function textsOf({ form, params }: AnyVisit, fields: Fields, { inputs = [] }: Ho
 async function doAct<I, P extends object>(
   deps: DashboardDeps,
   visit: AnyVisit,
-  { act, how, page }: Readonly<{ act: Act<I, P>; how: How; page: FormPage }>,
+  { act, how, page }: Readonly<{ act: FormAct<I, P>; how: How; page: FormPage }>,
 ): Promise<Answered> {
   const { form, visitor } = visit;
   const reason = form.because?.trim() || null;
-  const hasReason = reason !== null || act.reason !== 'required';
+  const hasReason = reason !== null || !act.needsReason;
   const isFit = hasReason && (reason ?? '').length <= REASON_CHARS_MAX;
   const given = isFit ? readInput(act, textsOf(visit, act.fields as Fields, how)) : refuse('usage', needsReason);
   if (isRefusal(given)) return refused(visit, page, given);
   const context = contextOf(deps, visit, { name: act.name, reason });
   const plan = await act.plan(context, given.input);
   if (isRefusal(plan)) return refused(visit, page, plan);
+  const { review, asks = review ? 'confirmation' : 'nothing' } = act;
   const asked = await confirmed(deps, visit, {
-    asks: typeof act.asks === 'function' ? act.asks(plan) : act.asks,
-    review: act.review(plan),
+    asks: typeof asks === 'function' ? asks(plan) : asks,
+    review: review?.(plan),
     back: filled(how.back ?? page.path, visit.params),
   });
   if ('reply' in asked) return asked;

@@ -23,7 +23,8 @@ import { SUDO_MS } from './web-session.ts';
 
 /** An act's review, and the proof that it asks for. */
 type Asked = Readonly<{
-  review: Omit<Review, 'target'>;
+  /** Undefined for what is done at once. */
+  review: Review | undefined;
   /** Where Cancel leads. */
   back: string;
   /** The second factor is asked for again where money or power goes out. */
@@ -64,9 +65,10 @@ export async function confirmed(
   asked: Asked,
 ): Promise<Answered | Readonly<{ token: string | null }>> {
   const { form, words } = visit;
-  const { typed } = asked.review;
-  if (asked.asks === 'nothing') return { token: null };
-  const needed = asked.asks === 'second factor' ? neededFor(deps, visit) : 'nothing';
+  const { review, asks, back } = asked;
+  if (!review || asks === 'nothing') return { token: null };
+  const { typed } = review;
+  const needed = asks === 'second factor' ? neededFor(deps, visit) : 'nothing';
   if (needed === 'a factor') {
     return {
       reply: {
@@ -78,7 +80,7 @@ export async function confirmed(
   }
   const carried = Object.entries(form).filter(([name]) => !ownFields.includes(name));
   const ask = async (fault: string | null): Promise<Answered> => ({
-    reply: await reviewPage(deps, visit, asked, { fault, carried, asksProof: needed === 'a proof' }),
+    reply: await reviewPage(deps, visit, { review, back }, { fault, carried, asksProof: needed === 'a proof' }),
     token: null,
   });
   if (form.confirmed !== 'yes') return ask(null);
@@ -99,7 +101,7 @@ const ownFields = ['form_token', 'confirmed', 'typed', ...PROOF_FIELDS];
 async function reviewPage(
   deps: DashboardDeps,
   visit: AnyVisit,
-  { review, back }: Asked,
+  { review, back }: Readonly<{ review: Review; back: string }>,
   {
     fault,
     carried,
@@ -107,7 +109,7 @@ async function reviewPage(
   }: Readonly<{ fault: string | null; carried: readonly (readonly [string, string])[]; asksProof: boolean }>,
 ): Promise<Reply> {
   const { visitor, path, form, nowMs, words } = visit;
-  const { title, facts: shown, notes, button, typed, isDangerous } = review;
+  const { title, facts: shown = [], notes = [], button, typed, isDangerous } = review;
   const content = html`${faultMessage(fault)}
 <form method="post" action="${path}" class="card confirm">
 ${formTokenField(visitor.formToken)}${form.once === undefined ? onceField(nowMs) : null}${hidden('confirmed', 'yes')}

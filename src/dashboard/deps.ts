@@ -4,7 +4,6 @@
 import type { Context, Issuer } from '../acts/act.ts';
 import type { Config } from '../config/config.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { PoolLevel } from '../database/addresses.ts';
 import type { NewNoticeTarget, TargetField, TargetText } from '../database/alarms.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { ChannelKind } from '../database/column-values.ts';
@@ -49,12 +48,7 @@ export type DashboardDeps = Readonly<{
     proved: Readonly<{ madeAtMs: number; provedAtMs: number }> | null;
     failure: string | null;
   }>;
-  /** Returns how full each pool of deposit addresses is. */
-  readPools(): Promise<readonly PoolShown[]>;
 }>;
-
-/** A pool of deposit addresses. `source`: an xpub's fingerprint, or the signer of imported lists. */
-export type PoolShown = PoolLevel & Readonly<{ imported: boolean; source: string | null; isLow: boolean }>;
 
 /** Adding somebody who is informed about alarms: what needs the channels. */
 type NewNotices = Readonly<{

@@ -47,6 +47,29 @@ export function createPasskeys(url: string, clock: Pick<Clock, 'nowMs'>, signIns
   const { hostname, origin, protocol } = new URL(url);
   const challenges = createChallenges(clock, signIns);
   const expected = { expectedOrigin: origin, expectedRPID: hostname, requireUserVerification: true };
+
+  /** Calls a check of the library, which throws for what it refuses, and uses up the challenge of what is right. */
+  async function checkedBy<Options extends { response: object }, T extends { verified: boolean }>(
+    check: (options: Options) => Promise<T>,
+    text: string,
+    purpose: string,
+    more: Partial<Options>,
+  ): Promise<T | null> {
+    let challenge = '';
+    const expectedChallenge = (one: string) => {
+      challenge = one;
+      return challenges.isGood(one, purpose);
+    };
+    let checked: T;
+    try {
+      const response = JSON.parse(text);
+      checked = await check({ ...expected, expectedChallenge, ...more, response } as unknown as Options);
+    } catch {
+      return null;
+    }
+    return checked.verified && (await challenges.use(challenge)) ? checked : null;
+  }
+
   return {
     // Browsers know no passkeys at IP addresses, and none over plain HTTP but on this very machine.
     isPossible: isIP(hostname.replace(/^\[|\]$/g, '')) === 0 && (protocol === 'https:' || hostname === 'localhost'),
@@ -71,16 +94,10 @@ export function createPasskeys(url: string, clock: Pick<Clock, 'nowMs'>, signIns
       }),
     async registered(text, purpose) {
       const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
-      let challenge = '';
-      const checked = await checkedBy(verifyRegistrationResponse, text, {
-        ...expected,
-        expectedChallenge(one: string) {
-          challenge = one;
-          return challenges.isGood(one, `create ${purpose}`);
-        },
+      const checked = await checkedBy(verifyRegistrationResponse, text, `create ${purpose}`, {
         supportedAlgorithmIDs: ALGORITHMS,
       });
-      if (!checked?.verified || !(await challenges.use(challenge))) return null;
+      if (!checked?.verified) return null;
       const { id, publicKey, counter } = checked.registrationInfo.credential;
       if (id.length > ID_CHARS_MAX) return null;
       return { id, publicKey: Buffer.from(publicKey).toString('base64url'), counter };
@@ -92,21 +109,12 @@ export function createPasskeys(url: string, clock: Pick<Clock, 'nowMs'>, signIns
       const { passkey, person } = found;
       if (sent.userHandle !== null && sent.userHandle !== handleOf(person)) return null;
       const { verifyAuthenticationResponse } = await import('@simplewebauthn/server');
-      let challenge = '';
-      const checked = await checkedBy(verifyAuthenticationResponse, text, {
-        ...expected,
-        expectedChallenge(one: string) {
-          challenge = one;
-          return challenges.isGood(one, `use ${purpose}`);
-        },
-        // How far it has counted is compared in the database's transaction.
-        credential: {
-          id: passkey.id,
-          publicKey: new Uint8Array(Buffer.from(passkey.publicKey, 'base64url')),
-          counter: 0,
-        },
+      // How far it has counted is compared in the database's transaction.
+      const publicKey = new Uint8Array(Buffer.from(passkey.publicKey, 'base64url'));
+      const checked = await checkedBy(verifyAuthenticationResponse, text, `use ${purpose}`, {
+        credential: { id: passkey.id, publicKey, counter: 0 },
       });
-      if (!checked?.verified || !(await challenges.use(challenge))) return null;
+      if (!checked) return null;
       return { person, factor: { passkeyId: passkey.id, counter: checked.authenticationInfo.newCounter } };
     },
   };
@@ -122,19 +130,6 @@ function readAnswer(text: string): Readonly<{ id: string; userHandle: string | n
     return typeof id === 'string' && (handle === null || typeof handle === 'string')
       ? { id, userHandle: handle }
       : null;
-  } catch {
-    return null;
-  }
-}
-
-/** Calls a check of the library, which throws for what it refuses. */
-async function checkedBy<Options extends { response: object }, T>(
-  check: (options: Options) => Promise<T>,
-  text: string,
-  options: Omit<Options, 'response'>,
-): Promise<T | null> {
-  try {
-    return await check({ ...options, response: JSON.parse(text) } as Options);
   } catch {
     return null;
   }

@@ -1,17 +1,15 @@
 /** Alarms for operators. Only the newest are kept, and those that are open. */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { and, asc, eq, inArray, isNotNull } from 'drizzle-orm';
-import { heldAlarmCode, heldKinds } from '../core/held-money.ts';
+import { and, asc, inArray, isNotNull } from 'drizzle-orm';
 import type { Told, WatchedAlarm } from '../core/notice.ts';
-import type { Mode } from '../core/transfer.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { NoticeProgress } from './column-values.ts';
 import type { Db } from './engine/open.ts';
 import { changeRows, deleteRows, findRow, insertRow, selectRow, selectRows } from './engine/rows.ts';
 import { nextNumber } from './meta.ts';
 import type { VaultDb } from './sealing.ts';
-import { alarms, noticeTargets, sessions } from './tables.ts';
+import { alarms, noticeTargets } from './tables.ts';
 
 type AlarmRow = typeof alarms.$inferSelect;
 
@@ -61,12 +59,6 @@ export type AlarmScope = (typeof alarmScopes)[number];
 export const alarmKey = (scope: AlarmScope, subject: string): string => (subject ? `${scope}:${subject}` : scope);
 
 const ALARMS_KEPT_MAX = 10_000;
-/** Alarms older than the newest of this many are not looked at: a page must not read them all. */
-const ALARMS_READ_MAX = 500;
-
-/** Alarms that a store's people see in a list of their own. */
-const listedCodes: ReadonlySet<string> = new Set(heldKinds.map(heldAlarmCode));
-
 /** Raises an alarm within the current transaction. With a key it lasts until it is ended. @returns its id */
 export async function raiseAlarm(db: Db, alarm: NewAlarm & { readonly key?: string }): Promise<number> {
   const unseen = { acknowledgedAtMs: null, acknowledgedBy: null, acknowledgedNote: null };
@@ -142,29 +134,6 @@ export function alarmCommands(db: Db) {
     /** Returns the newest alarms, newest first; only those with a lower id than `beforeId`, if one is given. */
     async list(limit: number, beforeId = Number.MAX_SAFE_INTEGER): Promise<readonly Alarm[]> {
       return db.read(() => newest(limit, beforeId));
-    },
-    /**
-     * Returns the newest alarms about a store's sessions that nobody acknowledged, among the newest of all. Held money
-     * is left out: it has a list of its own, with its end.
-     */
-    async listOfStore(
-      { storeId, mode }: Readonly<{ storeId: string; mode: Mode }>,
-      limit: number,
-    ): Promise<readonly Alarm[]> {
-      return db.read(async () => {
-        const all = await newest(ALARMS_READ_MAX, Number.MAX_SAFE_INTEGER);
-        const open = all.filter(({ code, sessionId, endedAtMs, acknowledgedAtMs }) => {
-          return sessionId !== null && endedAtMs === null && acknowledgedAtMs === null && !listedCodes.has(code);
-        });
-        const named = [...new Set(open.flatMap(({ sessionId }) => sessionId ?? []))];
-        const own = await db.orm
-          .select({ id: sessions.id })
-          .from(sessions)
-          .where(and(inArray(sessions.id, named), eq(sessions.storeId, storeId), eq(sessions.mode, mode)))
-          .all();
-        const ids = new Set(own.map(({ id }) => id));
-        return open.filter(({ sessionId }) => sessionId !== null && ids.has(sessionId)).slice(0, limit);
-      });
     },
     /** Returns the lasting alarms that are open, oldest first. */
     async listOpen(): Promise<readonly Alarm[]> {

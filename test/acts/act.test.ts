@@ -10,13 +10,12 @@ const act = defineAct({
   summary: 'Count things.',
   needs: 'installation:manage',
   asks: 'nothing',
-  reason: 'optional',
   fields: {
     count: { label: say('Count'), help: 'how many', isRequired: true, read: number },
     name: { label: say('Name'), help: 'what they are called' },
   },
   plan: async (_context, { count }) => ({ count }),
-  review: () => ({ title: say('Count'), target: 't', facts: [], notes: [], button: say('Count') }),
+  review: () => ({ title: say('Count'), target: 't', button: say('Count') }),
   run: async () => ({ said: say('done'), json: {} }),
 });
 

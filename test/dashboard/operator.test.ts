@@ -59,7 +59,7 @@ test('a network that stops: the owner reads what it means for payments, the oper
     assert.match(line, /^not read Ethereum \(ERC20\) is read up to .*quayside network check test:ethereum/);
   }));
 
-test('backups, pools and the blocks that were read again are on the page of the installation', () =>
+test('backups and the blocks that were read again are on the page of the installation', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
     const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
@@ -84,7 +84,6 @@ test('backups, pools and the blocks that were read again are on the page of the 
     updateBackupReport(dataDir, () => ({ newest, failure: { at_ms: proved, message: 'the target is full' } }));
     const text = await page();
     assert.match(factsOf(text)['Last backup'] ?? '', /3 hr?\.? ago .*the last one failed the target is full/);
-    assert.is(rowsOf(text, 'Deposit address pools')[0]?.Pool, 'evm , test');
   }));
 
 test('a store is suspended with a reason that its owner sees, and approved with the second factor', () =>

@@ -2,7 +2,6 @@
  * The real dashboard over real HTTP beside the real API, and browsers without scripts that use it.
  */
 import { dirname } from 'node:path';
-import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
 import { createPayment } from '../../src/api/session-service.ts';
 import { backupsOf, readBackupReport } from '../../src/app/backup/report.ts';
 import { listen } from '../../src/app/http-server.ts';
@@ -105,7 +104,6 @@ export async function startDashboard({
         sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
         newNotices: createTargetMaker({ ways: { send: createSend(guard, clock), mail: options.mail ?? null }, clock }),
         readBackups: () => backupsOf(readBackupReport(dirname(api.file))),
-        readPools: () => Promise.all(networkOfEachPool(networks).map((one) => readPool(database.addresses, one))),
       };
       const passkeys = createPasskeys(url, clock, database.people);
       const parts = {

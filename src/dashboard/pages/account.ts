@@ -124,7 +124,6 @@ const addPasskey = browserAct({
   },
   review: ({ person, name }) => ({
     title: say('Add the passkey “{name}”?', { name }),
-    facts: [],
     notes: [
       say(
         'Whoever holds it and knows its PIN, or has its finger or face, signs in as {name}. Your other sessions end.',

@@ -35,9 +35,6 @@ import { type Listing, showList } from '../listing.ts';
 import type { Page, Reply, Visit } from '../page.ts';
 
 const PATH = '/operator/alarms';
-/** So many alarms are looked at for events that nobody has acknowledged. */
-const EVENTS_LOOKED_AT = 50;
-
 const acknowledging = formOf(acknowledgeAlarm, { path: `${PATH}/acknowledge`, inputs: ['alarm'] });
 
 export const alarmPages = (deps: DashboardDeps): readonly Page[] =>
@@ -45,46 +42,25 @@ export const alarmPages = (deps: DashboardDeps): readonly Page[] =>
     ...[acknowledging, adding, proving, removing],
   ]);
 
-/** Alarms that are over, and those that are open where `isOpen` says so. */
-const alarmList = (deps: DashboardDeps, isOpen: (alarm: Alarm) => boolean): Listing<null, Alarm> => ({
+const alarmList = ({ database }: DashboardDeps): Listing<null, Alarm> => ({
   path: PATH,
-  caption: () => 'Earlier alarms',
+  caption: () => 'Alarms',
   async read(_visit, _chosen, after, limit) {
     const beforeId = /^[1-9]\d{0,14}$/.test(after ?? '') ? Number(after) : undefined;
-    const { rows, goOn } = pageOf(await deps.database.alarms.list(limit + 1, beforeId), limit, ({ id }) => id);
-    return { rows: rows.filter((one) => !isOpen(one)), goOn };
+    return pageOf(await database.alarms.list(limit + 1, beforeId), limit, ({ id }) => id);
   },
   columns: alarmColumns,
-  empty: () => 'No alarm has ended yet.',
+  empty: () => html`${badge('nothing open', 'good')} Alarms are listed here, and stay after their end.`,
 });
 
-/** Open ones first; then all that there were, page by page. */
+/** All alarms, the newest first. The page of the installation has those that last, however old they are. */
 async function alarmsPage(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
-  const open = visit.query.has('before') ? [] : await openAlarms(deps);
-  const past = await showList(
-    alarmList(deps, ({ id }) => open.some((one) => one.id === id)),
-    visit,
-  );
-  const needing = list<Alarm>({
-    caption: 'Alarms',
-    columns: alarmColumns(visit),
-    rows: open,
-    empty: html`${badge('nothing open', 'good')} Alarms are listed here as long as they last.`,
-  });
+  const all = await showList(alarmList(deps), visit);
   return {
     title: 'Alarms',
-    content: html`${past.isFirst ? section('open', 'Needs somebody', needing, 'plain') : null}
-${section('past', 'Earlier', past.table, 'plain')}
-${past.isFirst ? await noticeSection(deps, visit) : null}`,
+    content: html`${section('all', 'The newest first', all.table, 'plain')}
+${all.isFirst ? await noticeSection(deps, visit) : null}`,
   };
-}
-
-/** Returns what lasts, the newest first, and then events of late that nobody has acknowledged. */
-async function openAlarms({ database }: DashboardDeps): Promise<readonly Alarm[]> {
-  const events = (await database.alarms.list(EVENTS_LOOKED_AT)).filter(
-    (one) => one.key === null && one.endedAtMs === null,
-  );
-  return [...(await database.alarms.listOpen())].reverse().concat(events);
 }
 
 /** The columns of alarms, with what can be done about each. */

@@ -1,6 +1,6 @@
 /**
- * The installation at a glance, for the operator: what needs somebody, networks, backups and deposit address
- * pools. Settings are in files only: where money comes in is among them.
+ * The installation at a glance, for the operator: what needs somebody, networks and backups. Settings are in files
+ * only: where money comes in is among them.
  */
 
 import { adviceOn } from '../../acts/networks.ts';
@@ -10,7 +10,7 @@ import { type NetworkStatus, unseenSinceMs, whyUnfollowed } from '../../database
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { ago, badge, data, english, type Tone, time } from '../../web/show.ts';
-import type { DashboardDeps, PoolShown } from '../deps.ts';
+import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Visit } from '../page.ts';
 import { alarmColumns } from './alarms.ts';
 
@@ -22,8 +22,7 @@ export const operatorPage = (deps: DashboardDeps): CommonPage => ({
     title: 'Installation',
     content: html`${section('needs', 'What needs you', await needs(deps, visit))}
 ${section('networks', 'Networks', await networksList(deps, visit), 'plain')}
-${section('backups', 'Backups', backups(deps, visit))}
-${section('pools', 'Deposit address pools', await pools(deps), 'plain')}`,
+${section('backups', 'Backups', backups(deps, visit))}`,
   }),
 });
 
@@ -136,29 +135,6 @@ async function networksList({ database, config }: DashboardDeps, visit: Visit<nu
 /** Says whether final blocks, read again in the last night, differ from the database. The alarm says where. */
 const comparisonText = ({ differences, through, comparedAtMs }: BlockComparison): Html =>
   html`${differences > 0 ? badge('differences', 'danger') : badge('no difference', 'good')} <span class="hint">through ${data(through)}, ${time(comparedAtMs)}</span>`;
-
-const pools = async ({ readPools }: DashboardDeps): Promise<Html> =>
-  html`${list<PoolShown>({
-    caption: 'Deposit address pools',
-    columns: [
-      ['Pool', ({ family, mode }) => html`${data(family)}, ${mode}`],
-      [
-        'From',
-        ({ source, imported }) =>
-          html`${source === null ? 'nothing yet' : html`<code>${source}</code>`} ${imported ? 'imported list' : 'derived'}`,
-      ],
-      ['Free', ({ free }) => String(free), 'number lead'],
-      ['Given out', ({ taken }) => String(taken), 'number'],
-      [
-        'State',
-        ({ free, isLow }) =>
-          free === 0 ? badge('empty', 'danger') : isLow ? badge('low', 'attention') : badge('enough', 'good'),
-        'lead',
-      ],
-    ],
-    rows: await readPools(),
-    empty: 'No pool yet: no network is configured.',
-  })}<p class="hint">Derived pools fill themselves. An imported one is filled with <code>quayside address-pool import</code>.</p>`;
 
 /** Shows when the newest backup was made and proved, with what to do if there is none, or the last one failed. */
 function backups({ readBackups }: DashboardDeps, { nowMs, words }: Visit<null>): Html {

@@ -13,7 +13,7 @@ import { type Html, html } from '../../lib/html.ts';
 import { dateIn, datePlus, startOfDayMs } from '../../lib/zone.ts';
 import { barChart } from '../../web/chart.ts';
 import { figures, list, section } from '../../web/list.ts';
-import { badge, data, english, time } from '../../web/show.ts';
+import { badge, data, time } from '../../web/show.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { may, pathIn, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { coinNames } from '../show.ts';
@@ -23,9 +23,6 @@ import { unseenNetworks } from './operator.ts';
 const DAYS_SHOWN = 30;
 /** The end of counts of waiting things, so that a count costs the same in every shop. */
 const COUNTED_MAX = 50;
-const ALARMS_SHOWN = 10;
-/** An alarm names its payout for the operator; the store's people know the order. */
-const PAYOUT_ID = / \([a-z]{2}_[0-9a-f]{26,32}\)/;
 /** Deliveries that failed are counted this far back. */
 const FAILURE_DAYS = 7;
 
@@ -86,7 +83,6 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>, { held, refunds
     count === 0
       ? []
       : [html`<a href="${pathIn(at, path)}">${words.say(text, { number: upTo(count), days: FAILURE_DAYS })}</a>`];
-  const alarms = await deps.database.alarms.listOfStore(at, ALARMS_SHOWN);
   const stopped = await stoppedNetworks(deps, visit);
   const lines = [
     ...(await failingHooks(deps, visit)),
@@ -96,10 +92,6 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>, { held, refunds
       'webhooks?state=failed',
       'Deliveries that failed in the last {days} days: {number}',
       await undelivered(deps, visit),
-    ),
-    ...alarms.map(
-      ({ atMs, message, sessionId }) =>
-        html`${time(atMs)}: ${english(message.replace(PAYOUT_ID, '').replace(/\.?$/, '.'))} <a href="${pathIn(at, `payments/${sessionId}`)}">${words.say('The payment')}</a>`,
     ),
   ];
   const content =

@@ -116,7 +116,6 @@ const showLink = browserAct({
   },
   review: () => ({
     title: say('Link for the payer of this refund'),
-    facts: [],
     notes: [
       say(
         'This link lets its holder name the address that this refund goes to. Give it to the payer and nobody else. The audit log says who has seen it.',

@@ -52,7 +52,6 @@ const requestStore = browserAct({
       [say('Name'), name],
       [say('Stablecoin that other currencies are converted to'), settlement],
     ],
-    notes: [],
     button: say('Create the store'),
   }),
   async run({ database, issue, act, nowMs, visit }, { id, name, settlement }) {
