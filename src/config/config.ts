@@ -8,7 +8,7 @@ import { check, configInvalid, type Problem } from './check.ts';
 import { readLayers, readSandbox } from './layers.ts';
 import { checkTogether, type NetworkConfig, type ReadNetwork, readNetworks } from './network.ts';
 import { type GeneralSettings, generalSettings } from './schema.ts';
-import { type CamelCased, camelCased } from './setting.ts';
+import { camelCased } from './setting.ts';
 
 /** The signer's folder, with its socket, and the source of its passphrase; `external`: started by something else. */
 export type SignerConfig = Readonly<{
@@ -24,28 +24,15 @@ export type ScheduledBackup = Readonly<{
   send: readonly string[] | null;
 }>;
 
-/** Settings that are used as they are, by their names in code. */
-type Plain = CamelCased<
-  Pick<
-    GeneralSettings,
-    | 'data_dir'
-    | 'database_url'
-    | 'host'
-    | 'port'
-    | 'metrics_host'
-    | 'trusted_proxies'
-    | 'log_level'
-    | 'mail'
-    | 'request_signature'
-    | 'rates'
-    | 'webhooks'
-    | 'retention'
-    | 'limits'
-  >
->;
+/** Returns the settings that are used as they are, by their names in code. */
+function plainOf(settings: GeneralSettings) {
+  const { metrics_port, dashboard_port, dashboard_url, base_url, checkout_url, signer, ...others } = settings;
+  const { backup, alarms, ...plain } = others;
+  return camelCased(plain);
+}
 
 /** The settings, checked and completed. `config/descriptions.json` describes each one. */
-export type Config = Plain &
+export type Config = ReturnType<typeof plainOf> &
   Readonly<{
     metricsPort: number;
     dashboardPort: number;
@@ -169,13 +156,11 @@ function toBackup({ data_dir, backup }: GeneralSettings): Config['backup'] {
 }
 
 function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): Config {
-  const { port, alarms, metrics_port, dashboard_port, dashboard_url, base_url, checkout_url, ...plain } = general;
-  const { signer: _signer, backup: _backup, ...asGiven } = plain;
+  const { port, alarms, metrics_port, dashboard_port, dashboard_url, base_url, checkout_url } = general;
   const baseUrl = base_url ?? defaultBaseUrl(general);
   const dashboardPort = dashboard_port ?? portBeside(port, DASHBOARD_PORT_OFFSET);
   return deepFreeze({
-    ...camelCased(asGiven),
-    port,
+    ...plainOf(general),
     metricsPort: metrics_port ?? portBeside(port, METRICS_PORT_OFFSET),
     dashboardPort,
     dashboardUrl: dashboard_url ?? localUrl(dashboardPort),

@@ -20,7 +20,7 @@ import {
   paidNetworkSettings,
   type SignerDefaults,
 } from './schema.ts';
-import { type CamelCased, camelCased, type Tree } from './setting.ts';
+import { camelCased, type Tree } from './setting.ts';
 
 /** Amounts of the API have two decimals: less could not be shown. */
 const DUST_FLOOR_PAR = minorToPar(1n);
@@ -29,36 +29,25 @@ const SANDBOX_GRACE_S = 5;
 
 type Settings = NetworkSettings<Family>;
 
-/** Settings that are used as they are, by their names in code. */
-type Plain = CamelCased<
-  Pick<
-    Settings,
-    | 'name'
-    | 'family'
-    | 'mode'
-    | 'sandbox'
-    | 'url'
-    | 'rpc_url'
-    | 'witness_url'
-    | 'fallback_url'
-    | 'native_symbol'
-    | 'fee_hint'
-    | 'mark'
-    | 'explorer'
-    | 'address_explorer'
-    | 'address_signer'
-    | 'chain_id'
-    | 'block_time_ms'
-    | 'reorg_depth_max'
-    | 'poll_ms'
-  >
->;
+/** Notes a problem of one network. @param at the path below the network's own */
+type Report = (at: string, text: string) => void;
 
 /** Optional fields are there or not, and never undefined. */
 type Defined<T> = { readonly [Key in keyof T]: Exclude<T[Key], undefined> };
 
+/** Leaves out what is undefined. */
+const given = <T extends object>(all: T): Defined<T> =>
+  Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Defined<T>;
+
+/** Returns the settings that are used as they are, by their names in code. */
+function plainOf(settings: Settings) {
+  const { title, exchange_name, solid_url, xpub, payment_min, payout_expiry_s, signer, ...others } = settings;
+  const { tokens, wallets, sweep, confirmations, two_node_amount, ...plain } = others;
+  return given(camelCased(plain));
+}
+
 /** One network and the node that serves it. `config/descriptions.json` describes each setting. */
-export type NetworkConfig = Defined<Plain> &
+export type NetworkConfig = ReturnType<typeof plainOf> &
   Readonly<{
     key: NetworkKey;
     /** Where the node shows final blocks, if at another address; null: nowhere; absent: the family's usual place. */
@@ -116,30 +105,36 @@ export function readNetworks(
     const placed = isFields(own) ? withSandbox(own, sandbox, derives) : own;
     const settings = check(problems, ['networks', preset], schema, placed);
     if (!settings) return [];
-    const config = toConfig(problems, path, settings);
-    if (!config.sandbox || sandbox) checkXpub(problems, path, config);
-    checkTokens(problems, path, config);
-    checkConfirmations(problems, path, config);
-    checkCoinAndWallets(problems, path, settings);
+    const report = reportTo(problems, path);
+    const config = toConfig(report, settings);
+    if (!config.sandbox || sandbox) checkXpub(report, config);
+    checkTokens(report, config);
+    checkConfirmations(report, config);
+    checkCoinAndWallets(report, settings);
     return [{ path, config }];
   });
 }
 
+const reportTo =
+  (problems: Problem[], path: string): Report =>
+  (at, text) =>
+    problems.push({ path: `${path}.${at}`, text });
+
 /**
- * Reads what a signer's policy starts from. Other settings, such as a node or an xpub, may be missing here.
+ * Reads what a signer's policy starts from. What else the settings lack, a node or an xpub, does not matter here.
  * @returns null after adding to `problems`
  */
 export function readPaidNetwork(problems: Problem[], name: string, entry: Tree) {
   const schema = paidNetworkSettings(Object.keys(chains) as Family[]);
   const own = { name, ...entry };
   const picked = Object.fromEntries(Object.entries(own).filter(([key]) => key in schema.shape));
-  const path = `networks.${name}`;
   const settings = check(problems, ['networks', name], schema, picked);
   if (!settings) return null;
+  const report = reportTo(problems, `networks.${name}`);
   const { family, signer } = settings;
-  if (signer) checkCoinAmounts(problems, path, family, signer);
-  else problems.push({ path: `${path}.signer`, text: `missing, expected the caps to start with: ${capsText}` });
-  const tokens = readTokens(problems, path, settings);
+  if (signer) checkCoinAmounts(report, family, signer);
+  else report('signer', `missing, expected the caps to start with: ${capsText}`);
+  const tokens = readTokens(report, settings);
   const key: NetworkKey = `${settings.mode}:${settings.name}`;
   return signer ? { key, name: settings.name, family, chainId: settings.chain_id, tokens, signer } : null;
 }
@@ -148,28 +143,31 @@ const capsText =
   '{"fee_max": "…", "caps": {"transaction": "…", "hour": "…", "day": "…"}, "gas_caps": {"transaction": "…", "day": "…"}}';
 
 /** Gives the settings of one network their types. */
-function toConfig(problems: Problem[], path: string, settings: Settings): NetworkConfig {
-  const { title = settings.name, exchange_name = title, solid_url, xpub = null, ...others } = settings;
-  const { tokens, signer, sweep, wallets, confirmations: _confirmations, two_node_amount, ...rest } = others;
-  const { payment_min, payout_expiry_s, ...plain } = rest;
+function toConfig(report: Report, settings: Settings): NetworkConfig {
+  const { title = settings.name, exchange_name = title, solid_url, xpub = null, signer, sweep, tokens } = settings;
+  const { payment_min, payout_expiry_s } = settings;
   return {
-    ...(given(camelCased(plain)) as Defined<Plain>),
-    ...given({
-      finalityUrl: solid_url,
-      signer,
-      paymentMinPar: payment_min,
-      payoutExpiryMs: payout_expiry_s && payout_expiry_s * 1000,
-    }),
+    ...plainOf(settings),
+    ...(solid_url !== undefined && { finalityUrl: solid_url }),
+    ...(signer && { signer }),
+    ...(payment_min !== undefined && { paymentMinPar: payment_min }),
+    ...(payout_expiry_s !== undefined && { payoutExpiryMs: payout_expiry_s * 1000 }),
     key: `${settings.mode}:${settings.name}`,
     title,
     exchangeName: exchange_name,
     xpub,
-    wallets: given(camelCased(wallets)),
+    wallets: given(camelCased(settings.wallets)),
     dustFloorPar: DUST_FLOOR_PAR,
     confirmations: toPolicy(settings),
-    sweep: toSweepPolicy(sweep),
+    sweep: {
+      auto: sweep.auto,
+      minPar: sweep.min,
+      ageMsMax: sweep.age_days_max * DAY_MS,
+      costSharePpmMax: sweep.cost_share_max,
+      nativePricePar: sweep.native_price,
+    },
     inclusionGraceS: settings.sandbox ? SANDBOX_GRACE_S : inclusionGraceS(settings.block_time_ms),
-    tokens: readTokens(problems, path, settings),
+    tokens: readTokens(report, settings),
     tokenMarks: Object.fromEntries(tokens.flatMap(({ symbol, mark }) => (mark ? [[symbol, mark]] : []))),
   };
 }
@@ -181,41 +179,23 @@ function toPolicy({ confirmations: tiers, two_node_amount: fromPar }: Settings):
   return [...below, { fromPar, secondNode: true }, ...tiers.slice(below.length)];
 }
 
-type Given<T> = { readonly [Key in keyof T]?: Exclude<T[Key], undefined> };
-
-/** Leaves out what is undefined. */
-const given = <T extends object>(all: T): Given<T> =>
-  Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Given<T>;
-
 /** Returns the tokens that are not disabled, each with its address as its family writes it. */
-function readTokens(
-  problems: Problem[],
-  path: string,
-  { family, tokens }: Pick<Settings, 'family' | 'tokens'>,
-): readonly Token[] {
+function readTokens(report: Report, { family, tokens }: Pick<Settings, 'family' | 'tokens'>): readonly Token[] {
   const { address } = chains[family];
   const offered = tokens.flatMap(({ mark: _, disabled, ...token }, at) => {
     if (disabled !== undefined) return [];
     const key = address.parse(token.address);
     if (key !== null) return { ...token, address: address.format(key) };
     const found = JSON.stringify(token.address);
-    const text = `${found}, expected an address of family ${family} (check its upper and lower case)`;
-    problems.push({ path: `${path}.tokens[${at}].address`, text });
+    report(
+      `tokens[${at}].address`,
+      `${found}, expected an address of family ${family} (check its upper and lower case)`,
+    );
     return token;
   });
-  if (offered.length === 0) {
-    problems.push({ path: `${path}.tokens`, text: 'all disabled, expected at least one that is not' });
-  }
+  if (offered.length === 0) report('tokens', 'all disabled, expected at least one that is not');
   return offered;
 }
-
-const toSweepPolicy = (settings: Settings['sweep']): SweepPolicy => ({
-  auto: settings.auto,
-  minPar: settings.min,
-  ageMsMax: settings.age_days_max * DAY_MS,
-  costSharePpmMax: settings.cost_share_max,
-  nativePricePar: settings.native_price,
-});
 
 /** Adds the node URL and xpub of a simulated network, which the sandbox wrote; placeholders before its first start. */
 function withSandbox(settings: Tree, sandbox: Tree | null, derives: boolean): Tree {
@@ -230,7 +210,7 @@ function withSandbox(settings: Tree, sandbox: Tree | null, derives: boolean): Tr
   };
 }
 
-function checkXpub(problems: Problem[], path: string, { family, xpub }: NetworkConfig): void {
+function checkXpub(report: Report, { family, xpub }: NetworkConfig): void {
   if (xpub === null) return;
   try {
     if (/^.prv/.test(xpub))
@@ -238,75 +218,66 @@ function checkXpub(problems: Problem[], path: string, { family, xpub }: NetworkC
     chains[family].address.checkXpub?.(xpub);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    problems.push({ path: `${path}.xpub`, text: error.message });
+    report('xpub', error.message);
   }
 }
 
-function checkTokens(problems: Problem[], path: string, config: NetworkConfig): void {
-  for (const [at, { symbol, address }] of config.tokens.entries()) {
-    const before = config.tokens.slice(0, at);
-    if (before.some((token) => token.symbol === symbol)) {
-      problems.push({
-        path: `${path}.tokens[${at}].symbol`,
-        text: `${symbol} is listed twice, expected one token per symbol`,
-      });
-    }
-    if (before.some((token) => token.address === address)) {
-      problems.push({
-        path: `${path}.tokens[${at}].address`,
-        text: `${address} is listed twice, expected one symbol per contract`,
-      });
-    }
+function checkTokens(report: Report, { tokens }: NetworkConfig): void {
+  for (const [at, { symbol, address }] of tokens.entries()) {
+    const before = tokens.slice(0, at);
+    if (before.some((token) => token.symbol === symbol))
+      report(`tokens[${at}].symbol`, `${symbol} is listed twice, expected one token per symbol`);
+    if (before.some((token) => token.address === address))
+      report(`tokens[${at}].address`, `${address} is listed twice, expected one symbol per contract`);
   }
 }
 
 /** Checks the policy against the family and the network's other settings. */
-function checkConfirmations(problems: Problem[], path: string, config: NetworkConfig): void {
+function checkConfirmations(report: Report, config: NetworkConfig): void {
   const { confirmations, family, finalityUrl, witnessUrl, reorgDepthMax } = config;
   const { finalities } = chains[family];
   for (const finality of new Set(confirmations.flatMap((tier) => tier.finality ?? []))) {
     if (finalities.includes(finality)) continue;
-    const text =
+    report(
+      'confirmations',
       `"${finality}" is nothing that ${family} nodes say of a block, ` +
-      `expected finality ${finalities.join(' or ')}. Name one of these, or count blocks with {"blocks": …}`;
-    problems.push({ path: `${path}.confirmations`, text });
+        `expected finality ${finalities.join(' or ')}. Name one of these, or count blocks with {"blocks": …}`,
+    );
   }
   if (finalityUrl === null && confirmations.some(({ finality }) => finality)) {
-    const text =
+    report(
+      'solid_url',
       'null, expected an address: "finality" waits for what the node shows there. With "finality": null in ' +
-      'confirmations, depth alone decides';
-    problems.push({ path: `${path}.solid_url`, text });
+        'confirmations, depth alone decides',
+    );
   }
   if (witnessUrl === undefined && confirmations.some(({ secondNode }) => secondNode)) {
-    const text =
+    report(
+      'witness_url',
       'missing, expected a second node of the same chain: two_node_amount lets it ' +
-      'confirm large payments before they are credited';
-    problems.push({ path: `${path}.witness_url`, text });
+        'confirm large payments before they are credited',
+    );
   }
   const depth = usualDepthMax(confirmations);
   if (depth > reorgDepthMax) {
     const key = confirmations.some(({ blocks }) => blocks === depth) ? 'blocks' : 'usual';
-    const text = `${depth}, expected at most reorg_depth_max (${reorgDepthMax})`;
-    problems.push({ path: `${path}.confirmations.${key}`, text });
+    report(`confirmations.${key}`, `${depth}, expected at most reorg_depth_max (${reorgDepthMax})`);
   }
 }
 
 /** Checks what depends on the family: its native coin's decimals, and which wallet settings it has. */
-function checkCoinAndWallets(problems: Problem[], path: string, settings: Settings): void {
-  const { family, wallets, native_symbol, signer } = settings;
+function checkCoinAndWallets(report: Report, { family, wallets, native_symbol, signer }: Settings): void {
   const { ownSettings } = chains[family].wallets;
   for (const key of ['add', 'node_origins', 'cluster'] as const) {
-    if (wallets[key] === undefined || ownSettings.includes(key)) continue;
-    problems.push({ path: `${path}.wallets.${key}`, text: `there is no such setting for this family (${family})` });
+    if (wallets[key] !== undefined && !ownSettings.includes(key))
+      report(`wallets.${key}`, `there is no such setting for this family (${family})`);
   }
-  if (wallets.add && native_symbol === undefined) {
-    const text = 'missing, expected the short name of the coin: wallets.add needs it';
-    problems.push({ path: `${path}.native_symbol`, text });
-  }
-  if (signer) checkCoinAmounts(problems, path, family, signer);
+  if (wallets.add && native_symbol === undefined)
+    report('native_symbol', 'missing, expected the short name of the coin: wallets.add needs it');
+  if (signer) checkCoinAmounts(report, family, signer);
 }
 
-function checkCoinAmounts(problems: Problem[], path: string, family: Family, signer: SignerDefaults): void {
+function checkCoinAmounts(report: Report, family: Family, signer: SignerDefaults): void {
   const { nativeDecimals } = chains[family].spendRules;
   const amounts = {
     fee_max: signer.fee_max,
@@ -315,39 +286,31 @@ function checkCoinAmounts(problems: Problem[], path: string, family: Family, sig
     ...(signer.fee_caps && { 'fee_caps.hour': signer.fee_caps.hour, 'fee_caps.day': signer.fee_caps.day }),
   };
   for (const [at, amount] of Object.entries(amounts)) {
-    if (parseUnits(amount, nativeDecimals) !== null) continue;
-    const text = `${amount}, expected at most ${nativeDecimals} decimals, as many as the coin has`;
-    problems.push({ path: `${path}.signer.${at}`, text });
+    if (parseUnits(amount, nativeDecimals) === null)
+      report(`signer.${at}`, `${amount}, expected at most ${nativeDecimals} decimals, as many as the coin has`);
   }
 }
 
 /** Checks what must hold between networks. */
 export function checkTogether(problems: Problem[], networks: readonly ReadNetwork[]): void {
   for (const [at, { path, config }] of networks.entries()) {
+    const report = reportTo(problems, path);
+    const { key, name, mode, family, chainId, xpub, addressSigner } = config;
     for (const { path: otherPath, config: other } of networks.slice(0, at)) {
-      if (other.key === config.key) {
-        const text =
-          `"${config.name}" is also the name of ${otherPath} in mode ${config.mode}, ` +
-          'expected one network of each name in a mode';
-        problems.push({ path: `${path}.name`, text });
+      if (other.key === key) {
+        report(
+          'name',
+          `"${name}" is also the name of ${otherPath} in mode ${mode}, expected one network of each name in a mode`,
+        );
       }
-      if (other.family !== config.family) continue;
-      if (other.chainId === config.chainId) {
-        const text = `${otherPath} has ${config.chainId} too, expected each chain once: it would be credited twice`;
-        problems.push({ path: `${path}.chain_id`, text });
-      }
-      if (other.mode === config.mode && other.xpub !== config.xpub) {
-        const text =
-          `differs from that of ${otherPath}, expected one xpub for all ${config.family} networks of mode ` +
-          `${config.mode}: they share addresses`;
-        problems.push({ path: `${path}.xpub`, text });
-      }
-      if (other.mode === config.mode && other.addressSigner !== config.addressSigner) {
-        const text =
-          `differs from that of ${otherPath}, expected one for all ${config.family} networks of mode ` +
-          `${config.mode}: they share addresses`;
-        problems.push({ path: `${path}.address_signer`, text });
-      }
+      if (other.family !== family) continue;
+      if (other.chainId === chainId)
+        report('chain_id', `${otherPath} has ${chainId} too, expected each chain once: it would be credited twice`);
+      const shared = `all ${family} networks of mode ${mode}: they share addresses`;
+      if (other.mode === mode && other.xpub !== xpub)
+        report('xpub', `differs from that of ${otherPath}, expected one xpub for ${shared}`);
+      if (other.mode === mode && other.addressSigner !== addressSigner)
+        report('address_signer', `differs from that of ${otherPath}, expected one for ${shared}`);
     }
   }
 }

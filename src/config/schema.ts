@@ -32,20 +32,14 @@ const readMailUrl: Reader<string> = (value) => {
   return url !== undefined && URL.canParse(url) ? url : undefined;
 };
 
-const mail = z.union(
-  [
-    z.null(),
-    group({
-      url: setting(
-        'smtps://USER:PASSWORD@HOST[:465] (TLS), or smtp://USER:PASSWORD@HOST[:587] (STARTTLS)',
-        readMailUrl,
-        false,
-      ),
-      from: setting<string>('a mail address', (value) => z.email().safeParse(value).data),
-    }),
-  ],
-  { error: 'expected null or {"url": "smtps://…", "from": "shop@example.com"}' },
-);
+const mail = group({
+  url: setting(
+    'smtps://USER:PASSWORD@HOST[:465] (TLS), or smtp://USER:PASSWORD@HOST[:587] (STARTTLS)',
+    readMailUrl,
+    false,
+  ),
+  from: setting<string>('a mail address', (value) => z.email().safeParse(value).data),
+}).nullable();
 
 // ── Credit policies ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -172,19 +166,16 @@ const MILLION_DECIMALS = 6;
 const share = (example: string) =>
   setting(`a part of one as text, such as "${example}"`, decimalUpTo(MILLION_DECIMALS, 1_000_000n));
 
-const signer = z.union(
-  [
-    z.null(),
-    group({
-      dir: setting('a folder', matching(/./)),
-      unlock: z.union([
-        oneOf(['prompt', 'credential', 'external'] as const),
-        group({ file: setting('a file that holds the passphrase', matching(/./)) }),
-      ]),
-    }),
-  ],
-  { error: 'expected null or {"dir": …, "unlock": "prompt", "credential", "external" or {"file": …}}' },
-);
+const signer = group({
+  dir: setting('a folder', matching(/./)),
+  unlock: z.union(
+    [
+      oneOf(['prompt', 'credential', 'external'] as const),
+      group({ file: setting('a file that holds the passphrase', matching(/./)) }),
+    ],
+    { error: 'expected "prompt", "credential", "external" or {"file": …}' },
+  ),
+}).nullable();
 
 const pathOrNull = setting('a path, or null', orNull(matching(/./)));
 const timeOfDay = setting(
@@ -194,9 +185,10 @@ const timeOfDay = setting(
 
 /** Programs are given passwords in their arguments, so no message shows a word. */
 const program = (example: string) =>
-  z.union([z.null(), z.array(setting('a word', matching(/./), false)).min(1)], {
-    error: `expected null or a program with its arguments, such as ${example}`,
-  });
+  z
+    .array(setting('a word', matching(/./), false), { error: `expected null or a list such as ${example}` })
+    .min(1, 'empty, expected a program with its arguments')
+    .nullable();
 
 const listenHost = setting('a host name or IP address to listen on', matching(/^[\w.:-]+$/));
 const cidr: Reader<string> = (value) => (typeof value === 'string' && ipaddr.isValidCIDR(value) ? value : undefined);

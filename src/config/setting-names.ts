@@ -17,7 +17,8 @@ function namesIn(schema: z.core.$ZodType, path: readonly string[], fallback: unk
     return [...group, ...entries.flatMap(([key, child]) => namesIn(child, [...path, key], undefined))];
   }
   if (schema instanceof z.ZodPrefault) return namesIn(schema.def.innerType, path, schema.def.defaultValue);
-  if (schema instanceof z.ZodOptional) return namesIn(schema.def.innerType, path, fallback);
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return namesIn(schema.def.innerType, path, fallback);
   if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => namesIn(option, path, fallback));
   if (schema instanceof z.ZodPipe) {
     const { in: before, out } = schema.def;

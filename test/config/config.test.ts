@@ -238,10 +238,10 @@ test('mail goes through a server that a URL names, without options of its own', 
   const mail = (url: string, from = 'shop@shop.example') => ({ networks: { ethereum: node }, mail: { url, from } });
   assert.equal(load(mail('smtps://ann:p%40ss@[::1]:465/')).mail?.url, 'smtps://ann:p%40ss@[::1]:465/');
   for (const bad of ['', 'http://m.example', 'smtp://', 'smtp://m.example/x', 'smtp://m.example?requireTLS=false']) {
-    assert.match(problems(mail(bad)).join('\n'), /^mail: expected null or \{"url"/, bad);
+    assert.match(problems(mail(bad)).join('\n'), /^mail\.url: not usable, expected smtps:/, bad);
   }
   for (const bad of ['ann', 'Ann <ann@shop.example>', 'ann@shop.example,eve@evil.example', 'a@b.example\r\nBcc: c']) {
-    assert.match(problems(mail('smtp://m.example', bad)).join('\n'), /^mail: expected null or/, bad);
+    assert.match(problems(mail('smtp://m.example', bad)).join('\n'), /^mail\.from: .*expected a mail address/s, bad);
   }
 });
 
