@@ -20,7 +20,7 @@ import { databaseFile } from '../../src/lib/secret-key.ts';
 import { countOf, exitCodeOf, type Finding, failure, findingLines, ok, warning } from '../nodes/finding.ts';
 import type { Input, Installation, OfflineCommand } from './command.ts';
 import { checkOnce } from './node-check.ts';
-import { readPlaces } from './show-scene.ts';
+import { readPlaces } from './show-network.ts';
 import { withSigner } from './signer-freeze.ts';
 import { readRates } from './status.ts';
 

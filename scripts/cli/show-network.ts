@@ -1,21 +1,52 @@
-/** Networks as they are followed: how far each was read, why one stops, and what may have been missed there. */
+/**
+ * Networks as they are followed: how far each was read, why one stops, and what may have been missed there. Also what
+ * `show` finds things in.
+ */
 import { adviceOn } from '../../src/acts/networks.ts';
-import { whyUnfollowed } from '../../src/database/networks.ts';
-import { type Finding, failure, finding, note, ok } from '../nodes/finding.ts';
-import { moment } from './command.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import type { BlockGap } from '../../src/core/gap.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Database } from '../../src/database/database.ts';
+import { type NetworkStatus, whyUnfollowed } from '../../src/database/networks.ts';
+import { type Finding, failure, finding } from '../nodes/finding.ts';
+import { type Installation, moment } from './command.ts';
 import { networkOf } from './network-name.ts';
-import type { Finder, Place } from './show-scene.ts';
+
+/** A configured network; `gaps` are open. */
+export type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;
+type Places = ReadonlyMap<NetworkKey, Place>;
+
+export async function readPlaces(database: Database, networks: readonly NetworkConfig[]): Promise<Places> {
+  const reports = new Map((await database.networks.list()).map((one) => [one.network, one]));
+  const places = networks.map(async (network): Promise<Place> => {
+    const report = reports.get(network.key) ?? null;
+    const gaps = report ? await database.networks.listGaps(network.key) : [];
+    return { network, report, gaps: gaps.filter(({ closedAtMs }) => closedAtMs === null) };
+  });
+  return new Map((await Promise.all(places)).map((place) => [place.network.key, place]));
+}
+
+/** The parts that a thing is found in: the installation, the time, and its networks. */
+export type Scene = Installation & Readonly<{ nowMs: number; places: Places }>;
+
+/**
+ * A thing that was named: its record for programs and, where that is another, for people (`about`); what it waits for
+ * and what is wrong, in the order in which a payment passes.
+ */
+export type Shown = Readonly<{ kind: string; json: object; about?: object; findings: readonly Finding[] }>;
+
+/** Returns the things that a text names; none if it names nothing of this noun. */
+export type Finder = (scene: Scene, text: string) => Promise<readonly Shown[]>;
+
+/** Returns a time as people read it. */
+export const at = (ms: number): string => `${moment(ms)} UTC`;
 
 /** Finds a network: its node, how far it has been read, why it does not go on, and what to do next. */
 export const findFollowed: Finder = async ({ config, places, nowMs }, text) => {
   const isNamed = config.networks.some(({ key, name }) => key === text || name === text);
   const place = isNamed ? places.get(networkOf(config.networks, text).key) : undefined;
   if (!place) return [];
-  const json = networkFacts(place, nowMs);
-  const { node_url, head, floor, reported_s_ago } = json;
-  const node = `${node_url}: newest block ${head ?? '-'}, final up to ${floor ?? '-'}, reported ${reported_s_ago ?? '-'} s ago`;
-  const findings = [networkFinding(place, nowMs), ...gapFindings(place, -1), note('node', node)];
-  return [{ kind: 'network', json, findings }];
+  return [{ kind: 'network', json: networkFacts(place, nowMs), findings: followedFindings(place, nowMs) }];
 };
 
 /** Returns a network for programs. */
@@ -49,30 +80,35 @@ function withoutSecrets(text: string): string {
   return `${protocol}//${host}${username || search || pathname !== '/' ? '/…' : ''}`;
 }
 
-/** Returns how the network is followed now. */
-export function networkFinding({ network: { key }, report }: Place, nowMs: number): Finding {
-  const why = whyUnfollowed(report, nowMs);
-  const read = report?.cursor ? `read up to block ${report.cursor.number}` : 'not read yet';
-  const next = adviceOn(key, report);
-  if (!why && !report?.reason) return ok('network', `${key}: followed, ${read}`);
-  if (!why) return failure('network', `${key}: ${read}, but ${report?.reason?.message}`, next);
-  if (why.code === 'indexer_silent' || why.code === 'not_started') {
-    const start = `start Quayside with \`npm start\`, or look for ${key} in its log`;
-    return failure('network', `${key}: ${why.message} (${read})`, start);
-  }
-  const goesOn = report?.state === 'behind' || report?.state === 'starting';
-  const text = `${key}: ${report?.state} (${read}): ${why.message}`;
-  return finding(goesOn ? 'waiting' : 'error', 'network', text, next);
-}
-
-/** Returns an error for each stretch of blocks that were skipped above a height. */
-export const gapFindings = ({ network: { key }, gaps }: Place, above: number): Finding[] =>
-  gaps
+/**
+ * Returns why payments on the network are not seen, and an error for each stretch of blocks that were skipped.
+ * @param above the height from which on skipped blocks matter
+ * @param isNowOfUse whether it matters that the network is followed now
+ */
+export function followedFindings(place: Place, nowMs: number, above = -1, isNowOfUse = true): Finding[] {
+  const { network, gaps } = place;
+  const skipped = gaps
     .filter(({ to }) => to > above)
     .map(({ from, to, because }) =>
       failure(
         'network',
-        `${key}: blocks ${from} to ${to} were skipped (${because}), so a payment in them is not known`,
-        `when a node has them: \`quayside network reread ${key} --from ${from} --to ${to}\``,
+        `${network.key}: blocks ${from} to ${to} were skipped (${because}), so a payment in them is not known`,
+        `when a node has them: \`quayside network reread ${network.key} --from ${from} --to ${to}\``,
       ),
     );
+  return [...(isNowOfUse ? stateFindings(place, nowMs) : []), ...skipped];
+}
+
+function stateFindings({ network: { key }, report }: Place, nowMs: number): Finding[] {
+  const why = whyUnfollowed(report, nowMs);
+  const read = report?.cursor ? `read up to block ${report.cursor.number}` : 'not read yet';
+  const next = adviceOn(key, report);
+  if (!why) return report?.reason ? [failure('network', `${key}: ${read}, but ${report.reason.message}`, next)] : [];
+  if (why.code === 'indexer_silent' || why.code === 'not_started') {
+    const start = `start Quayside with \`npm start\`, or look for ${key} in its log`;
+    return [failure('network', `${key}: ${why.message} (${read})`, start)];
+  }
+  const goesOn = report?.state === 'behind' || report?.state === 'starting';
+  const text = `${key}: ${report?.state} (${read}): ${why.message}`;
+  return [finding(goesOn ? 'waiting' : 'error', 'network', text, next)];
+}

@@ -1,24 +1,23 @@
-/** A payment: its session, and the transfers to its addresses. */
+/** Payments: sessions with the transfers to their addresses; transactions and addresses that no session has. */
 
-import { heldAdvice, meanings, parText } from '../../src/acts/held.ts';
+import { heldAdvice, heldJson, meanings, parText } from '../../src/acts/held.ts';
 import { paymentSession } from '../../src/api/session-view.ts';
+import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
-import { lacks, needsSecondNode, usualDepth, waitsForFinality } from '../../src/core/credit-policy.ts';
 import { openPar } from '../../src/core/held-money.ts';
-import { formatUnits, MINOR_DECIMALS, toPar } from '../../src/core/money.ts';
+import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
 import { deadline } from '../../src/core/session.ts';
-import { policyFor } from '../../src/core/store-credit.ts';
 import { mapInOrder } from '../../src/database/engine/bodies.ts';
 import type { HeldMoney } from '../../src/database/held-money.ts';
 import type { Session } from '../../src/database/session.ts';
-import type { TracedAddress, TracedTransfer } from '../../src/database/transfers.ts';
+import type { TracedAddress, TracedOutgoing, TracedTransfer } from '../../src/database/transfers.ts';
 import { parseSessionId } from '../../src/lib/id.ts';
 import { createAddressFormat } from '../../src/payments/destination.ts';
-import { type Finding, failure, finding, note, ok, waiting } from '../nodes/finding.ts';
-import { refundsOf } from './show-money-out.ts';
-import { gapFindings, networkFinding } from './show-network.ts';
-import { at, type Finder, type Scene } from './show-scene.ts';
-import { eventsOf } from './show-webhook.ts';
+import { type Finding, failure, finding, note, waiting } from '../nodes/finding.ts';
+import { moment, notFound } from './command.ts';
+import { payoutShown, refundsOf } from './show-money-out.ts';
+import { at, type Finder, followedFindings, type Scene, type Shown } from './show-network.ts';
+import { deliveriesOf } from './show-webhook.ts';
 
 const HELD_MAX = 10;
 /** Sessions that one transaction pays and that are shown. */
@@ -27,12 +26,12 @@ const SESSIONS_SHOWN_MAX = 10;
 const MINED_AGAIN_MS = 3_600_000;
 
 /** Returns the ids of transactions that a text may be, by its form. */
-export const transactionsNamed = (text: string): readonly string[] => [
+const transactionsNamed = (text: string): readonly string[] => [
   ...new Set(Object.values(chains).flatMap(({ transactionId }) => transactionId(text) ?? [])),
 ];
 
 /** Returns the deposit addresses of this installation that a text is. */
-export async function addressesNamed({ database }: Scene, text: string): Promise<readonly TracedAddress[]> {
+async function addressesNamed({ database }: Scene, text: string): Promise<readonly TracedAddress[]> {
   const found = await mapInOrder(Object.values(chains), async ({ family, address }) => {
     const key = address.parse(text);
     return key === null ? [] : database.traces.findAddresses(family, key);
@@ -54,149 +53,164 @@ export const findSessions: Finder = async (scene, text) => {
   const ids = new Set([parseSessionId(text), ...parts, ...(await traces.sessionsOfOrder(text))]);
   const named = [...ids].flatMap((id) => id ?? []).slice(0, SESSIONS_SHOWN_MAX);
   const sessions = (await mapInOrder(named, (id) => own.find(id))).flatMap((one) => one ?? []);
-  return mapInOrder(sessions, async (session) => ({
-    kind: 'session',
-    json: await paymentSession(session, scene, { scopes: ['sessions:read'] }),
-    findings: await sessionFindings(scene, session),
-  }));
+  return mapInOrder(sessions, (session) => sessionShown(scene, session));
 };
 
 /** Returns a session with all that depends on it. */
-async function sessionFindings(scene: Scene, session: Session): Promise<Finding[]> {
-  const { id, request, storeId, mode, life, createdAtS } = session;
+async function sessionShown(scene: Scene, session: Session): Promise<Shown> {
+  const { id, request, storeId: store, mode, life, standing, terms, createdAtS } = session;
   const { database } = scene;
   const traced = await database.traces.ofSession(id);
-  const held = await database.held.list({ sessionId: id, limit: HELD_MAX });
-  return [
-    ok(
-      'session',
-      `${id}, order ${request.orderId}, store ${storeId} (${mode}), created ${at(createdAtS * 1000)}: ${life.status}`,
-    ),
-    ...networkFindings(scene, session),
-    ...(await mapInOrder(traced, (transfer) => transferFindings(scene, transfer, session))).flat(),
-    creditOf(session, traced.length > 0),
-    ...held.flatMap(heldFinding),
-    ...(await eventsOf(scene, session)),
-    ...(await refundsOf(scene, id)),
-  ];
+  const open = await database.held.list({ sessionId: id, limit: HELD_MAX });
+  const { deliveries, findings: undelivered } = await deliveriesOf(scene, session);
+  const refunds = await refundsOf(scene, id);
+  const facts = await paymentSession(session, scene, { scopes: ['sessions:read'] });
+  const parts = { held: open.map(heldJson), deliveries, refunds: refunds.map(({ json }) => json) };
+  return {
+    kind: 'session',
+    json: { ...facts, ...parts },
+    about: {
+      ...{ id, order: request.orderId, store, mode, status: life.status, created_at: moment(createdAtS * 1000) },
+      ...{ due: parText(terms.duePar), confirmed: parText(standing.confirmedPar), seen: parText(standing.seenPar) },
+      ...{ payments: facts.payments, ...parts },
+    },
+    findings: [
+      ...unreadNetworks(scene, session),
+      ...traced.flatMap((transfer) => transferFindings(scene, transfer, session)),
+      ...creditFindings(session, traced.length > 0),
+      ...open.flatMap(heldFindings),
+      ...undelivered,
+      ...refunds.flatMap(({ findings }) => findings),
+    ],
+  };
 }
 
 /** Networks matter while money may still be found on them: until each was read past the session's time. */
-function networkFindings({ places, nowMs }: Scene, session: Session): Finding[] {
+function unreadNetworks({ places, nowMs }: Scene, session: Session): Finding[] {
   const { life, options, terms } = session;
   if (life.status === 'paid') return [];
   return [...new Set(options.map(({ networkKey }) => networkKey))].flatMap((key) => {
     const place = places.get(key);
     if (!place) return [];
     const isRead = (place.report?.readThroughS ?? 0) > terms.expiresAtS + terms.topUpGraceS;
-    return [
-      ...(life.status === 'pending' || !isRead ? [networkFinding(place, nowMs)] : []),
-      ...gapFindings(place, terms.beforeNumbers[key] ?? -1),
-    ];
+    return followedFindings(place, nowMs, terms.beforeNumbers[key] ?? -1, life.status === 'pending' || !isRead);
   });
 }
 
-/** Returns what the money adds up to, and what the session's status follows from. */
-function creditOf(session: Session, isAnyKnown: boolean): Finding {
-  const { life, terms, standing } = session;
-  const coming = standing.seenPar > 0n ? `, and ${parText(standing.seenPar)} is seen` : '';
-  const sum = `${parText(standing.confirmedPar)} of ${parText(terms.duePar)} is confirmed${coming}`;
-  const endedAt = at((life.endedAtS ?? 0) * 1000);
-  switch (life.status) {
-    case 'paid':
-      return ok('credit', `paid at ${at((life.paidAtS ?? 0) * 1000)}${life.paidLate ? ', late' : ''}: ${sum}`);
-    case 'canceled':
-      return ok('credit', `canceled at ${at((life.canceledAtS ?? 0) * 1000)}`);
-    case 'expired':
-      return ok('credit', `expired at ${endedAt}: nothing came in time`, ASK_FOR_TRANSACTION);
-    case 'failed':
-      return failure('credit', `failed at ${endedAt} with too little: ${sum}`, 'decide what becomes of what is held');
-    default: {
-      const untilS = deadline(terms, life, standing);
-      const until = untilS === null ? '' : `, until ${at(untilS * 1000)}`;
-      if (isAnyKnown) return waiting('credit', `${sum}${until}`);
-      return waiting('credit', `nothing was seen yet${until}`, ASK_FOR_TRANSACTION);
-    }
-  }
+/** Returns what a session waits for, or why it is not paid. */
+function creditFindings({ life, terms, standing }: Session, isAnyKnown: boolean): Finding[] {
+  const sum = `${parText(standing.confirmedPar)} of ${parText(terms.duePar)} is confirmed`;
+  const ask = 'a payer who has paid can paste the transaction on the payment page';
+  if (life.status === 'expired') return [note('credit', 'nothing came in time', ask)];
+  if (life.status === 'failed')
+    return [failure('credit', `it failed with too little: ${sum}`, 'decide what becomes of what is held')];
+  if (life.status !== 'pending') return [];
+  const untilS = deadline(terms, life, standing);
+  const until = untilS === null ? '' : `, until ${at(untilS * 1000)}`;
+  return [isAnyKnown ? waiting('credit', `${sum}${until}`) : waiting('credit', `nothing was seen yet${until}`, ask)];
 }
 
-const ASK_FOR_TRANSACTION = 'a payer who has paid can paste the transaction on the payment page';
-
-function heldFinding(held: HeldMoney): Finding[] {
-  if (held.state !== 'open') return [];
-  const { id, kind, currency } = held;
+function heldFindings(held: HeldMoney): Finding[] {
+  const { id, kind, currency, state } = held;
+  if (state !== 'open') return [];
   const text = `${parText(openPar(held))} ${currency} is held (${kind}: ${meanings[kind]})`;
-  return [finding(kind === 'surplus' ? 'waiting' : 'error', 'credit', text, heldAdvice(id))];
+  return [finding(kind === 'surplus' ? 'waiting' : 'error', 'held', text, heldAdvice(id))];
 }
 
-/** Returns what became of a transfer. @param session whose address it is; null if nobody's */
-export async function transferFindings(
-  scene: Scene,
-  transfer: TracedTransfer,
-  session: Session | null,
-): Promise<Finding[]> {
-  const { network, currency, units, decimals, tx, block, address } = transfer;
+/** Returns why a transfer counts for nothing, or not yet. @param session whose address it is; null if nobody's */
+function transferFindings(scene: Scene, transfer: TracedTransfer, session: Session | null): Finding[] {
+  const { network, currency, units, decimals, tx, block, address, confirmed, phase } = transfer;
   const to = createAddressFormat(scene.config)(network, address.key);
-  const where = `block ${block.number} of ${network} (${at(block.timeS * 1000)})`;
   const amount = `${formatUnits(units, decimals, MINOR_DECIMALS)} ${currency}`;
-  return [
-    ok('transfer', `${amount} to ${to} in ${where}, transaction ${tx}`),
-    await creditedBy(scene, transfer, session, where),
-  ];
-}
-
-async function creditedBy(scene: Scene, transfer: TracedTransfer, session: Session | null, where: string) {
-  const { tx, block, address, dust: isDust } = transfer;
+  const name = `${amount} to ${to} in block ${block.number} of ${network} (${at(block.timeS * 1000)}, transaction ${tx})`;
   if (!block.canonical) {
     const isRecent = scene.nowMs - block.timeS * 1000 < MINED_AGAIN_MS;
-    const lost = `${where} left the chain in a reorg; the transfer counts again if a later block contains it`;
+    const lost = `${name}: the block left the chain in a reorg; the transfer counts again if a later block contains it`;
     const advice = `look in an explorer whether the chain still has ${tx}`;
-    return finding(isRecent ? 'waiting' : 'error', 'block', lost, advice);
+    return [finding(isRecent ? 'waiting' : 'error', 'transfer', lost, advice)];
   }
-  if (isDust) {
-    const dust = 'below the dust floor: recorded, and counts for nothing';
-    if (session === null || session.life.status === 'paid') return note('credit', dust);
-    return failure('credit', dust, 'ask the payer to send the amount that is due');
+  if (transfer.dust) {
+    const dust = `${name} is below the dust floor: recorded, and counts for nothing`;
+    if (session === null || session.life.status === 'paid') return [note('transfer', dust)];
+    return [failure('transfer', dust, 'ask the payer to send the amount that is due')];
   }
-  if (!session || transfer.phase === null) {
+  if (!session || phase === null) {
     const owner = address.sessionId ? 'it came before the session that has the address' : 'no session has this address';
-    const nobodys = `${owner} (${stateOf(address)}), so it pays no order; the ledger has it as unclaimed`;
-    return failure(
-      'credit',
-      nobodys,
-      'find out who sent it; it can be swept with the rest: `quayside sweep <network>`',
-    );
+    const nobodys = `${name} pays no order: ${owner} (${stateOf(address)}); the ledger has it as unclaimed`;
+    const advice = 'find out who sent it; it can be swept with the rest: `quayside sweep <network>`';
+    return [failure('transfer', nobodys, advice)];
   }
-  return confirmationOf(scene, transfer, session);
-}
-
-/** By the newest transfers to the session on the network the policy is chosen. */
-async function confirmationOf(scene: Scene, transfer: TracedTransfer, session: Session): Promise<Finding> {
-  const { network, block, confirmed, firstConfirmedAtMs, phase } = transfer;
-  const late = phase === 'in_time' ? '' : `, ${phase?.replace('_', ' ')}`;
-  if (confirmed) return ok('confirmations', `confirmed at ${at(firstConfirmedAtMs ?? 0)}${late}`);
+  if (confirmed) return [];
   const place = scene.places.get(network);
   if (!place) {
     const advice = `add ${network} to the settings again; it is credited once the network is followed`;
-    return failure('confirmations', `${network} is no longer configured`, advice);
+    return [failure('transfer', `${name}: ${network} is no longer configured`, advice)];
   }
-  const store = await scene.database.stores.find(session.storeId);
-  const policy = policyFor(place.network, store?.settings.credit ?? '');
-  const par = session.payments
-    .filter(({ networkKey, state }) => networkKey === network && state !== 'orphaned')
-    .reduce((sum, { units, decimals }) => sum + toPar(units, decimals), 0n);
-  const tip = place.report?.cursor?.number ?? block.number;
-  const floor = place.report?.floor ?? null;
-  const missing = lacks(policy, par, block.number, { tip, safe: null, final: floor });
-  const isUnfinal = waitsForFinality(policy, par) && (missing.has('finalized') || missing.has('safe'));
-  const witness = needsSecondNode(policy, par) ? 'the second node (witness_url)' : 'the node';
-  const text = [
-    `${Math.max(0, tip - block.number + 1)} of ${usualDepth(policy, par)}${late}`,
-    ...(isUnfinal ? [`the network has to make block ${block.number} final, and is final up to ${floor}`] : []),
-    ...(missing.size === 0 ? [`${witness} has to confirm it`] : []),
-  ].join('; ');
-  return waiting('confirmations', text);
+  const confirmations = session.payments.find((one) => one.tx === tx && one.state === 'seen')?.confirmations ?? 1;
+  const required = session.options.find(
+    (one) => one.networkKey === network && one.currency === currency,
+  )?.confirmationsRequired;
+  const isDeep = confirmations >= (required ?? 0);
+  const asks = `the network is final up to block ${place.report?.floor ?? '-'}, and a second node (witness_url) may have to confirm it`;
+  return [
+    waiting('transfer', `${name} has ${confirmations} of ${required ?? '?'} confirmations${isDeep ? `; ${asks}` : ''}`),
+  ];
+}
+
+const ASK_PAYER =
+  'Look in an explorer which address it pays, and show that: `quayside show ADDRESS`. The payer can paste the transaction ' +
+  'on the payment page, which asks the node';
+
+/** Finds a transaction that no session has to do with. @throws Fault permanent `not_found` by its form alone */
+export const findTransaction: Finder = async (scene, text) => {
+  const names = transactionsNamed(text);
+  const found = (await mapInOrder(names, (tx) => transactionShown(scene, tx))).flat();
+  if (found.length > 0 || names.length === 0) return found;
+  throw notFound(`${text}: nothing of ours is known in it. ${ASK_PAYER}`);
+};
+
+async function transactionShown(scene: Scene, tx: string): Promise<Shown[]> {
+  const { payouts, traces } = scene.database;
+  const payoutId = await payouts.ownerOf(tx);
+  const payout = payoutId === null ? null : await payouts.find(payoutId);
+  if (payout) return [await payoutShown(scene, payout)];
+  const findings = [
+    ...(await traces.ofTransaction(tx)).flatMap((one) => transferFindings(scene, one, null)),
+    ...(await traces.outgoingOf(tx)).map((one) => outgoingFinding(scene, one)),
+  ];
+  return findings.length === 0 ? [] : [{ kind: 'transaction', json: { transaction_hash: tx }, findings }];
+}
+
+function outgoingFinding({ config }: Scene, one: TracedOutgoing): Finding {
+  const { network, blockNumber: number, role, toKey, currency, units, state } = one;
+  const to = createAddressFormat(config)(network, toKey);
+  const amount = coinText(config.networks, network, currency, units);
+  const text = `${amount} left the ${role} wallet in block ${number} of ${network}, to ${to}`;
+  if (state === 'known') return note('outgoing', `${text}; no payout of ours (${state})`);
+  if (state === 'open') return waiting('outgoing', `${text}; judged once the block is final`);
+  return failure('outgoing', `${text}, and no payout explains it`, `\`quayside payout reconcile ${network}\``);
 }
 
 /** Returns what an address without a session is. */
-export const stateOf = ({ isRetired, state }: TracedAddress) => (isRetired ? 'retired' : state);
+const stateOf = ({ isRetired, state }: TracedAddress) => (isRetired ? 'retired' : state);
+
+const meaningOf = {
+  free: 'no session has it yet; it is watched',
+  retired: 'retired: it is watched, and never given to a session',
+  spoiled: 'it received money before any session took it; it is watched, and never given out',
+  taken: 'taken',
+} as const;
+
+/** Finds an address that no session has. @throws Fault permanent `not_found` by its form alone */
+export const findAddress: Finder = async (scene, text) => {
+  const own = await addressesNamed(scene, text);
+  const isAddress = Object.values(chains).some(({ address }) => address.parse(text) !== null);
+  if (isAddress && own.length === 0)
+    throw notFound(`${text} is none of our deposit addresses. Compare it with the address on the payment page`);
+  return mapInOrder([...own], async (one) => {
+    const { family, mode, derivationIndex: index } = one;
+    const traced = await scene.database.traces.ofAddress(one.id);
+    const findings = traced.flatMap((transfer) => transferFindings(scene, transfer, null));
+    return { kind: 'address', json: { address: text, family, mode, index, state: meaningOf[stateOf(one)] }, findings };
+  });
+};

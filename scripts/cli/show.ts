@@ -1,21 +1,25 @@
-/**
- * Shows one thing, whatever it is: recognises what was pasted, prints the way of a payment from block to delivery and
- * refund, and says what is wrong on it.
- */
+/** Shows one thing, whatever it is: recognises what was pasted, and prints its record, what it waits for and what is wrong. */
 import { approvalRequest } from '../../src/app/refund-approvals.ts';
 import { countOf, findingLines } from '../nodes/finding.ts';
 import { type Answer, type Command, notFound } from './command.ts';
-import { findAddress, findTransaction } from './show-address.ts';
 import { findPayout, findRefund } from './show-money-out.ts';
-import { findFollowed } from './show-network.ts';
-import { findSessions } from './show-payment.ts';
-import { type Finder, readPlaces, type Scene, type Shown } from './show-scene.ts';
+import { type Finder, findFollowed, readPlaces, type Scene, type Shown } from './show-network.ts';
+import { findAddress, findSessions, findTransaction } from './show-payment.ts';
 import { findEndpoint } from './show-webhook.ts';
+import { recordLines } from './table.ts';
 
 /** The nouns, in the order in which a text is tried as the name of one. */
 const nouns: readonly Finder[] = [
   ...[findSessions, findFollowed, findRefund, findPayout, findEndpoint, findTransaction, findAddress],
 ];
+
+/** The members of rows that people see, of lists that have more. */
+const columns = {
+  payments: ['network', 'amount', 'currency', 'confirmations', 'status', 'transaction_hash'],
+  deliveries: ['event', 'id', 'state', 'attempts', 'last_answer', 'url'],
+  held: ['id', 'kind', 'state', 'amount', 'currency', 'since'],
+  refunds: ['id', 'refund_id', 'status', 'amount', 'currency', 'network', 'needs', 'transaction_hash'],
+};
 
 export const show: Command = {
   name: 'show',
@@ -26,7 +30,7 @@ export const show: Command = {
   },
   notes: [
     'A thing is a session, an order, a transaction, an address, a refund, a payout, an endpoint or a network, by its id',
-    'or name; of held money, an event or a delivery, its session is shown. ✓ done, … goes on with time, ✗ wrong, · note.',
+    'or name; of held money, an event or a delivery, its session is shown. … goes on with time, ✗ wrong, · note.',
     'Exit codes: 0 nothing is wrong, 1 something is, 3 it is not known here.',
   ],
   needsSandbox: true,
@@ -62,7 +66,10 @@ function answer(found: readonly Shown[]): Answer {
       : { kind: 'order', sessions: found.map(({ json }) => json) };
   return {
     json: { ...facts, findings },
-    lines: findingLines(findings),
+    lines: [
+      ...found.flatMap(({ kind, json, about = json }) => [...recordLines({ kind, ...about }, columns), '']),
+      ...findingLines(findings),
+    ],
     isBad: countOf(findings, 'error') > 0,
   };
 }

@@ -15,21 +15,22 @@ import type { SourceStatus } from '../../src/rates/rates.ts';
 import { linesOf } from '../nodes/finding.ts';
 import { type Command, type Installation, moment, momentOrNull } from './command.ts';
 import { freezeText } from './payout-freeze.ts';
-import { gapFindings, networkFacts, networkFinding, secondsSince } from './show-network.ts';
-import { readPlaces } from './show-scene.ts';
-import { listLines } from './table.ts';
+import { followedFindings, networkFacts, readPlaces, secondsSince } from './show-network.ts';
+import { recordLines } from './table.ts';
 
 const ALARMS_SHOWN = 10;
 const RATES_TIMEOUT_MS = 2000;
 
-/** One part of the state: its members of the answer for programs, and its lines for people. */
-type Part = Readonly<{ json: object; lines: readonly string[] }>;
+/** The members of rows that people see, of lists that have more. */
+const shown = {
+  stores: ['id', 'status', 'created_at', 'name'],
+  networks: ['network', 'state', 'head', 'cursor', 'lag', 'reported_s_ago'],
+  comparison: ['network', 'through', 'compared_at', 'differences'],
+  open_alarms: alarmShown,
+};
 
-/** Returns a part that is a list; nothing of it is shown where it is empty. */
-const listed = <T extends object>(name: string, rows: readonly T[], shown?: readonly (keyof T & string)[]): Part => ({
-  json: { [name]: rows },
-  lines: rows.length === 0 ? [] : [...listLines(rows, shown), ''],
-});
+/** One part of the state: its members for programs, and sentences about what needs somebody. */
+type Part = Readonly<{ state: object; wrong: readonly string[] }>;
 
 export const status: Command = {
   name: 'status',
@@ -37,49 +38,50 @@ export const status: Command = {
   notes: ['`quayside doctor` says what is wrong with any of it.'],
   needsSandbox: true,
   async run(_input, installation) {
-    const read = [serverPart, storesPart, networksPart, poolsPart, ratesPart, paymentsPart, payoutsPart, leasesPart];
-    const parts = await Promise.all([...read, carePart, alarmsPart].map((part) => part(installation)));
+    const parts = [receiving, payingOut, care].map((part) => part(installation));
+    const [incoming, payouts, kept] = await Promise.all(parts);
+    const { alarms } = installation.database;
+    const open_alarms = (await alarms.listOpen()).map(alarmJson);
+    const newest = (await alarms.list(ALARMS_SHOWN)).map(alarmJson);
+    const wrong = [incoming, payouts, kept].flatMap((part) => part?.wrong ?? []);
     return {
-      json: Object.assign({}, ...parts.map(({ json }) => json)),
-      lines: parts.flatMap(({ lines }) => lines),
+      json: { ...incoming?.state, payouts: payouts?.state, ...kept?.state, open_alarms, alarms: newest },
+      lines: [
+        ...(wrong.length > 0 ? [...wrong, ''] : []),
+        ...recordLines({ ...incoming?.state, ...payouts?.state, ...kept?.state, open_alarms }, shown),
+        ...(open_alarms.length > 0 ? [] : ['', 'no open alarms']),
+      ],
     };
   },
 };
 
-async function serverPart({ config }: Installation): Promise<Part> {
-  const running = readServerFile(config.dataDir);
-  if (!running) return { json: { server: null }, lines: ['the server is not running; start it with `npm start`', ''] };
-  const { pid, base_url, metrics_url } = running;
-  return { json: { server: { pid, base_url, metrics_url } }, lines: [`server ${base_url} (pid ${pid})`, ''] };
-}
-
-const storesPart = async ({ database }: Installation): Promise<Part> =>
-  listed('stores', (await database.stores.list()).map(storeJson), ['id', 'status', 'created_at', 'name']);
-
-async function networksPart({ config, database, clock }: Installation): Promise<Part> {
+/** Returns stores, networks and the rest that brings payments in. All networks of a family and mode share a pool. */
+async function receiving({ config, database, clock }: Installation): Promise<Part> {
   const nowMs = clock.nowMs();
-  const places = [...(await readPlaces(database, config.networks)).values()];
-  const findings = places.flatMap((place) => [networkFinding(place, nowMs), ...gapFindings(place, -1)]);
-  const wrong = findings.filter(({ severity }) => severity !== 'ok');
-  const networks = places.map((place) => networkFacts(place, nowMs));
-  const { json, lines } = listed('networks', networks, ['network', 'state', 'head', 'cursor', 'lag', 'reported_s_ago']);
-  return { json, lines: [...lines, ...wrong.flatMap(linesOf)] };
-}
-
-/** All networks of a family and mode share a pool. */
-async function poolsPart({ config, database }: Installation): Promise<Part> {
-  const reports = networkOfEachPool(config.networks).map((network) => readPool(database.addresses, network));
-  const pools = (await Promise.all(reports)).map(({ family, mode, free, taken, isLow, nextIndex }) => {
-    const next = isLow ? `derive and import addresses from ${nextIndex} on with \`quayside address-pool\`` : '';
-    return { family, mode, free, taken, next };
-  });
-  return listed('pools', pools);
-}
-
-async function ratesPart({ config }: Installation): Promise<Part> {
   const running = readServerFile(config.dataDir);
-  const rates = (running && (await readRates(running.metrics_url))) ?? [];
-  return listed('rates', rates, ['source', 'pairs', 'ageS', 'fresh', 'fault']);
+  const places = [...(await readPlaces(database, config.networks)).values()];
+  const pools = await Promise.all(networkOfEachPool(config.networks).map((one) => readPool(database.addresses, one)));
+  const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.reports.stats(nowMs);
+  return {
+    state: {
+      server: running && { base_url: running.base_url, pid: running.pid, metrics_url: running.metrics_url },
+      sessions,
+      deliveries: { waiting: deliveriesWaiting, oldest_waiting_s: Math.floor(oldestWaitingMs / 1000) },
+      held_money: heldOpen,
+      stores: (await database.stores.list()).map(storeJson),
+      networks: places.map((place) => networkFacts(place, nowMs)),
+      pools: pools.map(({ family, mode, free, taken, isLow, nextIndex }) => {
+        const next = isLow ? `derive and import addresses from ${nextIndex} on with \`quayside address-pool\`` : '';
+        return { family, mode, free, taken, next };
+      }),
+      rates: (running && (await readRates(running.metrics_url))) ?? [],
+    },
+    wrong: [
+      ...(running ? [] : ['the server is not running; start it with `npm start`']),
+      ...places.flatMap((place) => followedFindings(place, nowMs)).flatMap(linesOf),
+      ...(heldOpen > 0 ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
+    ],
+  };
 }
 
 /** Fetches the rates, which are in the server's memory, from its metrics listener. Null if it does not answer. */
@@ -93,103 +95,74 @@ export async function readRates(metricsUrl: string): Promise<readonly SourceStat
   }
 }
 
-async function paymentsPart({ database, clock }: Installation): Promise<Part> {
+/** Returns waiting payouts with their reasons, wallet balances, and freezes. */
+async function payingOut({ database, config, clock }: Installation): Promise<Part> {
   const nowMs = clock.nowMs();
-  const { sessions, deliveriesWaiting: waiting, oldestWaitingMs, heldOpen } = await database.reports.stats(nowMs);
-  const counts = Object.entries(sessions).flatMap(([name, count]) => (count === 0 ? [] : [`${count} ${name}`]));
-  const oldestS = Math.floor(oldestWaitingMs / 1000);
+  const engines = (await database.engines.list()).map(({ network, reason }) => ({ network, reason }));
+  const freezes = await database.holds.list();
   return {
-    json: {
-      sessions,
-      deliveries: { waiting, oldest_waiting_s: oldestS },
-      held_money: heldOpen,
+    state: {
+      has_signer: config.signer !== null,
+      engines,
+      waiting: (await database.payouts.countOpen(nowMs)).map(({ network, code, count, oldestAtMs }) => {
+        return { network, reason: code, payouts: count, oldest_s: secondsSince(oldestAtMs, nowMs) };
+      }),
+      wallets: (await database.wallets.balances()).map(({ network, role, key, units, low, readAtMs }) => {
+        const assets = Object.entries(units).filter(([, value]) => value !== 0n);
+        const holds = assets.map(([asset, value]) => coinText(config.networks, network, asset as Asset, value));
+        const address = createAddressFormat(config)(network, key);
+        return { network, wallet: role, address, holds, low, unread_minutes: unreadMinutes(readAtMs, nowMs) };
+      }),
+      frozen: freezes.map(({ frozenBy, sinceMs, ...freeze }) => {
+        return { ...freeze, frozen_by: frozenBy, since: moment(sinceMs) };
+      }),
     },
-    lines: [
-      `sessions: ${counts.join(', ') || 'none'}`,
-      `webhooks waiting: ${waiting}${waiting ? `, the oldest for ${oldestS} s` : ''}`,
-      ...(heldOpen ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
-      '',
-    ],
-  };
-}
-
-/** Waiting payouts with their reasons, wallet balances, and freezes. */
-async function payoutsPart({ database, config, clock }: Installation): Promise<Part> {
-  const nowMs = clock.nowMs();
-  const [engines, counted, balances, freezes] = await Promise.all([
-    database.engines.list(),
-    database.payouts.countOpen(nowMs),
-    database.wallets.balances(),
-    database.holds.list(),
-  ]);
-  const waiting = counted.map(({ network, code, count, oldestAtMs }) => {
-    return { network, reason: code, payouts: count, oldest_s: secondsSince(oldestAtMs, nowMs) };
-  });
-  const wallets = balances.map(({ network, role, key, units, low, readAtMs }) => {
-    const assets = Object.entries(units).filter(([, value]) => value !== 0n);
-    const holds = assets.map(([asset, value]) => coinText(config.networks, network, asset as Asset, value));
-    const address = createAddressFormat(config)(network, key);
-    return { network, wallet: role, address, holds, low, unread_minutes: unreadMinutes(readAtMs, nowMs) };
-  });
-  const frozen = freezes.map(({ frozenBy, sinceMs, ...freeze }) => {
-    return { ...freeze, frozen_by: frozenBy, since: moment(sinceMs) };
-  });
-  const shown = engines.map(({ network, reason }) => ({ network, reason }));
-  return {
-    json: { payouts: { has_signer: config.signer !== null, engines: shown, waiting, wallets, frozen } },
-    lines: [
+    wrong: [
       ...freezes.map((one) => `money out is FROZEN: ${freezeText(one)}`),
-      ...listed('waiting', waiting).lines,
-      ...shown.flatMap(({ network, reason }) =>
+      ...engines.flatMap(({ network, reason }) =>
         reason ? [`payouts on ${network} are stopped: ${reason.code}: ${reason.message}`] : [],
       ),
-      ...listed('wallets', wallets).lines,
     ],
   };
 }
 
-/** The holder of each job that one process does at a time; shown where several machines may do it. */
-async function leasesPart({ config, database }: Installation): Promise<Part> {
-  const leases = (await database.leases.list()).map(({ name, holder, fence, isHeld, ageMs }) => {
-    return { job: name, fence, for_s: Math.floor(ageMs / 1000), holder: isHeld ? holder : null, last_holder: holder };
-  });
-  const { json, lines } = listed('leases', leases);
-  return { json, lines: config.databaseUrl === null ? [] : lines };
-}
-
-/** The last comparison and backup, whether somebody hears of alarms, and unsafe settings. */
-async function carePart({ config, database }: Installation): Promise<Part> {
-  const comparison = (await database.blocks.listComparisons()).map(({ comparedAtMs, ...found }) => {
-    const result = found.differences > 0 ? `DIFFERENCES: ${found.differences}` : 'no difference';
-    return { ...found, compared_at: momentOrNull(comparedAtMs), result };
-  });
-  const isHeard = (await database.alarms.listTargets()).some(isInformed);
+/**
+ * Returns the last comparison and backup and, where several machines may do them, the holder of each job that one
+ * process does at a time.
+ */
+async function care({ config, database }: Installation): Promise<Part> {
   const { newest, failure } = readBackupReport(config.dataDir);
-  const made = newest && {
-    file: newest.file,
-    made_at: moment(newest.made_at_ms),
-    proved_at: moment(newest.proved_at_ms),
-    sent_at: momentOrNull(newest.sent_at_ms),
-  };
+  const leases = config.databaseUrl === null ? [] : await database.leases.list();
+  const isHeard = (await database.alarms.listTargets()).some(isInformed);
   return {
-    json: {
-      comparison,
-      backup: { nightly: config.backup.nightly, newest: made, failure: failure?.message ?? null },
+    state: {
+      comparison: (await database.blocks.listComparisons()).map(({ comparedAtMs, ...found }) => {
+        return { ...found, compared_at: momentOrNull(comparedAtMs) };
+      }),
+      backup: {
+        nightly: config.backup.nightly,
+        newest: newest && {
+          file: newest.file,
+          made_at: moment(newest.made_at_ms),
+          proved_at: moment(newest.proved_at_ms),
+          sent_at: momentOrNull(newest.sent_at_ms),
+        },
+        failure: failure?.message ?? null,
+      },
+      leases: leases.map(({ name, holder, fence, isHeld, ageMs }) => {
+        return {
+          job: name,
+          fence,
+          for_s: Math.floor(ageMs / 1000),
+          holder: isHeld ? holder : null,
+          last_holder: holder,
+        };
+      }),
     },
-    lines: [
-      ...listed('comparison', comparison, ['network', 'through', 'compared_at', 'result']).lines,
+    wrong: [
       ...(isHeard ? [] : ['alarms reach nobody: add a recipient in the dashboard, under Alarms']),
-      ...(made ? [`backup: newest of ${made.made_at}, proved at ${made.proved_at}`] : []),
       ...(failure ? [`backup FAILED at ${moment(failure.at_ms)}: ${failure.message}`] : []),
       ...safetyWarnings(config).map(({ code, message }) => `warning: ${code}: ${message}`),
     ],
-  };
-}
-
-async function alarmsPart({ database }: Installation): Promise<Part> {
-  const [open, newest] = await Promise.all([database.alarms.listOpen(), database.alarms.list(ALARMS_SHOWN)]);
-  return {
-    json: { open_alarms: open.map(alarmJson), alarms: newest.map(alarmJson) },
-    lines: open.length > 0 ? ['', 'open alarms:', ...listLines(open.map(alarmJson), alarmShown)] : ['no open alarms'],
   };
 }

@@ -21,10 +21,39 @@ export function listLines<T extends object>(rows: readonly T[], shown?: readonly
   return cells.flatMap((row) => ['', ...table(row.map((cell, at) => [titles[at] ?? '', cell]))]).slice(1);
 }
 
-/** People see a reason by its code. */
+/** People see a reason by its code, and a record as its members. */
 function cellOf(value: unknown): string {
   if (value === null || value === undefined) return '-';
-  return typeof value === 'object' && 'code' in value ? String(value.code) : [value].flat().join(', ');
+  if (Array.isArray(value)) return value.join(', ');
+  if (typeof value !== 'object') return String(value);
+  if ('code' in value) return String(value.code);
+  return Object.entries(value)
+    .map(([name, one]) => `${titleOf(name)} ${cellOf(one)}`)
+    .join(', ');
+}
+
+const titleOf = (name: string): string => name.replaceAll('_', ' ');
+
+/** It has rows or parts of its own. */
+const isDeep = (value: unknown): value is object =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.values(value).some((one) => typeof one === 'object' && one !== null);
+
+/**
+ * Returns a record as people read it: its members, then each of its lists as a table and each deep part below its name.
+ * Lists without rows are left out.
+ */
+export function recordLines(record: object, shown: Readonly<Record<string, readonly string[]>> = {}): string[] {
+  const members = Object.entries(record).filter(([, value]) => !Array.isArray(value) || value.length > 0);
+  const [deep, plain] = [members.filter(([, value]) => isDeep(value)), members.filter(([, value]) => !isDeep(value))];
+  return [
+    ...table(plain.map(([name, value]) => [titleOf(name), cellOf(value)])),
+    ...deep.flatMap(([name, value]) => [
+      ...['', `${titleOf(name)}:`],
+      ...(Array.isArray(value) ? listLines<Record<string, unknown>>(value, shown[name]) : recordLines(value, shown)),
+    ]),
+  ];
 }
 
 /** Returns the width of the terminal. A file or a pipe has no end of a line. */

@@ -130,7 +130,7 @@ test('a test event is shown with its answer; the exit code is that of the answer
   const good = await idAt('/good');
   const shown = await answer('webhook', 'test', good);
   assert.equal([shown.delivered, shown.status, shown.error, shown.answer], [true, 200, null, '{"received":true}']);
-  assert.is((await answer('show', good)).findings.length, 1, 'nothing is kept');
+  assert.is((await answer('show', good)).findings.length, 0, 'nothing is kept');
   const blocked = await run('webhook', 'test', await idAt('/blocked'));
   assert.match(blocked.out, /^The endpoint answered 403, not 2xx[\s\S]*It said +<title>Blocked \[2J<\/title>/);
   await server.close();
@@ -203,7 +203,8 @@ test('a surplus is returned: tried, begun, shown, and held again once rejected',
   assert.is(await stateNow(), 'open', 'a dry run changes nothing');
   const begun = await answer(...words, ...because);
   assert.equal([begun.amount, begun.address, await stateNow()], ['2.50', payee, 'returning']);
-  assert.match((await run('show', held.id)).out, `return: ${begun.return} (surplus money) of ${held.session}`);
+  const [{ id, held_kind: kind }] = (await answer('show', held.id)).refunds;
+  assert.equal([id, kind], [begun.return, 'surplus']);
   const [entry] = await newest(1);
   assert.equal([entry?.command, entry?.target, entry?.reason], ['held return', held.id, 'paid too much']);
   await run('refund', 'reject', begun.return, '--reason', 'a test');
