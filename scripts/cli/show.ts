@@ -1,4 +1,4 @@
-/** Shows one thing, whatever it is: recognises what was pasted, and prints its record, what it waits for and what is wrong. */
+/** Shows one thing, whatever it is: recognises what was pasted, and prints its record, its waits and its faults. */
 import { approvalRequest } from '../../src/app/refund-approvals.ts';
 import { countOf, findingLines } from '../nodes/finding.ts';
 import { type Answer, type Command, notFound } from './command.ts';

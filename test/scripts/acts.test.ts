@@ -14,7 +14,6 @@ import { LOGO_BYTES_MAX } from '../../src/acts/logo.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
-import { merchantStore } from '../support/new-session.ts';
 import { openToolBench } from '../support/tool-bench.ts';
 
 const webhooks = { allow_cidrs: ['127.0.0.0/8'] };
@@ -170,22 +169,6 @@ const payee = '0x1234567890123456789012345678901234567890';
 const order = (name: string) => bench.order(name, { accepts: ['USDT'], expiresInS: 60 });
 const heldNow = (...words: string[]) => answer('held', 'list', ...words);
 
-test('late money is listed, counted, shown with what accepting does, and accepted', async () => {
-  const { id, pay } = await order('7a');
-  clock.advance(200_000);
-  await bench.chain.mine();
-  await database.sessions.settleDue(clock.nowMs(), 10);
-  await pay(10_000_000n);
-  const [held, ...others] = await heldNow('--store', store);
-  assert.equal([held.kind, held.amount, held.currency, held.session, others], ['late', '10.00', 'USDT', id, []]);
-  assert.is((await answer('status')).held_money, 1);
-  const tried = await answer('held', 'accept', held.id, '--dry-run');
-  assert.match(tried.effects[0], 'The payment is paid with 10.00 of 10.00');
-  assert.is((await heldNow()).length, 1, 'a dry run changes nothing');
-  const { effect, status } = await answer('held', 'accept', held.id);
-  assert.equal({ effect, status, heldNow: await heldNow() }, { effect: 'paid', status: 'paid', heldNow: [] });
-});
-
 test('a surplus is returned: tried, begun, shown, and held again once rejected', async () => {
   await (await order('6a')).pay(12_500_000n);
   const [held] = await heldNow();
@@ -275,36 +258,7 @@ test('every setting of a store is changed, shown before and after, and recorded'
   }
 });
 
-test('what a merchant asked for is decided; a suspension is listed', async () => {
-  const waiting = 'mer_waiting';
-  const asking = { atMs: systemClock.nowMs(), operator: 'Ann', command: 'test', reason: null };
-  const membership = { role: 'staff', storeId: store } as const;
-  await database.people.add({ id: 'usr_owner', name: 'Ann', membership, createdAtMs: 0 }, asking);
-  await database.stores.request({ ...merchantStore(), id: waiting }, 'usr_owner', asking);
-  await answer('store', 'decide', waiting, 'approve');
-  assert.is((await database.stores.find(waiting))?.status, 'approved');
-  assert.is(await codeOf('store', 'decide', store, 'suspend'), 2, 'without a reason');
-  assert.is((await answer('store', 'decide', store, 'suspend', '--reason', 'fraud')).status, 'suspended');
-  assert.is(await codeOf('store', 'decide', store, 'suspend', '--reason', 'again'), 1);
-  const listed: { id: string; suspended_because?: string }[] = (await answer('status')).stores;
-  assert.is(listed.find(({ id }) => id === store)?.suspended_because, 'fraud');
-  assert.is((await answer('store', 'decide', store, 'approve')).status, 'approved');
-});
-
-test('a person gets a link of the configured address, another role, and is removed', async () => {
-  const first = await answer('user', 'link', 'Ada', '--role', 'staff', '--store', store);
-  assert.match(first.link, /^https:\/\/quayside\.shop\.example\/link\/[\w-]{43}$/);
-  assert.equal(first.roles, [{ role: 'staff', store }]);
-  const second = await answer('user', 'link', 'ada', '--reason', 'lost phone');
-  assert.is(second.id, first.id);
-  assert.is.not(second.link, first.link);
-  await answer('user', 'remove', 'Ada');
-  assert.is(await codeOf('user', 'remove', 'Ada'), 3);
-  const [removed, linked] = await newest(2);
-  assert.equal([removed?.command, removed?.target, linked?.reason], ['user remove', first.id, 'lost phone']);
-});
-
-test('alarms: the open ones come first; one is acknowledged once, by its number, and an event is over with that', async () => {
+test('alarms: the open ones come first, with what somebody said about one', async () => {
   const client = new Sqlite(file);
   client.exec('DELETE FROM alarms');
   const insert = client.prepare('INSERT INTO alarms (at_ms, code, message, key, ended_at_ms) VALUES (?, ?, ?, ?, ?)');
@@ -314,26 +268,15 @@ test('alarms: the open ones come first; one is acknowledged once, by its number,
   client.close();
   const list = async (...words: string[]) => {
     const all: Record<string, string>[] = await answer('alarm', 'list', ...words);
-    return all.map(({ code, state }) => `${code} ${state}`);
+    return all.map(({ code, state, acknowledged_note: note }) => `${code} ${state} ${note}`);
   };
-  assert.equal(await list(), ['disk_filling open', 'request_failed event', 'rates_stale ended']);
-  assert.equal(await list('--state', 'open'), ['disk_filling open']);
-  assert.equal(await list('--limit', '1'), ['disk_filling open', 'request_failed event']);
-  const { open_alarms, alarms } = await answer('status');
-  assert.equal({ open_alarms: open_alarms.length, alarms: alarms.length }, { open_alarms: 1, alarms: 3 });
+  const rest = ['request_failed event null', 'rates_stale ended null'];
+  assert.equal(await list(), ['disk_filling open null', ...rest]);
+  assert.equal(await list('--state', 'open'), ['disk_filling open null']);
   assert.match((await run('status')).out, /\nopen alarms:\n.*\n.* disk_filling /);
-
-  const [disk, event, over] = (await answer('alarm', 'list')).map(({ id }: { id: string }) => id);
-  const acknowledge = (id: string, ...more: string[]) => answer('alarm', 'acknowledge', id, ...more);
-  assert.is((await acknowledge(disk, '--dry-run')).dry_run, true);
-  assert.is((await answer('alarm', 'list'))[0].acknowledged_at, null);
-  assert.is((await acknowledge(disk, '--reason', 'a new disk is ordered')).outcome, 'acknowledged');
-  assert.is((await acknowledge(disk.replace('A-', ''))).outcome, 'already');
-  assert.is((await answer('alarm', 'list'))[0].acknowledged_note, 'a new disk is ordered');
-  assert.is((await acknowledge(over)).outcome, 'over');
-  assert.is((await acknowledge(event)).outcome, 'over');
-  assert.equal(await list('--limit', '1'), ['disk_filling open', 'request_failed resolved']);
-  assert.equal([await codeOf('alarm', 'acknowledge', 'A-999999'), await codeOf('alarm', 'acknowledge', 'x')], [3, 2]);
+  const [{ id }] = await answer('alarm', 'list');
+  await answer('alarm', 'acknowledge', id, '--reason', 'a new disk is ordered');
+  assert.equal(await list('--limit', '1'), ['disk_filling open a new disk is ordered', rest[0]]);
 });
 
 const frozen = async () =>
@@ -395,20 +338,6 @@ test('what others chose cannot control the terminal', async () => {
   assert.is(listed.name, name, 'JSON keeps its meaning');
   rename(before);
   raw.close();
-});
-
-test('a key whose row somebody else has changed is marked; an entry of the log never changes', async () => {
-  const key = await answer('key', 'create', '--store', store, '--mode', 'test');
-  const raw = new Sqlite(file);
-  raw.prepare(`UPDATE keys SET scopes = '["refunds:write"]' WHERE id = ?`).run(key.id);
-  for (const sql of ["UPDATE audit_log SET operator = 'nobody'", 'DELETE FROM audit_log'])
-    assert.throws(() => raw.exec(sql), /append-only/);
-  raw.close();
-  const marked = (await answer('key', 'list')).filter(({ altered }: { altered: boolean }) => altered);
-  assert.equal(
-    marked.map(({ id }: { id: string }) => id),
-    [key.id],
-  );
 });
 
 test.run();

@@ -69,6 +69,8 @@ const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
   [3, /`quayside status`/, 'store', 'set', 'mer_nobody', 'late=hold'],
   [3, /`quayside status`/, 'store', 'decide', 'mer_nobody', 'approve'],
   [3, /there is no delivery/, 'webhook', 'resend', 'dlv_nobody'],
+  [2, /--since: .*no time in the past/, 'webhook', 'resend', '--since', '2999-01-01'],
+  [3, /there is no alarm/, 'alarm', 'acknowledge', 'A-999999'],
   [3, /no network "nowhere"; configured: .*test:ethereum/, 'network', 'reread', 'nowhere', '--above', '5', ...because],
   [3, /there are several networks/, 'network', 'reread', 'ethereum', '--above', '5', ...because],
   [1, /has not been read yet/, 'network', 'reread', 'test:ethereum', '--above', '5', ...because],

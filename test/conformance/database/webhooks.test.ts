@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import type { Verdict } from '../../../src/core/delivery.ts';
 import type { Database } from '../../../src/database/database.ts';
-import type { DeliveryCursor, DeliverySearch } from '../../../src/database/events.ts';
+import { type DeliveryCursor, type DeliverySearch, RESEND_PACE_MS } from '../../../src/database/events.ts';
 import type { ClaimedDelivery } from '../../../src/database/sending.ts';
 import { claimDue, LEASE_MS, recordAttempt, SENDER } from '../../support/record-attempt.ts';
 import {
@@ -271,6 +271,29 @@ test('a resend starts a new schedule in any state, and of an endpoint that is of
   await database.endpoints.enable('e1', true, null, T0_MS + 12);
   assert.equal(await send(database, T0_MS + 12, 200), ['cs_o1#1'], 'also one that was asked for during an attempt');
   assert.is(await database.deliveries.resend({ deliveryId: 'dlv_none' }, T0_MS), 0);
+});
+
+test('what failed since a time, or waits after a failure, is sent again oldest first and paced, and nothing else', async ({
+  database,
+}) => {
+  for (const id of ['e1', 'e2']) await database.endpoints.add(endpoint(id));
+  await database.endpoints.enable('e2', false, null, T0_MS);
+  const sinceMs = T0_MS + HOUR_MS;
+  for (const [name, status] of Object.entries({ early: 400, fine: 200, one: 400, two: 400, later: 500 })) {
+    await cancelNew(database, name, name === 'early' ? T0_MS : sinceMs);
+    await send(database, sinceMs, status);
+  }
+  const nowMs = sinceMs + 1;
+  const which = { sinceMs, endpointId: 'e1' };
+  const before = await database.deliveries.list({ limit: 99 });
+  assert.is(await database.deliveries.resend(which, nowMs, { isDryRun: true }), 3);
+  assert.equal(await database.deliveries.list({ limit: 99 }), before);
+  assert.is(await database.deliveries.resend(which, nowMs), 3);
+  assert.equal(await send(database, nowMs, 200), ['cs_one#1']);
+  assert.equal(await send(database, nowMs + RESEND_PACE_MS - 1, 200), []);
+  assert.equal(await send(database, nowMs + RESEND_PACE_MS, 200), ['cs_two#1']);
+  assert.equal(await send(database, nowMs + 2 * RESEND_PACE_MS, 200), ['cs_later#1']);
+  assert.is(await database.deliveries.resend({ sinceMs: T0_MS, endpointId: null }, nowMs), 1, 'of every endpoint');
 });
 
 test('an endpoint that accepts none of ten events over a week is switched off with an alarm', async ({ database }) => {
