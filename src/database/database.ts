@@ -32,7 +32,6 @@ import { checkKey, createRowGuard, createTokens, createVault, type SealedDb } fr
 import { sendingCommands } from './sending.ts';
 import { sessionListQueries } from './session.ts';
 import { sessionCommands } from './sessions.ts';
-import { signInCommands } from './sign-ins.ts';
 import { storeCommands } from './stores.ts';
 import { traceQueries } from './transfers.ts';
 
@@ -127,7 +126,7 @@ function repositories(db: SealedDb) {
     networks: { ...networkCommands(db), ...recoveryCommands(db) },
     held: { ...heldMoneyCommands(db), ...heldReturnCommands(db) },
     refunds: refundCommands(db),
-    people: { ...peopleCommands(db), ...signInCommands(db) },
+    people: peopleCommands(db),
     alarms: { ...alarmCommands(db), ...noticeCommands(db) },
     audit: auditCommands(db),
     reports: { ...reportQueries(db), ...statsCommands(db), ...bookQueries(db) },

@@ -10,7 +10,7 @@ import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { AuditedState, PageSettings, StoreSettings } from './column-values.ts';
 import { webhookSecretsOf } from './endpoints.ts';
 import { builtOnce, changeRows, insertRow, perDatabase } from './engine/rows.ts';
-import { personRows, withMembership } from './people.ts';
+import { personRow, saveMembership } from './people.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
 import { stores } from './tables.ts';
 
@@ -225,11 +225,10 @@ const steps: Readonly<Record<StoreDecision, Readonly<{ from: readonly Status[]; 
 function decisionCommands(db: SealedDb) {
   const rows = storeRowsOf(db);
   const toStore = viewer(db);
-  const people = personRows(db);
 
   /** Counts the stores of a person that wait. */
   async function countWaiting(personId: string): Promise<number> {
-    const own = (await people.byId(personId))?.memberships.flatMap(({ storeId }) => storeId ?? []) ?? [];
+    const own = (await personRow(db, personId))?.memberships.flatMap(({ storeId }) => storeId ?? []) ?? [];
     const waiting = and(inArray(stores.id, own), eq(stores.status, 'pending'));
     return (await db.orm.select({ of: count() }).from(stores).where(waiting).get())?.of ?? 0;
   }
@@ -243,11 +242,9 @@ function decisionCommands(db: SealedDb) {
       return db.write(async () => {
         if ((await countWaiting(ownerId)) >= WAITING_STORES_MAX) return false;
         await createStore(db, { ...input, status: 'pending' }, act, ownerId);
-        const owner = await people.byId(ownerId);
+        const owner = await personRow(db, ownerId);
         invariant(owner, `there is an account ${ownerId}`);
-        await people.set(ownerId, {
-          memberships: withMembership(owner.memberships, { storeId: input.id, role: 'owner' }),
-        });
+        await saveMembership(db, owner, { storeId: input.id, role: 'owner' });
         return true;
       });
     },

@@ -118,10 +118,10 @@ const sealers: Readonly<Record<string, number>> = {
   'alarms.ts': 2,
   'endpoints.ts': 1,
   'keys.ts': 3,
+  'people.ts': 1,
   'refunds/destinations.ts': 1,
   'rotate-secret-key.ts': 2,
   'sealing.ts': 1,
-  'sign-ins.ts': 1,
   'stores.ts': 2,
   'transfers.ts': 1,
 };
