@@ -52,6 +52,15 @@ test('a port in use ends the start, with what to set', async () => {
   other.close();
 });
 
+test('a file of the sandbox that cannot be read ends the start, with the remedy', async () => {
+  const dataDir = join(folder, 'torn');
+  mkdirSync(dataDir, { mode: 0o700 });
+  writeFileSync(join(dataDir, 'sandbox.json'), '{"xpub":');
+  const supervisor = spawnSupervisor({ QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0' });
+  assert.is(await supervisor.ended, 2);
+  assert.match(supervisor.stderr(), /cannot read .*sandbox\.json: delete it/);
+});
+
 test('the sandbox does not start beside live addresses, keys in use or networks, or a signer of live networks', async () => {
   const dataDir = join(folder, 'live-parts');
   const [file, signer] = [join(dataDir, 'quayside.db'), join(dataDir, 'signer')];

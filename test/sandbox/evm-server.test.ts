@@ -2,6 +2,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../src/chains/evm/address.ts';
+import { askRpc } from '../support/evm-node.ts';
 import { accountKey, type SimulatedNode, startSimulatedNode, usdcKey, usdtKey } from '../support/simulated-node.ts';
 
 const payee = accountKey('payee');
@@ -90,6 +91,22 @@ test('the control methods fund, pay, mine and reorganise', async () => {
   assert.equal(truth(), []);
   node.world.finalize();
   assert.equal(await refusal('sandbox_reorg', [{ depth: 1 }]), [-32602, 'block 3 is final']);
+});
+
+test('another user of the machine may read, but not pay', async () => {
+  await node.close();
+  node = await startSimulatedNode({ family: 'evm', seed: 'token', controlToken: 'a token' });
+  const payment = [{ to: hex(payee), amount: '1' }];
+  assert.is(await result('eth_blockNumber'), '0x0');
+  const [, message] = await refusal('sandbox_pay', payment);
+  assert.match(message ?? '', /needs the token in sandbox\.json/);
+  for (const [bearer, code] of [
+    ['another', -32000],
+    ['a token', undefined],
+  ] as const) {
+    const { error } = await askRpc(node.httpUrl, 'sandbox_pay', payment, { authorization: `Bearer ${bearer}` });
+    assert.is(error?.code, code, bearer);
+  }
 });
 
 test('invalid control calls are refused with the reason', async () => {

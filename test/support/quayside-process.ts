@@ -12,7 +12,7 @@ import { readServerFile } from '../../src/app/server-file.ts';
 import { readShipped, installationFolder as root } from '../../src/lib/installation.ts';
 import { built } from './built.ts';
 import { startProcess } from './processes.ts';
-import { signedClient } from './signed-client.ts';
+import { type SignedClient, signedClient } from './signed-client.ts';
 import { until } from './until.ts';
 
 export type Variables = Readonly<Record<string, string>>;
@@ -106,6 +106,7 @@ export type Status = Readonly<{
 /** The parts of a session that tests use. */
 export type SessionAnswer = Readonly<{
   id: string;
+  url: string;
   payment_status: string;
   underpaid?: boolean;
   payments: readonly Readonly<{ amount: string; network: string }>[];
@@ -160,13 +161,17 @@ export function sandboxInstallation(
   /** Runs the operator's tool with `--json`. @returns what it answered @throws Error when it did not end with 0 */
   const tool = (...words: string[]) => toolAnswer(quaysideTool, words, variables);
 
-  /** One call as the demo store. */
-  async function call(method: string, path: string, body?: object): Promise<SessionAnswer> {
+  /** Returns the demo store's client. */
+  function client(): SignedClient {
     const credentials = readCredentials(dataDir);
     if (!credentials) throw new Error(`there are no credentials in ${dataDir}`);
     const { base_url: baseUrl, api_key: apiKey, api_secret: apiSecret } = credentials;
-    const client = signedClient({ baseUrl, apiKey, apiSecret });
-    const { status, text, json } = await client.send(method, `/api/v1/${path}`, body);
+    return signedClient({ baseUrl, apiKey, apiSecret });
+  }
+
+  /** One call as the demo store. */
+  async function call(method: string, path: string, body?: object): Promise<SessionAnswer> {
+    const { status, text, json } = await client().send(method, `/api/v1/${path}`, body);
     if (status !== 200) throw new Error(`${method} ${path}: ${status} ${text}`);
     return json as SessionAnswer;
   }
@@ -178,6 +183,7 @@ export function sandboxInstallation(
     variables,
     tool,
     status,
+    client,
     showSession,
     /** Starts it and waits until requests are answered and every network is followed. A start that fails is ended. */
     async start(): Promise<Supervisor> {
@@ -198,8 +204,8 @@ export function sandboxInstallation(
         throw error;
       }
     },
-    createSession() {
-      const order = { amount: 1050, currency: 'USD', order_id: `order-${orders++}-${process.pid}` };
+    createSession(currency = 'USD') {
+      const order = { amount: 1050, currency, order_id: `order-${orders++}-${process.pid}` };
       return call('POST', 'checkout/sessions/create', order);
     },
     paid: (id: string) =>
