@@ -8,26 +8,7 @@ import type { WorldTransaction } from './transaction.ts';
 /** The used part of the daily allowances. */
 type UsedUp = Readonly<{ energy: number; bytes: number }>;
 
-export type Accounts = Readonly<{
-  /** Base units of a token: received less sent; never below zero, because strangers' wallets are bottomless. */
-  token(token: string, account: string): bigint;
-  /** Base units of the native coin, likewise. */
-  native(account: string): bigint;
-  /** Whether native coin was ever received or sent: on some chains an account exists only then. */
-  isKnown(account: string): boolean;
-  /** Whether data was allocated in the account. */
-  hasData(account: string): boolean;
-  /** Native coin of one account whose resources another may use; to itself, what is staked and not lent. */
-  lent(from: string, to: string): bigint;
-  /** Native coin whose resources the account may use, whoever staked it. */
-  usable(account: string): bigint;
-  /** The used part of the account's allowances; it regenerates evenly within a day. */
-  usedUp(account: string, timeS: number): UsedUp;
-  /** The sequence number of the account's next signed transaction, where the family counts them. */
-  sequence(account: string): number;
-  /** Applies one more transaction. */
-  add(transaction: WorldTransaction): void;
-}>;
+export type Accounts = Readonly<ReturnType<typeof accountsOf>>;
 
 const DAY_S = 86_400;
 
@@ -45,7 +26,7 @@ type Sums = Readonly<{
 }>;
 
 /** @param blocks oldest first */
-export function accountsOf(blocks: Iterable<Pick<WorldBlock, 'transactions'>>): Accounts {
+export function accountsOf(blocks: Iterable<Pick<WorldBlock, 'transactions'>>) {
   const sums: Sums = {
     natives: new Map(),
     withData: new Set(),
@@ -58,15 +39,24 @@ export function accountsOf(blocks: Iterable<Pick<WorldBlock, 'transactions'>>): 
   const { natives, withData, tokens, loans, usables, sequences } = sums;
   for (const { transactions } of blocks) for (const transaction of transactions) count(sums, transaction);
   return {
-    token: (token, account) => floored(tokens.get(token + account)),
-    native: (account) => floored(natives.get(account)),
-    isKnown: (account) => natives.has(account),
-    hasData: (account) => withData.has(account),
-    lent: (from, to) => floored(loans.get(from + to)),
-    usable: (account) => floored(usables.get(account)),
-    usedUp: (account, timeS) => usedUp(sums, account, timeS),
-    sequence: (account) => sequences.get(account) ?? 0,
-    add: (transaction) => count(sums, transaction),
+    /** Base units of a token: received less sent; never below zero, because strangers' wallets are bottomless. */
+    token: (token: string, account: string) => floored(tokens.get(token + account)),
+    /** Base units of the native coin, likewise. */
+    native: (account: string) => floored(natives.get(account)),
+    /** Whether native coin was ever received or sent: on some chains an account exists only then. */
+    isKnown: (account: string) => natives.has(account),
+    /** Whether data was allocated in the account. */
+    hasData: (account: string) => withData.has(account),
+    /** Native coin of one account whose resources another may use; to itself, what is staked and not lent. */
+    lent: (from: string, to: string) => floored(loans.get(from + to)),
+    /** Native coin whose resources the account may use, whoever staked it. */
+    usable: (account: string) => floored(usables.get(account)),
+    /** The used part of the account's allowances; it regenerates evenly within a day. */
+    usedUp: (account: string, timeS: number) => usedUp(sums, account, timeS),
+    /** The sequence number of the account's next signed transaction, where the family counts them. */
+    sequence: (account: string) => sequences.get(account) ?? 0,
+    /** Applies one more transaction. */
+    add: (transaction: WorldTransaction) => count(sums, transaction),
   };
 }
 

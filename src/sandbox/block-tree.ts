@@ -40,30 +40,7 @@ type TreeLimits = Readonly<{
   olderPaidBlocksMax: number;
 }>;
 
-export interface BlockTree {
-  tip(): WorldBlock;
-  /** The canonical block with this number. */
-  at(number: number): WorldBlock | undefined;
-  /**
-   * Returns the canonical block with this number or, where numbers may be skipped, the nearest one below; the lowest
-   * that is kept if there is none.
-   */
-  atOrBelow(number: number): WorldBlock;
-  /** Canonical or orphaned. */
-  byHash(hash: string): WorldBlock | undefined;
-  /** Every canonical block from this number on is kept; of those below, only some. */
-  floor(): number;
-  /** Finds a transaction in the canonical chain. */
-  find(transactionId: string): Readonly<{ block: WorldBlock; index: number }> | undefined;
-  /** The newest canonical blocks, oldest first; fewer than `count` when the tree is shorter. */
-  newest(count: number): WorldBlock[];
-  /** Drops the newest `dropCount` canonical blocks and connects the branch, which is not empty. */
-  replaceTop(dropCount: number, branch: readonly WorldBlock[]): void;
-  /** Canonical blocks that are kept, oldest first. */
-  canonical(): Iterable<WorldBlock>;
-  /** Everything that is kept, in order of creation. */
-  kept(): Iterable<WorldBlock>;
-}
+export type BlockTree = ReturnType<typeof createBlockTree>;
 
 /** The blocks and branches that are kept. */
 type State = {
@@ -80,29 +57,38 @@ type State = {
 
 /**
  * Creates a tree from the blocks of an earlier run.
- * @param kept blocks in order of creation, as returned by `BlockTree.kept`; not empty. The last is the tip.
+ * @param kept blocks in order of creation, as `kept` returns them; not empty. The last is the tip.
  */
-export function createBlockTree(kept: readonly WorldBlock[], limits: TreeLimits): BlockTree {
+export function createBlockTree(kept: readonly WorldBlock[], limits: TreeLimits) {
   const { state, bottom } = restore(kept, limits);
   const { byHash, byNumber, places } = state;
 
-  function atOrBelow(number: number): WorldBlock {
-    for (let below = Math.min(number, state.tip.number); below >= state.sweptTo; below--) {
-      const block = byNumber.get(below);
-      if (block) return block;
-    }
-    return bottom;
-  }
-
   return {
     tip: () => state.tip,
-    at: (number) => byNumber.get(number),
-    atOrBelow,
-    byHash: (hash) => byHash.get(hash),
+    /** Returns the canonical block with this number. */
+    at: (number: number) => byNumber.get(number),
+    /**
+     * Returns the canonical block with this number or, where numbers may be skipped, the nearest one below; the lowest
+     * that is kept if there is none.
+     */
+    atOrBelow(number: number): WorldBlock {
+      for (let below = Math.min(number, state.tip.number); below >= state.sweptTo; below--) {
+        const block = byNumber.get(below);
+        if (block) return block;
+      }
+      return bottom;
+    },
+    /** Returns a block, canonical or orphaned. */
+    byHash: (hash: string) => byHash.get(hash),
+    /** Every canonical block from this number on is kept; of those below, only some. */
     floor: () => state.sweptTo,
-    find: (transactionId) => places.get(transactionId),
-    newest: (count) => newest(state, count),
-    replaceTop(dropCount, branch) {
+    /** Finds a transaction in the canonical chain. */
+    find: (transactionId: string): Readonly<{ block: WorldBlock; index: number }> | undefined =>
+      places.get(transactionId),
+    /** Returns the newest canonical blocks, oldest first; fewer than `count` when the tree is shorter. */
+    newest: (count: number) => newest(state, count),
+    /** Drops the newest `dropCount` canonical blocks and connects the branch, which is not empty. */
+    replaceTop(dropCount: number, branch: readonly WorldBlock[]): void {
       const dropped = newest(state, dropCount);
       invariant(branch[0]?.parent === (dropped[0]?.parent ?? state.tip.hash), 'a branch starts at the block below it');
       for (const block of dropped.reverse()) {
@@ -116,8 +102,10 @@ export function createBlockTree(kept: readonly WorldBlock[], limits: TreeLimits)
       }
       sweep(state, limits);
     },
-    canonical: () => byNumber.values(),
-    kept: () => byHash.values(),
+    /** Canonical blocks that are kept, oldest first. */
+    canonical: (): Iterable<WorldBlock> => byNumber.values(),
+    /** Everything that is kept, in order of creation. */
+    kept: (): Iterable<WorldBlock> => byHash.values(),
   };
 }
 

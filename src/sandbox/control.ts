@@ -54,25 +54,20 @@ const isAuthorized = (token: string | null, bearer: string): boolean =>
 
 type Method = (params: unknown) => unknown;
 
-type Control = Readonly<{
-  has(method: string): boolean;
-  /**
-   * Calls a control method.
-   * @param bearer from `Authorization: Bearer …`; empty if there is none
-   * @throws RpcError, also for an unauthorized caller
-   */
-  call(method: string, params: unknown, bearer: string): unknown;
-}>;
-
 /**
  * Creates the control methods of a world.
  * @param token required from callers; null if control is open (tests)
  */
-export function openControl(controlled: Controlled, token: string | null): Control {
+export function openControl(controlled: Controlled, token: string | null) {
   const methods = controlMethods(controlled);
   return {
-    has: (method) => methods.has(method),
-    call(method, params, bearer) {
+    has: (method: string) => methods.has(method),
+    /**
+     * Calls a control method.
+     * @param bearer from `Authorization: Bearer …`; empty if there is none
+     * @throws RpcError, also for an unauthorized caller
+     */
+    call(method: string, params: unknown, bearer: string): unknown {
       const run = methods.get(method);
       if (!run) throw methodNotFound(method);
       if (isAuthorized(token, bearer)) return run(params);

@@ -27,27 +27,21 @@ function effectOf(
   return { succeeded: true, entries: [], native: [{ from: sender, to, units: valueWei }] };
 }
 
-type EvmPool = Readonly<{
-  /**
-   * Returns the transaction as it would be pending, and which one it would replace.
-   * @param bytes hex digits
-   * @throws RpcError with go-ethereum's text
-   */
-  check(bytes: string): Readonly<{ transaction: SignedTransaction; replaces?: string }>;
-  /** The account's next sequence number after all pending transactions that can be mined. */
-  nextSequence(account: string): number;
-}>;
-
 export function openEvmPool(
   world: World,
   { chainId, dialect, tokens }: Readonly<{ chainId: number; dialect: EvmDialect; tokens: readonly string[] }>,
-): EvmPool {
+) {
   const waitingOf = (sender: string): SignedTransaction[] =>
     world
       .pending()
       .filter(isSigned)
       .filter((transaction) => transaction.sender === sender);
 
+  /**
+   * Returns the transaction as it would be pending, and which one it would replace.
+   * @param bytes hex digits
+   * @throws RpcError with go-ethereum's text
+   */
   function check(bytes: string): Readonly<{ transaction: SignedTransaction; replaces?: string }> {
     const raw = readRaw(bytes);
     const { id, sender } = raw;
@@ -83,7 +77,8 @@ export function openEvmPool(
 
   return {
     check,
-    nextSequence(account) {
+    /** Returns the account's next sequence number after all pending transactions that can be mined. */
+    nextSequence(account: string): number {
       let next = world.accounts().sequence(account);
       const waiting = new Set(waitingOf(account).map(({ signed }) => signed.sequence));
       while (waiting.has(next)) next += 1;

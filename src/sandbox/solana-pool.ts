@@ -33,17 +33,13 @@ const UNITS_DEFAULT = 200_000n;
 /** The owner of a token account; null for an address that is not one the chain has seen. */
 type AccountOwner = Readonly<{ owner: string; mint: string }>;
 
-type TokenAccounts = Readonly<{
-  find(address: string): AccountOwner | null;
-  /** Whether the account sent a payment that the world made up: such wallets never run dry. */
-  isPayer(key: string): boolean;
-}>;
+type TokenAccounts = ReturnType<typeof openTokenAccounts>;
 
 /**
  * Indexes the token accounts of everybody who was paid (their addresses are derived from owner and mint, but not the
  * other way round), and those who pay.
  */
-export function openTokenAccounts(world: World, tokens: readonly string[]): TokenAccounts {
+export function openTokenAccounts(world: World, tokens: readonly string[]) {
   const known = new Map<string, AccountOwner>();
   const seen = new Set<string>();
   const payers = new Set<string>();
@@ -74,11 +70,12 @@ export function openTokenAccounts(world: World, tokens: readonly string[]): Toke
   }
 
   return {
-    find(address) {
+    find(address: string): AccountOwner | null {
       readOn();
       return known.get(address) ?? null;
     },
-    isPayer(key) {
+    /** Whether the account sent a payment that the world made up: such wallets never run dry. */
+    isPayer(key: string): boolean {
       readOn();
       return payers.has(key);
     },
@@ -202,14 +199,6 @@ function errorOf(failure: Failure | null, { accounts, instructions }: SignedMess
   }
 }
 
-type SolanaPool = Readonly<{
-  /**
-   * Returns the transaction as it would be pending.
-   * @throws RpcError with Agave's text
-   */
-  check(bytes: Uint8Array): SignedTransaction;
-}>;
-
 /**
  * Opens the pool.
  * @param lastSlotFor returns the last slot whose block may include a transaction that names this block, or null for an
@@ -221,9 +210,13 @@ export function openSolanaPool(
   owners: TokenAccounts,
   lastSlotFor: (blockhash: string) => number | null,
   idOf: (signature: string) => string,
-): SolanaPool {
+) {
   return {
-    check(bytes) {
+    /**
+     * Returns the transaction as it would be pending.
+     * @throws RpcError with Agave's text
+     */
+    check(bytes: Uint8Array): SignedTransaction {
       const read = readTransactionBytes(bytes);
       if (!read) throw invalidParams('failed to deserialize: io error: failed to fill whole buffer');
       const { signed, length, isSigned } = read;

@@ -8,19 +8,7 @@ import { lookalikeKey } from './transaction.ts';
 
 export type KeyedToken = Readonly<{ symbol: Token['symbol']; key: string; decimals: number }>;
 
-type TokenCalls = Readonly<{
-  /** Whether the contract is a token or pretends to be one. */
-  isToken(key: string): boolean;
-  /**
-   * Answers one call.
-   * @param accounts the state that is asked about
-   * @param data selector and arguments as hex digits
-   * @returns the return value as hex digits; null if the contract reverts
-   */
-  answer(accounts: Pick<Accounts, 'token'>, key: string, data: string): string | null;
-}>;
-
-export function createTokenCalls(tokens: readonly KeyedToken[]): TokenCalls {
+export function createTokenCalls(tokens: readonly KeyedToken[]) {
   const tokenAt = (key: string) => tokens.find((token) => token.key === key || lookalikeKey(token.key) === key);
 
   const answers: Record<string, (call: { accounts: Pick<Accounts, 'token'>; data: string; key: string }) => string> = {
@@ -32,7 +20,15 @@ export function createTokenCalls(tokens: readonly KeyedToken[]): TokenCalls {
   };
 
   return {
-    isToken: (key) => tokenAt(key) !== undefined,
-    answer: (accounts, key, data) => answers[data.slice(0, 8)]?.({ accounts, data, key }) ?? null,
+    /** Whether the contract is a token or pretends to be one. */
+    isToken: (key: string): boolean => tokenAt(key) !== undefined,
+    /**
+     * Answers one call.
+     * @param accounts the state that is asked about
+     * @param data selector and arguments as hex digits
+     * @returns the return value as hex digits; null if the contract reverts
+     */
+    answer: (accounts: Pick<Accounts, 'token'>, key: string, data: string): string | null =>
+      answers[data.slice(0, 8)]?.({ accounts, data, key }) ?? null,
   };
 }

@@ -146,15 +146,6 @@ function execute(candidate: SignedTransaction, accounts: Accounts, timeS: number
   return { ...candidate, succeeded: result === 'SUCCESS', signed: { ...candidate.signed, feeUnits, execution } };
 }
 
-type TronPool = Readonly<{
-  /**
-   * Returns the transaction as it would be pending.
-   * @param bytes as sent, in hex
-   * @throws TronRefusal, or TronError if they are no transaction
-   */
-  check(bytes: string): SignedTransaction;
-}>;
-
 /**
  * @param tokens keys of the contracts that exist
  * @param contracts keys of all contracts, to which no TRX can be sent
@@ -163,9 +154,14 @@ export function openTronPool(
   world: Pick<World, 'tip' | 'at' | 'find' | 'pending' | 'accounts'>,
   tokens: readonly string[],
   contracts: readonly string[] = tokens,
-): TronPool {
+) {
   return {
-    check(bytes) {
+    /**
+     * Returns the transaction as it would be pending.
+     * @param bytes as sent, in hex
+     * @throws TronRefusal, or TronError if they are no transaction
+     */
+    check(bytes: string): SignedTransaction {
       const transaction = readBroadcast(bytes);
       checkSigner(transaction);
       const { tx: id, signer, action } = transaction;

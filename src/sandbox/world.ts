@@ -6,7 +6,7 @@
 import { permanent, transient } from '../core/fault.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { type Accounts, accountsOf } from './accounts.ts';
-import { type BlockTree, createBlockTree, type WorldBlock } from './block-tree.ts';
+import { createBlockTree, type WorldBlock } from './block-tree.ts';
 import { type Admit, chooseForBlock, isSigned, type NextBlock } from './mempool.ts';
 import { digest } from './random.ts';
 import { buildFunding, buildTransaction, type Payment, type WorldTransaction } from './transaction.ts';
@@ -46,40 +46,7 @@ export type ReorgOptions = Readonly<{
 /** Blocks that left and joined the canonical chain, each oldest first. */
 export type Change = Readonly<{ removed: readonly WorldBlock[]; added: readonly WorldBlock[] }>;
 
-export type World = Pick<BlockTree, 'tip' | 'at' | 'atOrBelow' | 'byHash' | 'floor' | 'find' | 'canonical' | 'kept'> &
-  Readonly<{
-    finalized(): WorldBlock;
-    pending(): readonly WorldTransaction[];
-    /**
-     * Sends a payment, included in the next block.
-     * @returns the transaction's id
-     * @throws Fault `sandbox_request_invalid`, or transient `sandbox_full` if too many are pending
-     */
-    pay(payment: Payment): string;
-    /**
-     * Gives native coin to an account in the next block, as a stake if requested.
-     * @returns the transaction's id
-     * @throws as `pay`
-     */
-    fund(account: string, units: bigint, isStaked?: boolean): string;
-    /**
-     * Accepts a transaction; a block includes it as soon as the family's rules allow.
-     * @param replaces the id of a pending transaction that it replaces
-     * @throws Fault transient `sandbox_full`
-     */
-    submit(transaction: WorldTransaction, replaces?: string): void;
-    /** Mines one block of these transactions, and of pending ones. */
-    mine(first?: readonly WorldTransaction[]): WorldBlock;
-    /**
-     * Replaces the newest blocks.
-     * @throws Fault permanent `sandbox_request_invalid` if they cannot be replaced
-     */
-    reorg(options: ReorgOptions): Change;
-    /** Returns accounts at a block number of the canonical chain (default: the tip). */
-    accounts(upTo?: number): Accounts;
-    /** Returns a function that ends the subscription. */
-    onChange(listener: (change: Change) => void): () => void;
-  }>;
+export type World = Readonly<ReturnType<typeof createWorld>>;
 
 /** A block, or what comes before the first one. */
 type Parent = WorldBlock | Pick<WorldBlock, 'hash' | 'number' | 'timeS'>;
@@ -92,7 +59,7 @@ const OLDER_PAID_BLOCKS_MAX = 10_000;
 
 const refused = (why: string) => permanent('sandbox_request_invalid', why);
 
-export function createWorld(options: WorldOptions): World {
+export function createWorld(options: WorldOptions) {
   const { seed, clock, finalityDistance } = options;
   const record = options.record ?? (() => {});
   const listeners = new Set<(change: Change) => void>();
@@ -155,6 +122,7 @@ export function createWorld(options: WorldOptions): World {
   function* canonicalUpTo(number: number): Iterable<WorldBlock> {
     for (const block of tree.canonical()) if (block.number <= number) yield block;
   }
+  /** Returns accounts at a block number of the canonical chain (default: the tip). */
   const accounts = (upTo = tree.tip().number): Accounts => accountsOf(canonicalUpTo(upTo));
 
   function advanceFinality(): void {
@@ -190,25 +158,34 @@ export function createWorld(options: WorldOptions): World {
     return tree.atOrBelow(finalNumber);
   }
 
+  const { tip, at, atOrBelow, byHash, floor, find, canonical, kept: keptBlocks } = tree;
   return {
-    tip: tree.tip,
-    at: tree.at,
-    atOrBelow: tree.atOrBelow,
-    byHash: tree.byHash,
-    floor: tree.floor,
-    find: tree.find,
-    canonical: tree.canonical,
-    kept: tree.kept,
+    ...{ tip, at, atOrBelow, byHash, floor, find, canonical, kept: keptBlocks },
     finalized,
-    pending: () => pending,
-
-    pay: (payment) => enqueue(() => buildTransaction(payment, identify)).id,
-    fund: (account, units, isStaked = false) => enqueue(() => buildFunding(account, units, isStaked, identify)).id,
-    submit(transaction, replaces) {
+    pending: (): readonly WorldTransaction[] => pending,
+    /**
+     * Sends a payment, included in the next block.
+     * @returns the transaction's id
+     * @throws Fault `sandbox_request_invalid`, or transient `sandbox_full` if too many are pending
+     */
+    pay: (payment: Payment): string => enqueue(() => buildTransaction(payment, identify)).id,
+    /**
+     * Gives native coin to an account in the next block, as a stake if requested.
+     * @returns the transaction's id
+     * @throws as `pay`
+     */
+    fund: (account: string, units: bigint, isStaked = false): string =>
+      enqueue(() => buildFunding(account, units, isStaked, identify)).id,
+    /**
+     * Accepts a transaction; a block includes it as soon as the family's rules allow.
+     * @param replaces the id of a pending transaction that it replaces
+     * @throws Fault transient `sandbox_full`
+     */
+    submit(transaction: WorldTransaction, replaces?: string): void {
       enqueue(() => transaction, replaces);
     },
-
-    mine(first = []) {
+    /** Mines one block of these transactions, and of pending ones. */
+    mine(first: readonly WorldTransaction[] = []): WorldBlock {
       const timeS = nowS();
       const { taken, left } = chooseForBlock(pending, {
         countMax: BLOCK_TRANSACTIONS_MAX,
@@ -222,7 +199,11 @@ export function createWorld(options: WorldOptions): World {
       return block;
     },
 
-    reorg({ depth, fill = (removed) => removed.map(() => []), breakFinality = false }) {
+    /**
+     * Replaces the newest blocks.
+     * @throws Fault permanent `sandbox_request_invalid` if they cannot be replaced
+     */
+    reorg({ depth, fill = (removed) => removed.map(() => []), breakFinality = false }: ReorgOptions): Change {
       const { removed, ancestor } = removable(depth, breakFinality);
       const contents = fill(removed);
       if (contents.length < 1 || contents.length > REORG_BLOCKS_MAX) {
@@ -238,8 +219,8 @@ export function createWorld(options: WorldOptions): World {
     },
 
     accounts,
-
-    onChange(listener) {
+    /** Returns a function that ends the subscription. */
+    onChange(listener: (change: Change) => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },

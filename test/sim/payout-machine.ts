@@ -11,38 +11,17 @@ import type { Reread } from '../../src/database/recovery.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { type Bench, copy } from './payout-bench.ts';
 import { type Chain, type Mined, signedIntents } from './payout-chain.ts';
-import type { SimSigner } from './payout-signer.ts';
 
 type MatchedBlock = Reread['blocks'][number];
 
-export type Machine = Readonly<{
-  /** `read`: the newest block that is final and was read, or passed over. */
-  blocks(): Readonly<{ head: number; final: number; read: number }>;
-  signer(): SimSigner;
-  /** Saves the final blocks that the database does not have. */
-  follow(): Promise<void>;
-  /** Remembers the present state of the database and the journal. */
-  keep(): void;
-  /** Puts both back to the state that was remembered last. */
-  putBack(): void;
-  /**
-   * Passes over the next final blocks, as `network reread` does where no node of the follower serves them.
-   * @returns false if there are none, or nothing was read before
-   */
-  skip(count: number): Promise<boolean>;
-  /** Blocks that were passed over and not read since, oldest first. */
-  gaps(): Promise<readonly BlockGap[]>;
-  /** Reads such blocks, as `network reread` does. @returns false if no block after them was read */
-  reread(gap: BlockGap): Promise<boolean>;
-  close(): void;
-}>;
+export type Machine = ReturnType<typeof createMachine>;
 
 /** The operator of every history. */
 export const actOf = (command: string, atMs: number): OperatorAct => ({
   ...{ atMs, operator: 'alice', command, reason: 'the simulation' },
 });
 
-export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, clock: Clock): Machine {
+export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, clock: Clock) {
   let signer = bench.openSigner();
   let kept = signer.copy();
   copy(bench.main, bench.other, network);
@@ -78,6 +57,10 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     assert.is(outcome, 'done');
   }
 
+  /**
+   * Passes over the next final blocks, as `network reread` does where no node of the follower serves them.
+   * @returns false if there are none, or nothing was read before
+   */
   async function skip(count: number): Promise<boolean> {
     const [tip] = await database.blocks.tail(network, 1);
     const [from, head] = [(tip?.number ?? 0) + 1, chain.blocks().length];
@@ -91,6 +74,7 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     return true;
   }
 
+  /** Reads blocks that were passed over, as `network reread` does. @returns false if no block after them was read */
   async function reread({ from, to }: BlockGap): Promise<boolean> {
     const anchor = await database.blocks.rereadAnchor(network, to);
     if (!anchor) return false;
@@ -106,16 +90,20 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
   }
 
   return {
+    /** `read`: the newest block that is final and was read, or passed over. */
     blocks: () => ({ head: chain.blocks().length, final: chain.final().length, read }),
     signer: () => signer,
     follow,
     skip,
+    /** Blocks that were passed over and not read since, oldest first. */
     gaps: async () => (await listGaps()).filter(({ closedAtMs }) => closedAtMs === null).reverse(),
     reread,
+    /** Remembers the present state of the database and the journal. */
     keep() {
       copy(bench.main, bench.other, network);
       kept = signer.copy();
     },
+    /** Restores both to the state that was remembered last. */
     putBack() {
       copy(bench.other, bench.main, network);
       signer.close();

@@ -7,9 +7,9 @@ import type { Database } from '../../src/database/database.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
 import type { ClockView, LockstepClock } from '../support/lockstep-clock.ts';
 import { type RunningIndexer, SLEEPERS, startIndexer } from '../support/running-indexer.ts';
-import { type SimulatedNode, startSimulatedNode, type Writing, writtenBy } from '../support/simulated-node.ts';
+import { startSimulatedNode, writtenBy } from '../support/simulated-node.ts';
 import { testNetwork } from '../support/test-network.ts';
-import { type Witness, watchWorld } from './witness.ts';
+import { watchWorld } from './witness.ts';
 
 export type SimNetworkOptions = Readonly<{
   seed: string;
@@ -24,34 +24,7 @@ export type SimNetworkOptions = Readonly<{
   hasPush: boolean;
 }>;
 
-export interface SimNetwork {
-  readonly config: NetworkConfig;
-  readonly node: SimulatedNode;
-  readonly written: Writing;
-  readonly witness: Witness;
-  /** Stops the node, and starts it again with the same chain. Does nothing if that is its state already. */
-  stopNode(): Promise<void>;
-  startNode(): Promise<void>;
-  /**
-   * Kills the node: its newest blocks and its pool are lost. It must be up.
-   * @param isAlone whether no other node has the blocks; else `mine` gets them back first
-   */
-  killNode(depth: number, isAlone: boolean): Promise<void>;
-  /** Whether the node is yet to get lost blocks back. */
-  isSyncing(): boolean;
-  /** Makes the chain a block longer or, while the node is syncing, gives it some of the lost blocks back. */
-  mine(): void;
-  start(): void;
-  isRunning(): boolean;
-  /** Ends the indexer at any point, like a crash. */
-  kill(): Promise<void>;
-  /**
-   * Waits until the indexer has done all there is to do and sleeps.
-   * @throws what broke it, or if it never becomes idle
-   */
-  settle(): Promise<void>;
-  close(): Promise<void>;
-}
+export type SimNetwork = Awaited<ReturnType<typeof openSimNetwork>>;
 
 /** Lost blocks that come back at a time. */
 const SYNCED_BLOCKS = 3;
@@ -59,7 +32,7 @@ const REST_MS_MAX = 30_000;
 /** Real milliseconds: a silent node must not cost a simulation much. */
 const REQUEST_TIMEOUT_MS = 150;
 
-export async function openSimNetwork(options: SimNetworkOptions): Promise<SimNetwork> {
+export async function openSimNetwork(options: SimNetworkOptions) {
   const { clock, database, blocksPerIngestMax, hasPush, isSkipped } = options;
   const { family } = options.config;
   const node = await startSimulatedNode({
@@ -89,21 +62,29 @@ export async function openSimNetwork(options: SimNetworkOptions): Promise<SimNet
     node,
     written: writtenBy[family],
     witness,
+    /** Stops the node. Does nothing if it is stopped already. */
     async stopNode() {
       if (isNodeUp) await node.stop();
       isNodeUp = false;
     },
+    /** Starts the node again with the same chain. Does nothing if it runs already. */
     async startNode() {
       if (!isNodeUp) await node.start();
       isNodeUp = true;
     },
-    async killNode(depth, isAlone) {
+    /**
+     * Kills the node: its newest blocks and its pool are lost. It must be up.
+     * @param isAlone whether no other node has the blocks; else `mine` gets them back first
+     */
+    async killNode(depth: number, isAlone: boolean) {
       await node.stop();
       isNodeUp = false;
       const blocks = node.world.restart({ depth, breakFinality: !isAlone });
       if (!isAlone) lost = [...blocks, ...lost];
     },
+    /** Whether the node is yet to get lost blocks back. */
     isSyncing: () => lost.length > 0,
+    /** Makes the chain a block longer or, while the node is syncing, gives it some of the lost blocks back. */
     mine() {
       if (lost.length === 0) {
         node.world.mine();
@@ -127,10 +108,15 @@ export async function openSimNetwork(options: SimNetworkOptions): Promise<SimNet
       running = { indexer, view };
     },
     isRunning: () => running !== null,
+    /** Ends the indexer at any point, like a crash. */
     async kill() {
       await running?.indexer.stop();
       running = null;
     },
+    /**
+     * Waits until the indexer has done all there is to do and sleeps.
+     * @throws what broke it, or if it never becomes idle
+     */
     async settle() {
       const startedAtMs = performance.now();
       while (running && running.view.asleep() < SLEEPERS) {

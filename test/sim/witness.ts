@@ -6,21 +6,12 @@
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
 import type { World } from '../simulated/world.ts';
 
-export interface Witness {
-  /** Returns the block with this hash if it ever was canonical. */
-  block(hash: string): WorldBlock | undefined;
-  /**
-   * Returns the largest depth (the block itself counts one) that the block had while it was canonical; 0 if it never
-   * was.
-   */
-  deepest(hash: string): number;
-  wasFinal(hash: string): boolean;
-}
+export type Witness = ReturnType<typeof watchWorld>;
 
 /** Depths are distinguished down to this; far more than any confirmation policy requires. */
 const DEPTH_MAX = 100;
 
-export function watchWorld(world: World): Witness {
+export function watchWorld(world: World) {
   const blocks = new Map<string, WorldBlock>();
   const deepest = new Map<string, number>();
   const final = new Set<string>();
@@ -38,8 +29,10 @@ export function watchWorld(world: World): Witness {
   look();
   world.onChange(look);
   return {
-    block: (hash) => blocks.get(hash),
-    deepest: (hash) => deepest.get(hash) ?? 0,
-    wasFinal: (hash) => final.has(hash),
+    /** Returns the block with this hash if it ever was canonical. */
+    block: (hash: string) => blocks.get(hash),
+    /** Returns the largest depth (the block itself counts one) while the block was canonical; 0 if it never was. */
+    deepest: (hash: string) => deepest.get(hash) ?? 0,
+    wasFinal: (hash: string) => final.has(hash),
   };
 }
