@@ -68,7 +68,8 @@ done
 run cp "$here/scripts/quayside.mjs" "$here/scripts/quayside-signer.mjs" "$here/scripts/build.mjs" "$app.new/scripts/"
 run cp "$here/docs/operate.md" "$app.new/docs/"
 # Optional packages are the Node that `npm ci` brings for trying: the units run /usr/bin/node, which you keep up to date.
-run npm prune --omit=dev --omit=optional --ignore-scripts --prefix "$app.new"
+# Without the options, npm asks its registry for an audit, and waits minutes where that cannot be reached.
+run npm prune --offline --no-audit --omit=dev --omit=optional --ignore-scripts --prefix "$app.new"
 system chown -R root:root "$app.new"
 run chmod -R u=rwX,go=rX "$app.new"
 run rm -rf "$app.previous"
@@ -97,8 +98,8 @@ system systemctl daemon-reload
 [ "$apply" = yes ] || echo 'nothing was changed: run this again with --apply'
 cat <<END
 Left to you:
-  1. describe your nodes in $etc/quayside.json, then: sudo -u quayside -- env QUAYSIDE_CONFIG=/etc/quayside/quayside.json
-     QUAYSIDE_DATA_DIR=/var/lib/quayside quayside doctor
-  2. systemctl enable --now quayside   (after an upgrade: systemctl start quayside quayside-signer)
+  1. describe your nodes in $etc/quayside.json
+  2. systemctl enable --now quayside   (after an upgrade: systemctl start quayside quayside-signer), then
+     sudo -u quayside -- env QUAYSIDE_CONFIG=/etc/quayside/quayside.json QUAYSIDE_DATA_DIR=/var/lib/quayside quayside doctor
   3. for money out, docs/operate.md says how the signer is set up
 END

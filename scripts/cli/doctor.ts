@@ -3,6 +3,8 @@
  * which command or setting helps, and changes nothing.
  */
 import { existsSync } from 'node:fs';
+import { readPassphrase } from '../../src/app/backup/archive.ts';
+import { readBackupReport } from '../../src/app/backup/report.ts';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { checkStandby } from '../../src/app/standby.ts';
@@ -35,8 +37,8 @@ export const doctor: OfflineCommand = {
   options: { withoutNodes: { help: 'do not ask the nodes' } },
   notes: [
     'Checks version, configuration and database, everything that raises an alarm (`quayside alarm list` has those that',
-    'are open), the signer and the nodes, compares the whole ledger with transfers, refunds and payouts, and restores the',
-    'standby’s copy on trial. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
+    'are open), backups, the signer and the nodes, compares the whole ledger with transfers, refunds and payouts, and',
+    'restores the standby’s copy on trial. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
   ],
   async runOffline(input) {
     const findings = await examine(input);
@@ -67,7 +69,7 @@ async function examine(input: Input): Promise<Finding[]> {
       input.progress.show('adding up the ledger');
       return [
         ...[...found, ...(await ledgerFindings(installation)), ...(await watchFindings(installation))],
-        ...[...(await signerFindings(config)), ...nodes],
+        ...[...backupFindings(config), ...(await signerFindings(config)), ...nodes],
       ];
     } finally {
       database.close();
@@ -88,7 +90,14 @@ function databaseFindings({ dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'da
   // Opening it checks the server.
   if (databaseUrl !== null) return [ok('database', 'on a PostgreSQL server, whose own tools check its files')];
   const file = databaseFile(dataDir);
-  if (!existsSync(file)) return [failure('database', `${file} does not exist yet`, 'start Quayside: `npm start`')];
+  if (!existsSync(file))
+    return [
+      failure(
+        'database',
+        `${file} does not exist yet`,
+        'start Quayside: `systemctl start quayside`, or `npm start` in a clone',
+      ),
+    ];
   const restore = 'stop Quayside, keep a copy of the file, and restore a backup (docs/operate.md#backups)';
   try {
     const { pages, foreignKeys, version } = checkIntegrity(file);
@@ -117,7 +126,11 @@ async function watchFindings({ config, database, clock }: Installation): Promise
   const rates = { status: () => sources, pegs: () => [] };
   const server = running
     ? ok('server', `${running.base_url} (pid ${running.pid})`)
-    : failure('server', 'the server is not running, so there are no sessions and no rates', 'start it: `npm start`');
+    : failure(
+        'server',
+        'the server is not running, so there are no sessions and no rates',
+        'start it: `systemctl start quayside`, or `npm start` in a clone',
+      );
   const looked = watchesOf({ database, config, rates }).map(async ({ what, look }) => {
     const found = await look(clock.nowMs());
     return found.length === 0
@@ -127,6 +140,25 @@ async function watchFindings({ config, database, clock }: Installation): Promise
         );
   });
   return [server, ...(await Promise.all(looked)).flat()];
+}
+
+/** Checks whether a backup is made tonight. The watch of backups finds the one that failed. */
+function backupFindings({ backup: { nightly, scheduled }, databaseUrl, dataDir, networks }: Config): Finding[] {
+  if (databaseUrl !== null) return [];
+  if (nightly === null || scheduled === null) {
+    const next = 'set `backup.nightly`, `backup.folder` and `backup.passphrase_path` (docs/operate.md#backups)';
+    return networks.some(({ mode }) => mode === 'live') ? [warning('backups', 'none is made by itself', next)] : [];
+  }
+  try {
+    readPassphrase(scheduled.passphraseFile).fill(0);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return [failure('backups', error.message)];
+  }
+  const { newest, failure: failed } = readBackupReport(dataDir);
+  return newest === null && failed === null
+    ? [warning('backups', 'none was made and proved yet', '`quayside backup` makes one at once')]
+    : [ok('backups', `each night at ${nightly} UTC into ${scheduled.folder}`)];
 }
 
 /** Asks the signer itself: it answers only when it is unlocked. A freeze is found by the watch of payouts. */

@@ -15,6 +15,10 @@ export const storeAdd: Command = {
     const name = input.args[0] ?? '';
     const made = issueStore(name, defaultStoreSettings, clock.nowMs());
     await database.stores.create(made, input.act);
+    // A key of a mode without networks takes no payments.
+    const key = config.networks.some(({ mode }) => mode === 'test')
+      ? '--mode test'
+      : '--mode live --scopes sessions:read,sessions:write';
     return {
       json: {
         ...storeJson(made),
@@ -26,7 +30,7 @@ export const storeAdd: Command = {
         `webhook secret of live mode ${made.webhookSecrets.live}`,
         `webhook secret of test mode ${made.webhookSecrets.test}`,
         'They sign for the `webhook_url` of single sessions; `quayside webhook add` gives each endpoint its own.',
-        `Next, run: quayside key create --store ${made.id} --mode test`,
+        `Next, run: quayside key create --store ${made.id} ${key}`,
       ],
     };
   },

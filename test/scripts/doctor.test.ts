@@ -134,6 +134,16 @@ test('what a watch finds is found at once, with its command; so is a server or a
   write();
 });
 
+test('a backup that cannot be made tonight, or was never made', async () => {
+  const passphrase = join(folder, 'passphrase');
+  const backup = { nightly: '03:30', folder: 'backups', passphrase_path: passphrase };
+  write({ backup });
+  await assertOnly('error', 'backups', 'belong to the user that runs Quayside', '');
+  writeFileSync(passphrase, 'correct horse battery', { mode: 0o600 });
+  await assertOnly('warning', 'backups', 'none was made and proved yet', 'quayside backup');
+  write();
+});
+
 test('a ledger that does not add up, and a file that is damaged, are found in a copy', async () => {
   await (await bench.order('1a')).pay(10_000_000n);
   const raw = new Sqlite(join(data, 'quayside.db'));

@@ -143,7 +143,7 @@ export function readPassphrase(file: string): Buffer {
     if (error instanceof Error && 'errno' in error) {
       throw permanent(
         'not_found',
-        `${file} cannot be read (${error.message}); name a file with the passphrase, of at least ${PASSPHRASE_BYTES_MIN} characters`,
+        `${file} cannot be read (${error.message}); it must belong to the user that runs Quayside, with mode 600 and a passphrase of at least ${PASSPHRASE_BYTES_MIN} characters`,
       );
     }
     throw error;

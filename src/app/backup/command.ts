@@ -26,7 +26,11 @@ export async function runCommand(
   const [program = '', ...args] = replaced;
   const own = Object.fromEntries(COMMAND_VARIABLES.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
   const child = spawn(program, args, { env: own, stdio: ['pipe', 'ignore', 'pipe'] });
-  const ended = once(child, 'exit').catch((error: Error) => [error.message, null]);
+  let unstarted: string | null = null;
+  const ended = once(child, 'exit').catch((error: NodeJS.ErrnoException) => {
+    unstarted = error.code === 'ENOENT' ? 'not found: install it, or name its whole path' : error.message;
+    return [null, null];
+  });
   // Whether the command has read everything, only its exit code says: it may end early.
   const [broken, said, [code, signal]] = await Promise.all([
     pipeline(input, child.stdin).then(
@@ -37,6 +41,6 @@ export async function runCommand(
     ended,
   ]);
   if (code === 0 && broken === null) return null;
-  const how = signal ?? (code === 0 ? 'it ended before it had read everything' : `exit code ${code}`);
+  const how = unstarted ?? signal ?? (code === 0 ? 'it ended before it had read everything' : `exit code ${code}`);
   return `${program}: ${how} ${said.slice(0, SAID_CHARACTERS_MAX).replaceAll(/\s+/g, ' ')}`.trim();
 }

@@ -43,10 +43,10 @@ export function watchUpkeep(blocks: Blocks, config: Upkeep): Watch {
 
 function backupTrouble(dataDir: string, { nowMs, sinceMs }: Moment): string | null {
   const { newest, failure } = readBackupReport(dataDir);
-  const last = newest ? `the newest is of ${new Date(newest.made_at_ms).toISOString()}` : 'there is none';
-  if (failure) return `the last backup failed: ${failure.message}; ${last}`;
+  const last = newest ? `The newest is of ${new Date(newest.made_at_ms).toISOString()}` : 'No earlier one is proved';
+  if (failure) return `the last backup failed: ${failure.message}. ${last}`;
   return nowMs - (newest?.made_at_ms ?? sinceMs) > PROVED_AGE_DAYS_MAX * DAY_MS
-    ? `no backup was made and proved for ${PROVED_AGE_DAYS_MAX} days: ${last}`
+    ? `no backup was made and proved for ${PROVED_AGE_DAYS_MAX} days. ${last}`
     : null;
 }
 

@@ -162,7 +162,7 @@ test('a command that fails, or ends early, is a failure that says what it said; 
   assert.match(refused.message, /exit code 3 no room there/);
   assert.ok(existsSync(report().newest?.file ?? ''));
   assert.is(report().newest?.sent_at_ms, null);
-  assert.match((await failed(night(0, ['/nowhere/program']))).message, /ENOENT/);
+  assert.match((await failed(night(0, ['/nowhere/program']))).message, /\/nowhere\/program: not found/);
 });
 
 test('the program of the night and `quayside backup` do the same; `status` says when it was proved', async () => {
