@@ -147,11 +147,6 @@ test('revoking wants the key’s last characters, and only one’s own store and
     const done = await revoke(api.testKey.id, api.testKey.hint.slice(-4));
     assert.is(done.status, 303);
     assert.is((await send('GET', '/api/v1/checkout/sessions/x')).status, 401);
-    const [entry] = await api.database().audit.list(1);
-    assert.equal(
-      { command: entry?.command, operator: entry?.operator, before: entry?.before },
-      { command: 'key revoke', operator: 'Ada (dashboard)', before: { revokedAtMs: null } },
-    );
   }));
 
 test('a notice is shown only if this session’s own pages wrote it, and once', () =>

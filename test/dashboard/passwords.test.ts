@@ -8,29 +8,18 @@ import { createRandom } from '../../src/sandbox/random.ts';
 
 const said = (why: Sentence | null) => why && sentenceText(languages.choose('en'), why);
 
-for (const [password, why] of [
-  ['1q2w3e4r5t6y', 'is common'],
-  ['Q1W2E3R4T5Y6', 'is common in lower case'],
-  ['justinbieber', 'is common'],
-  ['sunshine2024!', 'a year and a sign after a common one'],
-  ['!!2024dragon', 'the same before it'],
-  ['iloveyou1234', 'digits after a common one'],
-] as const) {
-  test(`refused: ${password}: ${why}`, () => {
-    assert.match(said(whyWeak(password, 'Ada')) ?? '', 'Too many people have this password');
-  });
-}
-
-test('what is short, what repeats, what a keyboard has in a row, and names are refused', () => {
-  const weak = ['short', 'aaaaaaaaaaaaaaaa', '1234567890123', 'qwertyuiopasdf', 'adalovelace12', 'quaysidequayside'];
-  for (const password of weak) assert.ok(whyWeak(password, 'Adalovelace'), password);
+test('common passwords are refused, in any case of letters and with a few digits or signs around them', () => {
+  const common = ['1q2w3e4r5t6y', 'Q1W2E3R4T5Y6', 'justinbieber', 'sunshine2024!', '!!2024dragon', 'iloveyou1234'];
+  for (const password of common)
+    assert.match(said(whyWeak(password, 'Ada')) ?? '', 'Too many people have this password', password);
 });
 
-for (const password of ['correct horse battery staple', 'zugvogel am kanal', '7k!wPz0q_3Lm', 'dragon kettle velvet']) {
-  test(`taken: ${password}`, () => {
-    assert.is(whyWeak(password, 'Ada'), null);
-  });
-}
+test('what is short, what repeats, what a keyboard has in a row, and names are refused; phrases are taken', () => {
+  const weak = ['short', 'aaaaaaaaaaaaaaaa', '1234567890123', 'qwertyuiopasdf', 'adalovelace12', 'quaysidequayside'];
+  for (const password of weak) assert.ok(whyWeak(password, 'Adalovelace'), password);
+  for (const good of ['correct horse battery staple', 'zugvogel am kanal', '7k!wPz0q_3Lm', 'dragon kettle velvet'])
+    assert.is(whyWeak(good, 'Ada'), null, good);
+});
 
 test('what was chosen at random is not taken for a common one', () => {
   const random = createRandom(41);

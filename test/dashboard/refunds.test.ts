@@ -16,7 +16,7 @@ import {
   type Visitor,
   withDashboard,
 } from '../support/dashboard.ts';
-import { confirmTip, openSale, paidSale } from '../support/payment-scenes.ts';
+import { confirmTip, openSale } from '../support/payment-scenes.ts';
 import {
   alertOf,
   factsOf,
@@ -40,16 +40,26 @@ type Shop = Dashboard & Readonly<{ base: string; refundForm: string; sessionId: 
 
 /** A store with two owners and one paid session of 10.50 USDT. */
 const withShop = (work: (shop: Shop) => Promise<void>): Promise<void> =>
-  withDashboard(async (dashboard) => {
-    const { api } = dashboard;
-    const sale = await openSale(api);
-    await sale.send('10.50');
-    await confirmTip(api);
-    const membership = { role: 'owner', storeId: api.merchantId } as const;
-    const [ada, bob] = [await dashboard.person('Ada', membership), await dashboard.person('Bob', membership)];
-    const base = `/s/${api.merchantId}/test`;
-    await work({ ...dashboard, base, refundForm: `${base}/payments/${sale.id}/refund`, sessionId: sale.id, ada, bob });
-  });
+  withDashboard(
+    async (dashboard) => {
+      const { api } = dashboard;
+      const sale = await openSale(api);
+      await sale.send('10.50');
+      await confirmTip(api);
+      const membership = { role: 'owner', storeId: api.merchantId } as const;
+      const [ada, bob] = [await dashboard.person('Ada', membership), await dashboard.person('Bob', membership)];
+      const base = `/s/${api.merchantId}/test`;
+      await work({
+        ...dashboard,
+        base,
+        refundForm: `${base}/payments/${sale.id}/refund`,
+        sessionId: sale.id,
+        ada,
+        bob,
+      });
+    },
+    { pages: true },
+  );
 
 /** Makes a refund by the form and its review. @returns the refund’s path */
 async function makeRefund({ refundForm, ada }: Shop, fields: object): Promise<string> {
@@ -127,26 +137,51 @@ test('the form says what is left and until when; the review says how long the re
     assert.is(fieldsOf(text, refundForm).amount, '6.01', 'what was typed stays');
   }));
 
-test('without an address the payer gets a link, and an owner can name one until it is paid', () =>
+test('without an address the payer gets a link, which is shown after the second factor and recorded', () =>
   withShop(async (shop) => {
-    const { api, ada, bob } = shop;
-    const path = await makeRefund(shop, {});
-    const page = await confirm(ada, `${path}/link`, await ada.submit(path, `${path}/link`));
+    const { api, ada, person, code, sessionId } = shop;
+    const asked = { order_id: sessionId, refund_id: 'r-1', amount: '4.50', currency: 'USDT' };
+    const { json } = await api.send('POST', '/api/v1/refunds/create', asked);
+    const url = (json as { metadata: { claim_url: string } }).metadata.claim_url;
+    const token = url.slice(url.lastIndexOf('/') + 1);
     const [refund] = await refundsOf(shop);
-    assert.is(factsOf(page.text)['Link for the payer'], `${api.baseUrl}/refund/${refund?.claim?.token}`);
+    const path = `${shop.base}/refunds/${refund?.id}`;
+    const member = (name: string, role: StoreRole) => person(name, { role, storeId: api.merchantId });
+    const amy = await member('Amy', 'accountant');
+    const seen = (await amy.get(path)).text;
+    assert.is(seen.includes(token) || hasForm(seen, `${path}/link`), false, 'who only reads cannot ask for it');
 
-    const to = address('2');
+    const sam = await member('Sam', 'staff');
+    api.clock.advance(SUDO_MS + 1);
+    const review = await sam.submit(path, `${path}/link`);
+    const refused = await confirm(sam, `${path}/link`, review);
+    assert.equal([refused.status, refused.text.includes(token)], [403, false], 'a session alone is not enough');
+    const shown = await confirm(sam, `${path}/link`, review, { code: code(sam.token) });
+    assert.is(factsOf(shown.text)['Link for the payer'], url);
+    const [entry] = await api.database().audit.list(1);
+    assert.equal([entry?.operator, entry?.command], ['Sam (dashboard)', 'show claim link']);
+    assert.not.match(JSON.stringify(entry), token);
+
+    await needApproval(shop);
+    const unnamed = { form_token: await formTokenOf(ada), confirmed: 'yes', seen: '' };
+    assert.is((await ada.post(`${path}/approve`, unnamed)).status, 400, 'nothing is approved without an address');
+    const body = new URLSearchParams({ address: address('1'), confirmed: 'yes' });
+    assert.is((await fetch(url, { method: 'POST', body, redirect: 'manual' })).status, 303);
+    const { To, 'Asked for by': by } = factsOf((await ada.get(path)).text);
+    assert.match(To ?? '', 'named by the payer with the claim link');
+    assert.match(by ?? '', /^your shop, through the API ?, /);
+  }));
+
+test('an owner names the address until it is paid, and types the amount for it', () =>
+  withShop(async (shop) => {
+    const { bob } = shop;
+    const [path, to] = [await makeRefund(shop, {}), address('2')];
     const review = await bob.submit(path, `${path}/destination`, { address: to });
     assert.is((await confirm(bob, `${path}/destination`, review, { typed: '4.5' })).status, 403);
     assert.is((await refundsOf(shop))[0]?.destination, null);
     await follow(bob, await confirm(bob, `${path}/destination`, review, { typed: '4.50' }));
     const [now] = await refundsOf(shop);
     assert.equal([now?.destination?.address, now?.destination?.from], [to, 'merchant']);
-    const [entry] = await api.database().audit.list(1);
-    assert.equal(
-      { operator: entry?.operator, command: entry?.command, from: entry?.after?.from },
-      { operator: 'Bob (dashboard)', command: 'refund destination', from: 'merchant' },
-    );
   }));
 
 test('an approval is for the address that was seen', () =>
@@ -172,8 +207,6 @@ test('an approval is for the address that was seen', () =>
     const fresh = await bob.submit(path, `${path}/approve`);
     await follow(bob, await confirm(bob, `${path}/approve`, fresh));
     assert.is((await refundsOf(shop))[0]?.approvedAtMs, api.clock.nowMs());
-    const [entry] = await api.database().audit.list(1);
-    assert.equal([entry?.operator, entry?.command], ['Bob (dashboard)', 'refund approve']);
   }));
 
 test('a refused refund fails with its reason in the audit log, and its amount is free again', () =>
@@ -233,58 +266,6 @@ test('the list is paged and filtered, also by what waits for approval, and never
     assert.is((await shown(`from=${today}`)).length, 50);
     assert.equal(await shown('status=approval'), ['r-52']);
     assert.equal(idsOf(await ada.get(`/s/${api.merchantId}/live/refunds`)), []);
-  }));
-
-type Scene = Dashboard & Readonly<{ refundPath: string; claimUrl: string }>;
-
-/** A store with a paid sale, and a refund of it that waits for an address. */
-const withRefund = (work: (scene: Scene) => Promise<void>) =>
-  withDashboard(
-    async (dashboard) => {
-      const { api } = dashboard;
-      const sale = await paidSale(api);
-      const asked = { order_id: sale.id, refund_id: 'r-1', amount: '4.50', currency: 'USDT' };
-      const { json } = await api.send('POST', '/api/v1/refunds/create', asked);
-      const claimUrl = (json as { metadata: { claim_url: string } }).metadata.claim_url;
-      const [refund] = await api.database().refunds.list({ sessionId: sale.id, limit: 1 });
-      await work({ ...dashboard, claimUrl, refundPath: `/s/${api.merchantId}/test/refunds/${refund?.id}` });
-    },
-    { pages: true },
-  );
-
-const staff = (scene: Dashboard, name: string, role: StoreRole) =>
-  scene.person(name, { role, storeId: scene.api.merchantId });
-test('the claim link takes the second factor and an audit entry, and what came through it is the payer’s', () =>
-  withRefund(async (scene) => {
-    const { api, refundPath, claimUrl } = scene;
-    const token = claimUrl.slice(claimUrl.lastIndexOf('/') + 1);
-    const amy = await staff(scene, 'Amy', 'accountant');
-    const seen = (await amy.get(refundPath)).text;
-    assert.not.match(seen, token);
-    assert.is(hasForm(seen, `${refundPath}/link`), false, 'who only reads cannot ask for it');
-    const ada = await staff(scene, 'Ada', 'owner');
-    const unnamed = { form_token: await formTokenOf(ada), confirmed: 'yes', seen: '' };
-    await needApproval(scene);
-    assert.is((await ada.post(`${refundPath}/approve`, unnamed)).status, 400, 'nothing is approved without an address');
-
-    const sam = await staff(scene, 'Sam', 'staff');
-    assert.not.match((await sam.get(refundPath)).text, token);
-    api.clock.advance(SUDO_MS + 1);
-    const review = await sam.submit(refundPath, `${refundPath}/link`);
-    const refused = await confirm(sam, `${refundPath}/link`, review);
-    assert.is(refused.status, 403, 'a session alone is not enough');
-    assert.not.match(refused.text, token);
-    const shown = await confirm(sam, `${refundPath}/link`, review, { code: scene.code(sam.token) });
-    assert.is(factsOf(shown.text)['Link for the payer'], claimUrl);
-    const [entry] = await api.database().audit.list(1);
-    assert.equal([entry?.operator, entry?.command], ['Sam (dashboard)', 'show claim link']);
-    assert.not.match(JSON.stringify(entry), token);
-
-    const body = new URLSearchParams({ address: address('1'), confirmed: 'yes' });
-    assert.is((await fetch(claimUrl, { method: 'POST', body, redirect: 'manual' })).status, 303);
-    const { To, 'Asked for by': asked } = factsOf((await ada.get(refundPath)).text);
-    assert.match(To ?? '', 'named by the payer with the claim link');
-    assert.match(asked ?? '', /^your shop, through the API ?, /);
   }));
 
 test.run();

@@ -62,11 +62,7 @@ test('a link ends after an hour, with a newer one, and with the account', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
     const { id, token } = await dashboard.invite('Ada', operator);
-    const newer = {
-      hash: 'x'.repeat(64),
-      salt: 'salt',
-      expiresAtMs: api.clock.nowMs() + 3_600_000,
-    };
+    const newer = { hash: 'x'.repeat(64), salt: 'salt', expiresAtMs: api.clock.nowMs() + 3_600_000 };
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'user reset', reason: null };
     await api.database().people.addLink(id, newer, act);
     assert.is((await dashboard.visitor().get(`/link/${token}`)).status, 404, 'replaced');
@@ -88,11 +84,8 @@ test('the link of a sandbox signs in once, and nowhere else', async () => {
         await people.add({ id: SANDBOX_PERSON, name: 'Sandbox', membership, createdAtMs: at.atMs }, at);
         const link = { hash: hashOf(LINK), salt: null, expiresAtMs: at.atMs + 60_000 };
         await people.addLink(SANDBOX_PERSON, link, at);
-        assert.is(
-          (await visitor().post(`/link/${LINK}`, { password: PASSWORD, later: 'yes' })).status,
-          404,
-          'sets nothing',
-        );
+        const claimed = await visitor().post(`/link/${LINK}`, { password: PASSWORD, later: 'yes' });
+        assert.is(claimed.status, 404, 'sets nothing');
         const browser = visitor();
         const { status, headers } = await browser.get(`/link/${LINK}`);
         assert.is(status, sandbox ? 303 : 404);
@@ -341,10 +334,7 @@ test('with simulated networks only a password is enough; from the first that is 
       const ada = dashboard.visitor();
       assert.match((await ada.get(`/link/${token}`)).text, 'Set it up later');
       const claimed = await ada.post(`/link/${token}`, { password: PASSWORD, later: 'yes' });
-      assert.equal(
-        { status: claimed.status, location: claimed.headers.get('location') },
-        { status: 303, location: '/' },
-      );
+      assert.equal([claimed.status, claimed.headers.get('location')], [303, '/']);
       assert.is((await signIn(dashboard, 'Ada', 'something else', '')).status, 403);
       const askKey = async (mode: string) => {
         const page = `/s/${api.merchantId}/${mode}/developers`;

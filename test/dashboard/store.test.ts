@@ -64,11 +64,6 @@ test('the policy is saved after it was shown before and after, and a refund limi
     assert.is((await confirm(ada, path, review, { code: code(ada.token) })).status, 303);
     assert.is((await api.database().stores.values(api.merchantId)).refundAutoMinor, 2050);
     assert.is((await api.database().stores.find(api.merchantId))?.settings.latePolicy, 'accept');
-    const [entry] = await api.database().audit.list(1);
-    assert.equal(
-      [entry?.operator, entry?.command, entry?.before],
-      ['Ada (dashboard)', 'store set', { latePolicy: 'hold', refundAutoMinor: 100_000 }],
-    );
     api.clock.advance(SUDO_MS);
     for (const risky of [{ tolerance: '9900' }, { origins: 'https://evil.example' }]) {
       const alone = await ada.submit(path, path, { ...shown, ...risky });
@@ -123,8 +118,6 @@ test('somebody is added by a link that works once, with that role in that store 
     assert.match(alertOf(taken.text), 'That name is taken');
     assert.is(await roleOf(dashboard, 'Grace'), 'staff');
     assert.is((await ada.submit(settingsOf(dashboard), team, { name: 'Eve', role: 'operator' })).status, 400);
-    const entry = (await api.database().audit.list(30)).find(({ command }) => command === 'user link');
-    assert.is(entry?.operator, 'Ada (dashboard)');
   }));
 
 test('nobody removes themselves, and only an owner removes others', () =>

@@ -70,8 +70,6 @@ test('an endpoint is added once with a secret shown once, and a test event reach
     assert.is(received.length, 1);
     assert.match(received[0]?.body ?? '', '"webhook.test"');
     assert.ok(received[0]?.headers['webhook-signature']);
-    const [entry] = await api.database().audit.list(1);
-    assert.equal([entry?.operator, entry?.command, entry?.after], ['Ada (dashboard)', 'webhook test', { answer: 500 }]);
   }));
 
 test('a secret is rotated, and the next one is shown once', () =>
@@ -133,8 +131,6 @@ test('a delivery shows its attempts and body escaped, and is sent again; failed 
     );
     const resent = await ada.submit(page, `${base}/resend`);
     assert.is(resent.status, 303);
-    const commands = (await api.database().audit.list(2)).map(({ command }) => command);
-    assert.equal(commands, ['webhook resend', 'webhook resend']);
   }));
 
 test('an endpoint that fails is not “enabled”, is what needs the owner, and its deliveries say what it answered', () =>

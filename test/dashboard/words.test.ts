@@ -62,6 +62,36 @@ test('every text is used', () => {
   assert.equal(unused, []);
 });
 
+/** Acts that only an operator does, and what every act is made of. */
+const operators = ['alarms', 'doors', 'logo', 'operator-settings', 'store-decisions', 'money-out', 'act', 'times'];
+
+/** What pages of merchants never show: the names of a command's arguments, and answers to what no form asks. */
+const onlyTool = [
+  ...['Held', 'Refund', 'Delivery', 'Signature', 'Signed by', 'Valid until', 'State', 'Rotation', 'Next secret'],
+  'Make a new link for {name}?',
+  'Say why: the audit log keeps it.',
+  'The key of a door is shown once. Add another door, and remove this one.',
+  'Say what to change.',
+  'Say from when on, such as 2h.',
+  'Send it again?',
+  'Show the secret',
+  'It signs for {owner}.',
+  'Single sessions have named {owner}, and the secret of its store signs for it: rotate that one.',
+];
+
+test('every sentence of a merchant’s act is translated', () => {
+  const said = [...readSources()].flatMap(([path, text]) => {
+    const [, name = ''] = /^src\/acts\/([\w-]+)\.ts$/.exec(path) ?? [];
+    if (name === '' || operators.includes(name)) return [];
+    return [...text.matchAll(/\bsay\(\s*'((?:[^'\\]|\\.)*)'/g)].map(([, english = '']) => english);
+  });
+  assert.ok(said.length > 100, 'sentences are found');
+  // A sentence with a command is the tool's, and so is one that begins small: a page begins with a capital.
+  const merchants = said.filter((one) => /^[A-Z]/.test(one) && !one.includes('`quayside '));
+  const missing = merchants.filter((one) => !(one in english) && !onlyTool.includes(one));
+  assert.equal(missing, []);
+});
+
 /** English in brackets: what has none is not one of the texts. */
 const bracketed = (words: Words): Words => ({
   ...words,
@@ -79,13 +109,9 @@ const ATTRIBUTE = /\b(?:title|aria-label|placeholder|alt|data-label|data-failed)
 function unmarked(page: string): readonly string[] {
   let [body = ''] = page.match(/<body>[\s\S]*/) ?? [];
   const [title = ''] = page.match(/<title>.*?(?= · Quayside)/) ?? [];
-  // Choices that are data.
-  body = body.replace(/<option translate="no">[^<]*<\/option>/g, '');
   body = body.replace(/<div lang="en" dir="ltr">[\s\S]*?<\/div>/g, '');
-  // What was typed into an input for data.
-  body = body.replace(/(<textarea\b(?=[^>]* dir="ltr")[^>]*>)[^<]*/g, '$1');
   // What an input for data shows while it is empty is an example, such as an address.
-  body = body.replace(/(<(?:input|textarea)\b(?=[^>]* dir="ltr")[^>]*) placeholder="[^"]*"/g, '$1');
+  body = body.replace(/(<input\b(?=[^>]* dir="ltr")[^>]*) placeholder="[^"]*"/g, '$1');
   const attributes = [...body.replace(/<(code|span) title="[^"]*"/g, '<$1').matchAll(ATTRIBUTE)].map(
     ([, text = '']) => text,
   );
