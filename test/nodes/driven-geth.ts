@@ -1,5 +1,5 @@
 /**
- * A geth whose heads, final blocks and forks the test chooses, by playing the consensus client. Forks are built on a
+ * A geth whose heads and forks the test chooses, by playing the consensus client. Forks are built on a
  * second geth with the same genesis and arrive as blocks in one fork choice, as on mainnet.
  *
  *   const geth = await startDrivenGeth({ chainId: 1 });
@@ -23,8 +23,8 @@ const FORGETFUL = ['--state.scheme', 'hash', '--snapshot=false'];
 
 export type DrivenOptions = Readonly<{
   chainId: number;
-  /** Blocks on top of the newest final one, as long as `finalize` says nothing else; null: none is final. */
-  finalDepth?: number | null;
+  /** Blocks on top of the newest final one. */
+  finalDepth?: number;
   /** Whether `kill` sets the head back to the last `stop`, after which `replay` works. */
   isForgetful?: true;
   /** More of geth's options. */
@@ -44,8 +44,6 @@ type BranchOptions = Readonly<{
 export type DrivenGeth = EvmNode &
   Readonly<{
     port: number;
-    /** Makes this block final from now on, whatever is mined; null: none is. With `depth`, so many blocks back. */
-    finalize(choice: number | null | Readonly<{ depth: number }>): Promise<void>;
     /** Builds blocks elsewhere that replace the newest `depth`; geth does not have them yet. */
     branch(depth: number, options?: BranchOptions): Promise<Branch>;
     /** Hands geth a branch and makes its last block the head. */
@@ -61,9 +59,6 @@ export type DrivenGeth = EvmNode &
     /** Ends the process with SIGKILL; after `start` its head may be an earlier one, and its pool is empty. */
     kill(): Promise<void>;
   }>;
-
-/** What `finalize` chose. */
-type Finality = number | null | Readonly<{ depth: number }>;
 
 type Ref = Readonly<{ number: number; hash: string }>;
 
@@ -81,7 +76,6 @@ export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGet
   const known = new Map<string, Block>();
   const head = () => headOf({ rpc });
   const { send, sendRaw, sign } = openSender(chainId, rpc);
-  let finality: Finality = finalDepth === null ? null : { depth: finalDepth };
   let best: string | null = null;
 
   const setHead = async (number: number): Promise<void> => {
@@ -92,11 +86,8 @@ export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGet
     return block?.hash ?? null;
   };
   /** The block that is final below a head whose newest block is not chosen yet. */
-  async function finalBelow(number: number): Promise<string | null> {
-    if (finality === null) return null;
-    const at = typeof finality === 'number' ? finality : number - finality.depth;
-    return at <= 0 ? null : hashAt(at);
-  }
+  const finalBelow = async (number: number): Promise<string | null> =>
+    number <= finalDepth ? null : hashAt(number - finalDepth);
 
   async function choose({ number, hash }: Ref): Promise<void> {
     await engine.choose({ head: hash, final: await finalBelow(number) });
@@ -126,9 +117,7 @@ export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGet
     if (!tip) throw new Error('a branch has blocks');
     // On a branch, blocks are final no further than where it leaves the chain: geth knows the rest only afterwards.
     const fork = Number(branch[0]?.payload.blockNumber) - 1;
-    const wanted =
-      finality === null ? 0 : typeof finality === 'number' ? finality : Number(tip.blockNumber) - finality.depth;
-    const at = Math.min(wanted, fork);
+    const at = Math.min(Number(tip.blockNumber) - finalDepth, fork);
     await engine.choose({ head: tip.blockHash, final: at <= 0 ? null : await hashAt(at) });
     best = tip.blockHash;
   }
@@ -158,11 +147,6 @@ export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGet
         while (!(await receiptOf(rpc, tx))) await mine(1);
       });
     },
-    finalize: (choice) =>
-      inTurn(async () => {
-        finality = choice;
-        await choose(await head());
-      }),
     branch: (depth, more) => inTurn(() => branch(depth, more)),
     adopt: (made) => inTurn(() => adopt(made)),
     mineElsewhere: (raws) => inTurn(async () => adopt(await elsewhere.build((await head()).hash, known, raws, 1))),

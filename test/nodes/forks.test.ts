@@ -1,6 +1,6 @@
 /**
  * Forks of a real geth that arrive as they do on mainnet: several blocks in one fork choice. And a chain that goes back
- * without a fork.
+ * without a fork: by command, or because geth is killed, comes back on an earlier head, and is given the blocks again.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -12,8 +12,8 @@ import { openNodeShop } from './node-shop.ts';
 
 const DEPTH = 4;
 
-const geth = await startDrivenGeth({ chainId: 1 });
-const bench = await openNodeShop({ node: geth });
+const geth = await startDrivenGeth({ chainId: 1, isForgetful: true });
+const bench = await openNodeShop(geth);
 const { shop, pay, expectPaid } = bench;
 test.after(() => bench.close());
 
@@ -98,6 +98,27 @@ test('a node set back by debug_setHead is waited for; what it forgot is taken ba
   await geth.mine(DEPTH);
   await expectPaid(session, ['14.00']);
   assert.is(await bench.expectBooks(), 4);
+});
+
+test('geth is killed, comes back without its newest blocks, and gets them again: a seen payment is credited once', async () => {
+  // What was mined so far is what geth comes back with.
+  await geth.stop();
+  await geth.start();
+  const session = await shop.newSession(1_500);
+  await pay(session, 1_500);
+  await geth.mine(2);
+  await shop.waitForSeen(session);
+  const { number } = await geth.head();
+  await geth.kill();
+  await bench.untilState('fault', 'node_unreachable');
+  await geth.start();
+  assert.ok((await geth.head()).number < number);
+  await bench.untilState('behind', 'node_behind');
+  assert.is((await shop.show(session)).payments[0].status, 'seen', 'a node that is behind proves nothing');
+  await geth.replay();
+  await geth.mine(DEPTH);
+  await expectPaid(session, ['15.00']);
+  assert.is(await bench.expectBooks(), 5);
 });
 
 test.run();

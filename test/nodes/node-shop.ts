@@ -20,12 +20,6 @@ const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a
 /** geth's own limit on a filter. */
 const ADDRESSES_PER_FILTER = 1_000;
 
-type ShopOptions = Readonly<{
-  node: EvmNode;
-  /** Of the network in the operator's file. */
-  settings?: Readonly<Record<string, unknown>>;
-}>;
-
 export type NodeShop = FlowInstallation &
   Readonly<{
     node: EvmNode;
@@ -56,13 +50,13 @@ export type NodeShop = FlowInstallation &
 const unitsOf = (cents: number): bigint => BigInt(cents) * 10n ** BigInt(DECIMALS - 2);
 
 /** Deploys the tokens and starts Quayside. The node is closed with the shop. */
-export async function openNodeShop({ node, settings }: ShopOptions): Promise<NodeShop> {
+export async function openNodeShop(node: EvmNode): Promise<NodeShop> {
   const contracts = {
     USDT: await deployToken(node, { symbol: 'USDT', decimals: DECIMALS }),
     USDC: await deployToken(node, { symbol: 'USDC', decimals: DECIMALS }),
   };
   const tokens = Object.entries(contracts).map(([symbol, { address }]) => ({ symbol, address, decimals: DECIMALS }));
-  const usual = {
+  const ethereum = {
     mode: 'test',
     url: node.wsUrl,
     chain_id: String(node.chainId),
@@ -74,7 +68,7 @@ export async function openNodeShop({ node, settings }: ShopOptions): Promise<Nod
     tokens,
   };
   const installation = await openFlowInstallation({
-    networks: { ethereum: { ...usual, ...settings } },
+    networks: { ethereum },
     // Without the Internet, the usual sources would raise an alarm after a while.
     rates: { sources: ['static'], static: { EUR: '1.08' } },
     limits: { pool_target: 100, requests_per_second_per_key: 10_000 },

@@ -1,7 +1,7 @@
 /**
- * Trouble with payouts on a real geth: its base fee rises with full blocks, which another node makes; the
- * call reverts; the wallet's key is used elsewhere. Each refund is paid once, or nothing is paid until a person has
- * looked.
+ * Trouble with payouts on a real geth: it is killed with SIGKILL, and so is Quayside; its base fee rises with full
+ * blocks, which another node makes; the call reverts; the wallet's key is used elsewhere. Each refund is paid once, or
+ * nothing is paid until a person has looked.
  */
 import { Wallet } from 'ethers';
 import { test } from 'uvu';
@@ -13,8 +13,8 @@ import type { Json } from '../support/instance.ts';
 import { seed } from '../support/payout-shop.ts';
 import { find } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
+import { startDrivenGeth } from './driven-geth.ts';
 import { BLOCK_GAS } from './genesis.ts';
-import { startPayoutGeth } from './payout-geth.ts';
 
 /** Creation code that runs until its gas is used up: JUMPDEST, PUSH1 0, JUMP. */
 const ENDLESS_LOOP = '0x5b600056';
@@ -22,16 +22,19 @@ const ENDLESS_LOOP = '0x5b600056';
 const HIGH_TIP = `0x${(40n * 10n ** 9n).toString(16)}`;
 const FILLING_GAS = `0x${(BLOCK_GAS - 100_000).toString(16)}`;
 
-const geth = await startPayoutGeth();
+// A block each second, each final below four more.
+const geth = await startDrivenGeth({ chainId: 1, finalDepth: 4, isForgetful: true });
+await geth.mineEvery(1);
 const { shop, usdt, usdc } = await openEvmPayouts(undefined, geth);
 const { quayside, refundWallet, paidSession, refund, completed, paidTo } = shop;
 const wallet = `0x${refundWallet}`;
 test.before(async () => {
   // Mining stops while refunds are under way, so their payments would never be final.
   await quayside.cli('store', 'set', 'refund-early-max=1000.00');
+  for (const token of [usdt, usdc]) await token.transfer(wallet, 1_000_000_000n);
 });
 
-type Pooled = Readonly<Record<'maxFeePerGas' | 'maxPriorityFeePerGas', string>>;
+type Pooled = Readonly<Record<'hash' | 'maxFeePerGas' | 'maxPriorityFeePerGas', string>>;
 
 async function fillBlock(): Promise<void> {
   const from = geth.accounts[8] as string;
@@ -50,13 +53,17 @@ async function raiseBaseFee({ maxFeePerGas }: Pooled): Promise<void> {
   assert.is(await geth.rpc('eth_maxPriorityFeePerGas'), HIGH_TIP);
 }
 
-/** Waits until a transaction of the refund wallet is in the node's pool. */
-const untilPooled = (): Promise<Pooled> =>
+async function attemptsOf(id: string): Promise<Json[]> {
+  const [listed] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
+  return (await quayside.cli('show', listed.id)).payout.attempts;
+}
+
+/** Waits until what Quayside signed for a refund is in geth's pool. */
+const untilPooled = (id: string): Promise<Pooled> =>
   find('the refund is in the pool', async () => {
-    type Pool = Readonly<{ pending: Readonly<Record<string, Readonly<Record<string, Pooled>>>> }>;
-    const { pending } = await geth.rpc<Pool>('txpool_content');
-    const own = Object.entries(pending).find(([sender]) => sender.toLowerCase() === wallet);
-    return own && Object.values(own[1])[0];
+    const [attempt] = await attemptsOf(id).catch(() => []);
+    if (!attempt?.transaction_hash) return null;
+    return geth.rpc<Pooled | null>('eth_getTransactionByHash', [attempt.transaction_hash]).catch(() => null);
   });
 
 /** Sends a transaction of the refund wallet from elsewhere, at a price that outbids any other with its number. */
@@ -74,18 +81,83 @@ const untilFrozen = () =>
     return payouts.frozen[0]?.code === 'payout_nonce_foreign';
   });
 
-async function attemptsOf(id: string): Promise<Json[]> {
-  const [listed] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
-  return (await quayside.cli('show', listed.id)).payout.attempts;
+/** Mines until a transaction is in a block, and one more. */
+async function untilMined(hash: string): Promise<void> {
+  await until('it is in a block', async () => {
+    await geth.mine(1);
+    return (await geth.receipt(hash)) !== null;
+  });
+  await geth.mine(1);
 }
 
+/** What is mined so far is what geth comes back with when it is killed. It has no states of the blocks before. */
+async function save(): Promise<void> {
+  await geth.stop();
+  await geth.start();
+}
+
+async function expectPaidOnce({ id, payee }: { id: string; payee: string }, hash: string, units: bigint) {
+  assert.is((await completed(id)).transaction_hash, hash);
+  assert.equal(await paidTo(payee), [units]);
+  assert.equal(
+    (await attemptsOf(id)).map((one) => one.transaction_hash),
+    [hash],
+  );
+}
+
+test('geth is killed with a refund in its pool, and has lost it: the same bytes are sent again', async () => {
+  const session = await paidSession(1_000);
+  await save();
+  await geth.mine(2);
+  const asked = await refund(session, '4.00');
+  const { hash } = await untilPooled(asked.id);
+  await geth.kill();
+  await geth.start();
+  await geth.replay();
+  await geth.mineEvery(1);
+  await expectPaidOnce(asked, hash, 4_000_000n);
+});
+
+for (const [next, isReplayed] of [
+  ['that it gets again', true],
+  ['that never comes again: it is mined in another', false],
+] as const) {
+  test(`geth is killed with a refund in a block that it loses and ${next}`, async () => {
+    const session = await paidSession(1_000);
+    await save();
+    const asked = await refund(session, '5.00');
+    const { hash } = await untilPooled(asked.id);
+    await untilMined(hash);
+    const lost = await geth.receipt(hash);
+    await geth.kill();
+    await geth.start();
+    assert.is(await geth.receipt(hash), null);
+    if (isReplayed) await geth.replay();
+    await geth.mineEvery(1);
+    await expectPaidOnce(asked, hash, 5_000_000n);
+    assert.is((await geth.receipt(hash))?.blockHash === lost?.blockHash, isReplayed);
+  });
+}
+
+test('Quayside is killed with one refund in the pool and another just asked for', async () => {
+  const session = await paidSession(1_000);
+  await geth.mineEvery(0);
+  const first = await refund(session, '1.00');
+  const { hash } = await untilPooled(first.id);
+  const second = await refund(session, '2.00');
+  await quayside.kill();
+  await geth.mineEvery(1);
+  await quayside.start();
+  await expectPaidOnce(first, hash, 1_000_000n);
+  await completed(second.id);
+  assert.equal(await paidTo(second.payee), [2_000_000n]);
+});
+
 test('when the base fee rises, a replacement with the same nonce and hardly a higher tip is sent, and paid once', async () => {
-  await usdt.transfer(wallet, 1_000_000_000n);
-  await usdc.transfer(wallet, 1_000_000_000n);
   const session = await paidSession(1_000);
   await geth.mineEvery(0);
   const { id, payee } = await refund(session, '4.00');
-  const pooled = await untilPooled();
+  const pooled = await untilPooled(id);
   await raiseBaseFee(pooled);
   // The base fee falls by an eighth with each empty block, so few come until the replacement is there.
   await geth.mineEvery(8);
@@ -106,7 +178,7 @@ test('a refund that reverts is signed again once that is final, and paid once', 
   const session = await paidSession(1_000, 'USDC');
   await geth.mineEvery(0);
   const { id, payee } = await refund(session, '2.50', 'USDC');
-  await untilPooled();
+  await untilPooled(id);
   await usdc.stop(true, { feeWei: 10n ** 11n });
   await geth.mine();
   await usdc.stop(false);
@@ -125,7 +197,7 @@ test('a refund whose number was used elsewhere is signed again by resolve --retr
   const session = await paidSession(1_000);
   await geth.mineEvery(0);
   const { id, payee } = await refund(session, '3.00');
-  await untilPooled();
+  await untilPooled(id);
   const [{ nonce }] = (await attemptsOf(id)) as [Json];
   await spendElsewhere(nonce);
   await geth.mine(1);
