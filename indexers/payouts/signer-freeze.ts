@@ -5,7 +5,7 @@
  * It is asked for as long as the network is frozen: a signer that was restored from an older backup does not know its
  * freeze. So after a freeze the installation is thawed first, and the signer by an approver after it.
  *
- * It also reports whether the signer is frozen, for those who cannot ask it, and logs the hash of its policy.
+ * It also reports whether the signer is frozen, for those who cannot ask it.
  */
 import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
@@ -31,7 +31,7 @@ export function createSignerFreezer(
     holds: Pick<Holds, 'list'>;
     engines: Pick<Engines, 'reportSignerFreeze'>;
     clock: Pick<Clock, 'nowMs'>;
-    log: Pick<Log, 'info' | 'warn'>;
+    log: Pick<Log, 'warn'>;
   }>,
 ) {
   const { network, signer, holds, engines, clock, log } = parts;
@@ -39,15 +39,12 @@ export function createSignerFreezer(
   let wasFrozen = false;
   let askedAtMs = Number.NEGATIVE_INFINITY;
   let reported: string | undefined;
-  let loggedPolicy: string | undefined;
 
-  async function report({ freeze, policyHash }: FreezeState): Promise<void> {
+  async function report({ freeze }: FreezeState): Promise<void> {
     const seen = freeze && { reason: freeze.reason, frozenBy: freeze.frozenBy, frozenAtMs: freeze.frozenAtMs };
     const text = JSON.stringify(seen);
     if (text !== reported) await engines.reportSignerFreeze(network, seen);
     reported = text;
-    if (policyHash !== loggedPolicy) log.info({ policyHash }, 'the signer runs with this policy');
-    loggedPolicy = policyHash;
   }
 
   async function freezeFor({ code, reason }: Freeze, state: FreezeState): Promise<FreezeState> {

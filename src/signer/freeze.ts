@@ -30,8 +30,6 @@ export const thawText =
 
 type FreezingOptions = Readonly<{
   policy: Policy;
-  /** The policy as it was read. */
-  policyText: string;
   journal: Pick<Journal, 'fingerprint' | 'openFreeze' | 'freeze' | 'thaw'>;
   clock: Pick<Clock, 'nowMs'>;
   log: Log;
@@ -41,15 +39,13 @@ type FreezingOptions = Readonly<{
 export const policyHashOf = (policyText: string): string => createHash('sha256').update(policyText).digest('hex');
 
 /** Returns the signing service's calls about freezes. */
-export function openFreezing({ policy, policyText, journal, clock, log }: FreezingOptions) {
+export function openFreezing({ policy, journal, clock, log }: FreezingOptions) {
   const { fingerprint } = journal;
   const { approvers } = policy;
-  const policyHash = policyHashOf(policyText);
   const freezeState = (): FreezeState => ({
     fingerprint,
     freeze: journal.openFreeze(),
     approvers: approvers.map(({ name }) => name),
-    policyHash,
   });
   return {
     freezeState,

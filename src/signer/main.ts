@@ -22,6 +22,7 @@ import { giveSignsOfLife } from '../lib/heartbeat.ts';
 import { openLog } from '../lib/log.ts';
 import { openSecretKey } from '../lib/secret-key.ts';
 import { checkSignerDir, signerFiles, takeSignerLock } from './files.ts';
+import { policyHashOf } from './freeze.ts';
 import { openJournal } from './journal.ts';
 import { type Keystore, readKeystore } from './keystore.ts';
 import { loadPolicy, type Policy } from './policy.ts';
@@ -111,7 +112,7 @@ async function run({ dir, secretKeyFile, unlock }: Arguments): Promise<void> {
       try {
         const server = await serveSigningService({ socket: files.socket, service, log });
         const networks = policy.networks.map(({ key }) => key);
-        const { policyHash } = service.freezeState();
+        const policyHash = policyHashOf(policyText);
         log.info({ fingerprint: keystore.fingerprint, networks, policyHash }, 'the signer is ready');
         process.send?.({ ready: true });
         const living = new AbortController();

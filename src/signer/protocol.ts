@@ -101,8 +101,6 @@ const freezeState = z
     fingerprint,
     freeze: signerFreeze.nullable(),
     approvers: z.array(z.string()).readonly(),
-    /** The hash (SHA-256) of the policy in force. */
-    policyHash: hex('64'),
   })
   .readonly();
 export type FreezeState = z.output<typeof freezeState>;

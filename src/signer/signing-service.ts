@@ -66,7 +66,7 @@ export function openSigningService({
   log,
 }: SigningServiceOptions) {
   const macOf = createIntentMac(secretKey);
-  const { refuseIfFrozen, ...freezing } = openFreezing({ policy, policyText, journal, clock, log });
+  const { refuseIfFrozen, ...freezing } = openFreezing({ policy, journal, clock, log });
 
   /** @throws Fault `signer_refused_policy` */
   function placeOf(network: NetworkKey): Place {

@@ -1,14 +1,13 @@
 /**
  * The freeze of the signer: nothing is signed until an approver has signed the end of exactly this freeze.
  */
-import { readFileSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { APPROVAL_S_MAX, approverOf, signApproval } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
-import { policyHashOf, thawText } from '../../src/signer/freeze.ts';
-import { calls, type SignerFreeze } from '../../src/signer/protocol.ts';
+import { thawText } from '../../src/signer/freeze.ts';
+import type { SignerFreeze } from '../../src/signer/protocol.ts';
 import { handClock } from '../support/hand-clock.ts';
 import {
   approvalOf,
@@ -52,13 +51,6 @@ test('a frozen signer signs nothing, old attempts included, also after a restart
   assert.equal([place.ask('rf_1', 1), place.ask('rf_2', 2)], ['frozen', 'frozen']);
   assert.equal(place.service().freeze('another reason', 'someone').freeze, freeze, 'the first freeze stays');
   assert.is(place.service().journal('test:one', 0, 10).length, 1);
-});
-
-test('the state has the hash of the policy in force, and nothing secret', () => {
-  const place = open();
-  const state = place.service().freezeState();
-  assert.is(state.policyHash, policyHashOf(readFileSync(signerFiles(place.dir).policy, 'utf8')));
-  assert.equal(calls.freezeState.result.parse(state), state);
 });
 
 test('only an approver’s valid signature of this freeze ends it, and ends no later one', () => {

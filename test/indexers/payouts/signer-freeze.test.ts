@@ -21,11 +21,8 @@ function place(approvers: readonly string[]) {
   const freezes: Freeze[] = [];
   const asked: string[] = [];
   const clock = handClock();
-  const seen = {
-    ...{ isAway: false, questions: 0, reports: [] as (string | null)[] },
-    policies: [] as unknown[],
-  };
-  let state: FreezeState = { fingerprint: '00000000', freeze: null, approvers, policyHash: 'one' };
+  const seen = { isAway: false, questions: 0, reports: [] as (string | null)[] };
+  let state: FreezeState = { fingerprint: '00000000', freeze: null, approvers };
   const signer = {
     async freezeState() {
       seen.questions++;
@@ -46,9 +43,6 @@ function place(approvers: readonly string[]) {
     freezes,
     asked,
     lines,
-    edit: (policyHash: string) => {
-      state = { ...state, policyHash };
-    },
     thaw: () => {
       state = { ...state, freeze: null };
     },
@@ -62,16 +56,13 @@ function place(approvers: readonly string[]) {
           reportSignerFreeze: async (_network, freeze) =>
             void seen.reports.push(freeze && `${freeze.frozenBy}: ${freeze.reason}`),
         },
-        log: {
-          info: (fields: unknown) => void seen.policies.push(fields),
-          warn: (_: unknown, line?: string) => void lines.push(line ?? ''),
-        },
+        log: { warn: (_: unknown, line?: string) => void lines.push(line ?? '') },
       }),
   };
 }
 
 test('the signer is frozen at once with the network, and again while that is frozen', async () => {
-  const { clock, freezes, asked, thaw, start } = place(['anna']);
+  const { clock, freezes, asked, thaw, start, seen } = place(['anna']);
   const engine = start();
   const byHand = { ...outflow, code: 'payouts_frozen', reason: 'maintenance', frozenBy: 'ann' };
   freezes.push({ ...outflow, network: 'test:two' }, { ...byHand, network: null }, byHand);
@@ -82,6 +73,7 @@ test('the signer is frozen at once with the network, and again while that is fro
   await engine.renew();
   await engine.renew();
   assert.equal(asked, [`quayside: ${network}: transaction t1 moved money out`]);
+  assert.is(seen.reports.at(-1), asked[0], 'reported at once');
   thaw();
   clock.advance(30_000);
   await engine.renew();
@@ -128,35 +120,6 @@ test('whether the signer is frozen is asked twice a minute and reported when it 
   clock.advance(30_000);
   await engine.renew();
   assert.equal(reports.slice(2), [null]);
-});
-
-test('the hash of the policy is logged when it is first seen, and after a change', async () => {
-  const { clock, seen, edit, start } = place(['anna']);
-  const engine = start();
-  const look = async () => {
-    clock.advance(30_000);
-    await engine.renew();
-  };
-  await look();
-  await look();
-  assert.equal(
-    { reports: seen.reports, policies: seen.policies },
-    { reports: [null], policies: [{ policyHash: 'one' }] },
-  );
-  edit('two');
-  await look();
-  await look();
-  assert.equal(
-    { reports: seen.reports, policies: seen.policies },
-    { reports: [null], policies: [{ policyHash: 'one' }, { policyHash: 'two' }] },
-  );
-});
-
-test('a freeze by the engine itself is reported at once', async () => {
-  const { freezes, seen, start } = place(['anna']);
-  freezes.push(outflow);
-  await start().renew();
-  assert.equal(seen.reports, [`quayside: ${network}: transaction t1 moved money out`]);
 });
 
 test.run();
