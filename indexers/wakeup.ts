@@ -4,21 +4,18 @@
  */
 import type { Clock } from '../src/lib/clock.ts';
 
-export interface Wakeup {
-  notify(): void;
-  /** Waits until the next notification, at most `ms`. */
-  wait(ms: number): Promise<void>;
-}
+export type Wakeup = ReturnType<typeof createWakeup>;
 
-export function createWakeup(clock: Clock): Wakeup {
+export function createWakeup(clock: Clock) {
   let isNotified = false;
   let wake = (): void => {};
   return {
-    notify() {
+    notify(): void {
       isNotified = true;
       wake();
     },
-    async wait(ms) {
+    /** Waits until the next notification, at most `ms`. */
+    async wait(ms: number): Promise<void> {
       if (!isNotified) {
         const early = new AbortController();
         wake = () => early.abort();

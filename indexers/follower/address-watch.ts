@@ -9,14 +9,7 @@ import type { AddressTable } from './address-table.ts';
 
 const PAGE = 10_000;
 
-export interface Watch {
-  /** Returns the `seq` of the newest address that is in the table. */
-  through(): number;
-  /** Returns the `seq` of the newest of our own wallets that are in the set. */
-  ownWallet(): number;
-  /** Loads what was added since the last load. Without `force`, only if something was committed in between. */
-  load(force: boolean): Promise<void>;
-}
+export type Watch = ReturnType<typeof createWatch>;
 
 /**
  * Creates the watch of a network: of its pool, whose addresses serve every network of the family and mode, and of our
@@ -27,7 +20,7 @@ export function createWatch(
   network: PoolKey & Readonly<{ key: NetworkKey }>,
   table: AddressTable,
   own: Set<string>,
-): Watch {
+) {
   let through = 0;
   let ownWallet = 0;
   let seenChange: number | null = null;
@@ -40,9 +33,12 @@ export function createWatch(
   }
 
   return {
+    /** Returns the `seq` of the newest address that is in the table. */
     through: () => through,
+    /** Returns the `seq` of the newest of our own wallets that are in the set. */
     ownWallet: () => ownWallet,
-    async load(force) {
+    /** Loads what was added since the last load. Without `force`, only if something was committed in between. */
+    async load(force: boolean): Promise<void> {
       const change = database.changeCount();
       if (change === seenChange && !force) return;
       for (;;) {

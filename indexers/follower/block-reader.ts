@@ -18,18 +18,7 @@ const FAILURES = 3;
 /** Failing blocks that are remembered; one step has far fewer. */
 const FAILING_MAX = 4_096;
 
-interface BlockReader {
-  /**
-   * Reads blocks. Everything before the first failure is kept, so that even a node which fails often is caught up with.
-   */
-  read(blocks: readonly BlockRef[]): Promise<{ read: MatchedBlock[]; fault: Fault | null }>;
-}
-
-export function createBlockReader(
-  node: Pick<Node, 'content'>,
-  matcher: Pick<Matcher, 'match'>,
-  fallback: Fallback,
-): BlockReader {
+export function createBlockReader(node: Pick<Node, 'content'>, matcher: Pick<Matcher, 'match'>, fallback: Fallback) {
   const fetches = new PQueue({ concurrency: FETCHES_MAX });
   /** How often in a row each block failed. */
   const failures = new Map<string, number>();
@@ -62,7 +51,11 @@ export function createBlockReader(
   }
 
   return {
-    async read(blocks) {
+    /**
+     * Reads blocks. Everything before the first failure is kept, so that even a node which fails often is caught up
+     * with.
+     */
+    async read(blocks: readonly BlockRef[]): Promise<{ read: MatchedBlock[]; fault: Fault | null }> {
       const results: (MatchedBlock | undefined)[] = blocks.map(() => undefined);
       let fault: Fault | null = null;
       const take = async (block: BlockRef, at: number): Promise<void> => {

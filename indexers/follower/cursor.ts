@@ -42,29 +42,7 @@ type Position = Readonly<{ recoveries: number; readThroughS: number }>;
 /** Blocks and transfers, or transactions to confirm, that are saved at once: others who write wait that long. */
 const PART_MAX = 150;
 
-interface Cursor {
-  /**
-   * Loads the position, the first time and whenever an operator has moved it. Must be called before anything else.
-   * @returns what a report says of it; null if it was not loaded
-   */
-  refresh(): Promise<Position | null>;
-  /** Canonical blocks we hold, oldest first; empty before the first step. */
-  blocks(): readonly BlockRef[];
-  tip(): BlockRef | undefined;
-  /** Returns the number from which to go on without a link to our tip, because of a gap; null if there is none. */
-  afterGap(number?: number): number | null;
-  /** Blocks at or below are final for us. */
-  floor(): number;
-  /** Returns the chain time (Unix s) up to which everything has been read, given that the node was just polled. */
-  readThroughS(look: Look): number;
-  /**
-   * Saves a step that starts from the tip, a large one in parts; does nothing if the step changes nothing. Each saved
-   * part moves the cursor; any outcome but `done` ends the step there.
-   */
-  save(step: Step, look: Look, known: Known): Promise<IngestOutcome>;
-}
-
-export function createCursor(database: Database, network: NetworkConfig, nowMs: () => number): Cursor {
+export function createCursor(database: Database, network: NetworkConfig, nowMs: () => number) {
   /** The block at the floor and everything above it. */
   const blocksMax = network.reorgDepthMax + 1;
   const decimals = Object.fromEntries(network.tokens.map((token) => [token.symbol, token.decimals]));
@@ -137,25 +115,37 @@ export function createCursor(database: Database, network: NetworkConfig, nowMs: 
   }
 
   return {
-    async refresh() {
+    /**
+     * Loads the position, the first time and whenever an operator has moved it. Must be called before anything else.
+     * @returns what a report says of it; null if it was not loaded
+     */
+    async refresh(): Promise<Position | null> {
       const isCurrent =
         loaded?.isOutdated === false && (await database.networks.recoveryCount(network.key)) === loaded.recoveries;
       return isCurrent ? null : load();
     },
-    afterGap(number = (blocks.at(-1)?.number ?? -1) + 1) {
+    /** Returns the number from which to go on without a link to our tip, because of a gap; null if there is none. */
+    afterGap(number = (blocks.at(-1)?.number ?? -1) + 1): number | null {
       let next = number;
       // Gaps may follow one another.
       for (const { from, to } of gaps) if (from <= next && next <= to) next = to + 1;
       return next === number ? null : next;
     },
+    /** Canonical blocks we hold, oldest first; empty before the first step. */
     blocks: () => blocks,
     tip: () => blocks.at(-1),
+    /** Blocks at or below are final for us. */
     floor: () => floor,
-    readThroughS: (look) => {
+    /** Returns the chain time (Unix s) up to which everything has been read, given that the node was just polled. */
+    readThroughS(look: Look): number {
       readThroughS = readThrough(blocks.at(-1), look);
       return readThroughS;
     },
-    async save(step, look, known) {
+    /**
+     * Saves a step that starts from the tip, a large one in parts; does nothing if the step changes nothing. Each saved
+     * part moves the cursor; any outcome but `done` ends the step there.
+     */
+    async save(step: Step, look: Look, known: Known): Promise<IngestOutcome> {
       for (const part of partsOf(step)) {
         const outcome = await savePart(part, look, known);
         if (outcome !== 'done') return outcome;

@@ -65,18 +65,10 @@ type FollowerOptions = Readonly<{
   random: () => number;
 }>;
 
-interface Follower {
-  /**
-   * Follows until the signal aborts. A network that must not continue (a wrong node, a reorg of final blocks) is
-   * halted: until that is over, or an operator moves the network's position, the node is only asked who it is.
-   */
-  run(signal: AbortSignal): Promise<void>;
-}
-
 /** `again`: there is more to do at once. `rest`: wait for a wake-up. */
 type StepEnd = 'again' | 'rest';
 
-export function createFollower(options: FollowerOptions): Follower {
+export function createFollower(options: FollowerOptions) {
   const { network, node, database, matcher, watch, reporter, secondNode, fallback = noFallback, clock } = options;
   const staleMs = Math.max(STALE_MS_MIN, STALE_BLOCKS * network.blockTimeMs);
   const wakeup = createWakeup(clock);
@@ -323,7 +315,11 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   return {
-    async run(signal) {
+    /**
+     * Follows until the signal aborts. A network that must not continue (a wrong node, a reorg of final blocks) is
+     * halted: until that is over, or an operator moves the network's position, the node is only asked who it is.
+     */
+    async run(signal: AbortSignal): Promise<void> {
       node.onChange(wakeup.notify);
       signal.addEventListener('abort', wakeup.notify, { once: true });
       while (!signal.aborted) {

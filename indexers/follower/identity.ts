@@ -9,23 +9,19 @@ import type { Clock } from '../../src/lib/clock.ts';
 /** Identity of the nodes by the settings. */
 type Expected = Pick<NetworkConfig, 'key' | 'chainId' | 'tokens'>;
 
-interface IdentityProof {
-  /**
-   * Checks the node's identity again, unless it was proven less than `ageMsMax` ago on the present connection.
-   * @throws Fault as `checkIdentity` does, or transient if the node does not answer
-   */
-  renew(ageMsMax: number): Promise<void>;
-}
-
 /** Starts without a proof. A node may be replaced without any failed request, so no proof is valid for ever. */
 export function createIdentityProof(
   network: Expected,
   node: Pick<Node, 'identity' | 'health'>,
   clock: Pick<Clock, 'nowMs'>,
-): IdentityProof {
+) {
   let proven: Readonly<{ atMs: number; connections: number }> | null = null;
   return {
-    async renew(ageMsMax) {
+    /**
+     * Checks the node's identity again, unless it was proven less than `ageMsMax` ago on the present connection.
+     * @throws Fault as `checkIdentity` does, or transient if the node does not answer
+     */
+    async renew(ageMsMax: number): Promise<void> {
       const now = { atMs: clock.nowMs(), connections: node.health().connections };
       if (proven?.connections === now.connections && now.atMs - proven.atMs < ageMsMax) return;
       checkIdentity(network, await node.identity());

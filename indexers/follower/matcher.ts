@@ -33,17 +33,9 @@ type MatcherOptions = Readonly<{
   threadsMax?: number | undefined;
 }>;
 
-export interface Matcher {
-  /**
-   * Returns the transfers to addresses that were in the table at the time of the call, in block order, and those out of
-   * our own wallets. The content's bytes must not be used afterwards.
-   * @throws Fault as `Wire.decode` does
-   */
-  match(content: RawContent): Promise<ChainTransfer[]>;
-  close(): Promise<void>;
-}
+export type Matcher = Awaited<ReturnType<typeof createMatcher>>;
 
-export async function createMatcher(options: MatcherOptions): Promise<Matcher> {
+export async function createMatcher(options: MatcherOptions) {
   const { chain, tokens, table, own = new Set(), inlineBytesMax = INLINE_BYTES_MAX } = options;
   const { threadsMax = Math.max(1, availableParallelism() - 1) } = options;
   const wire = await chain.wire();
@@ -55,7 +47,12 @@ export async function createMatcher(options: MatcherOptions): Promise<Matcher> {
   });
 
   return {
-    async match(content) {
+    /**
+     * Returns the transfers to addresses that were in the table at the time of the call, in block order, and those out
+     * of our own wallets. The content's bytes must not be used afterwards.
+     * @throws Fault as `Wire.decode` does
+     */
+    async match(content: RawContent): Promise<ChainTransfer[]> {
       if (content.bytes.byteLength <= inlineBytesMax) return wire.decode(content, tokens, table.has, own);
       const bytes = ownBytes(content.bytes);
       const watched = { tokens, table: table.buffer(), own: [...own] };

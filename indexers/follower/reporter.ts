@@ -27,14 +27,9 @@ type ReporterOptions = Readonly<{
   before: Pick<Situation, 'headNumber' | 'readThroughS'> | null;
 }>;
 
-export interface Reporter {
-  update(change: Partial<Situation>): void;
-  /** Reports until `stop`; the last situation is reported too. An unavailable database is tried again. */
-  run(): Promise<void>;
-  stop(): void;
-}
+export type Reporter = ReturnType<typeof createReporter>;
 
-export function createReporter({ network, networks, node, clock, log, pid, before }: ReporterOptions): Reporter {
+export function createReporter({ network, networks, node, clock, log, pid, before }: ReporterOptions) {
   const wakeup = createWakeup(clock);
   let situation: Situation = {
     state: 'starting',
@@ -57,7 +52,7 @@ export function createReporter({ network, networks, node, clock, log, pid, befor
   }
 
   return {
-    update(change) {
+    update(change: Partial<Situation>): void {
       const last = situation;
       situation = { ...last, ...change };
       const { state, reason } = situation;
@@ -67,14 +62,15 @@ export function createReporter({ network, networks, node, clock, log, pid, befor
       log[level]({ code: reason?.code, reason: reason?.message, headNumber: situation.headNumber }, state);
       wakeup.notify();
     },
-    async run() {
+    /** Reports until `stop`; the last situation is reported too. An unavailable database is tried again. */
+    async run(): Promise<void> {
       const what = 'reporting the network';
       await every(REPORT_MS, report, { clock, log, signal: stopping.signal, what, wait: wakeup.wait });
       await report().catch((error: unknown) => {
         if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
       });
     },
-    stop() {
+    stop(): void {
       stopping.abort();
       wakeup.notify();
     },

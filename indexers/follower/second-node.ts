@@ -24,13 +24,7 @@ const ASKING_MS_MAX = 3_000;
 type Reason = NonNullable<NetworkReport['reason']>;
 type Wait = Readonly<{ retryAtMs: number; reason: Reason }>;
 
-export interface SecondNode {
-  /** Returns the blocks without the transactions that need the second node and that it does not confirm now. */
-  agreeing(blocks: readonly DueBlock[]): Promise<readonly DueBlock[]>;
-  /** Returns why payments wait for the second node; null if none does. The server raises an alarm if this lasts. */
-  reason(): Reason | null;
-  close(): Promise<void>;
-}
+export type SecondNode = ReturnType<typeof createSecondNode>;
 
 /** @param open connects to the second node when it is needed first; null if the settings name none */
 export function createSecondNode(
@@ -38,7 +32,7 @@ export function createSecondNode(
   open: (() => Node) | null,
   matcher: Pick<Matcher, 'match'>,
   clock: Pick<Clock, 'nowMs'>,
-): SecondNode {
+) {
   let asked: { node: Node; prove: () => Promise<void> } | null = null;
   /** Until it is asked again, with what it failed. */
   let failed = { untilMs: 0, message: '' };
@@ -90,7 +84,8 @@ export function createSecondNode(
   }
 
   return {
-    async agreeing(blocks) {
+    /** Returns the blocks without the transactions that need the second node and that it does not confirm now. */
+    async agreeing(blocks: readonly DueBlock[]): Promise<readonly DueBlock[]> {
       const hashes = new Set(blocks.map(({ hash }) => hash));
       for (const hash of waits.keys()) if (!hashes.has(hash)) waits.delete(hash);
       const nowMs = clock.nowMs();
@@ -105,7 +100,8 @@ export function createSecondNode(
       }
       return agreed;
     },
-    reason() {
+    /** Returns why payments wait for the second node; null if none does. The server raises an alarm if this lasts. */
+    reason(): Reason | null {
       const reasons = [...waits.values()].map(({ reason }) => reason);
       return reasons.find(({ code }) => code === DISAGREES) ?? reasons[0] ?? null;
     },

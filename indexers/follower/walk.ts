@@ -10,20 +10,12 @@ export type WalkEnd = Exclude<Plan, { kind: 'ask' }>;
 
 type Advance = Extract<WalkEnd, { kind: 'advance' }>;
 
-interface Walk {
-  /**
-   * Decides what to do about the node's `head`; at most `blocksMax` blocks above our tip are read in one go.
-   * @throws Fault transient if the node fails, or no longer knows a header on the way
-   */
-  towards(head: BlockRef, tail: Tail, floor: number, blocksMax: number): Promise<WalkEnd>;
-}
-
 /**
  * Creates a walk.
  * @param headersMax how many walked headers are remembered. A walk that a fault interrupted continues where it was, so
  * that even a node that fails often is walked back a long way.
  */
-export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: number): Walk {
+export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: number) {
   const walked = new Map<string, BlockRef>();
 
   async function headerOf(child: BlockRef): Promise<BlockRef> {
@@ -61,7 +53,11 @@ export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: num
   }
 
   return {
-    async towards(head, tail, floor, blocksMax) {
+    /**
+     * Decides what to do about the node's `head`; at most `blocksMax` blocks above our tip are read in one go.
+     * @throws Fault transient if the node fails, or no longer knows a header on the way
+     */
+    async towards(head: BlockRef, tail: Tail, floor: number, blocksMax: number): Promise<WalkEnd> {
       const tip = tail.at(-1);
       // The next block, or one that is no higher than ours, shows by itself where it belongs.
       const isFar = tip && head.number > tip.number && head.parent !== tip.hash;
