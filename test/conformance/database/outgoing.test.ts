@@ -173,6 +173,7 @@ test('a follower that does not know the newest wallet reads again', async ({ dat
   const connect = [{ block, transfers: [leaves('t1', { from: keyOf(33) })] }];
   assert.is(await one.step({ connect, ownWallet: 0 }), 'stale_watch');
   assert.is(await one.step({ connect, ownWallet: id - 1 }), 'stale_watch');
+  assert.is(await one.step({ ownWallet: 0 }), 'done', 'where no block is read, none is read again');
   assert.is(await one.step({ connect, ownWallet: id }), 'done');
   assert.equal(await statesOf(database), []);
   await watch(database);

@@ -13,6 +13,7 @@ import {
   pool,
   sessionOf,
   show,
+  T0_S,
 } from './place.ts';
 
 const test = inWorlds('blocks and reorgs');
@@ -167,6 +168,7 @@ test('a block that is not canonical is not confirmed', async ({ database, one })
 
 test('the floor never falls', async ({ database, one }) => {
   const floorOf = async () => (await database.networks.list()).find(({ network }) => network === 'test:one')?.floor;
+  assert.is(await floorOf(), 0, 'nothing is final yet');
   await one.step({ floor: 100 });
   assert.is(await floorOf(), 100);
   await one.step({ floor: 50 });
@@ -236,6 +238,13 @@ test('a waiting transfer shows what its session received', async ({ database, on
   assert.is((await show(database, 'o1')).standing.confirmedPar / minor, 900n);
   assert.is((await show(database, 'o2')).standing.confirmedPar, 0n);
   assert.equal((await database.ledger.verify()).differences, []);
+
+  // Money that is older than its session is in none of the session's sums.
+  await one.readThrough(T0_S);
+  const late = newSession('o3', { reorgDepthsMax: { 'test:one': 0 } });
+  const third = sessionOf(await database.sessions.create(late));
+  const [old] = await one.reorg(1, [[pays(addressOf(third), 40n)]]);
+  assert.equal(await waiting(old?.hash ?? ''), ['nobody 40 40']);
 });
 
 test.run();

@@ -34,6 +34,10 @@ both('while the newest block is being written, the head is the one below it', as
     assert.match(fault.message, `has lost its block of slot ${block.number} `);
     assert.match(fault.message, 'Catch up from a node that has the block');
   }
+  // Of a slot that is final, no block comes any more.
+  const { number = 0 } = (await node.finalized()) ?? {};
+  tell(about('getBlock', new Failure(-32004, 'not yet'), number));
+  assert.is((await faultOf(node.range(number, number))).code, 'node_block_missing');
 });
 
 both('a gap in the ledger is never skipped', async (node, { liar, block, sibling }) => {
