@@ -10,7 +10,7 @@ import { chains } from '../../src/chains/index.ts';
 import { solanaSpending } from '../../src/chains/solana/spend.ts';
 import type { SpendReading } from '../../src/chains/spend.ts';
 import { tronSpending } from '../../src/chains/tron/spend.ts';
-import type { GasIntent, SweepIntent } from '../../src/core/intent.ts';
+import type { GasIntent } from '../../src/core/intent.ts';
 import type { Terms } from '../../src/core/spend.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
@@ -112,21 +112,6 @@ for (const family of ['tron', 'solana'] as const) {
     const twin = family === 'tron' ? 'duplicate' : 'none';
     assert.equal([ask('rf_twin_1', 50), ask('rf_twin_2', 50)], ['none', twin]);
     assert.is(ask('rf_twin_2', 51), 'none', 'the signer goes on');
-  });
-
-  test(`${family}: a sweep of the maximum number of addresses goes to the treasury`, () => {
-    const { sweepOwnersMax } = chains[family].spendRules;
-    const from = Array.from({ length: sweepOwnersMax }, (_, index) => ({ index, units: BigInt(index + 1) }));
-    const sweep: SweepIntent = { kind: 'sweep', id: `sw_${family}`, network, currency: 'USDT', from };
-    const { bytes } = sign({ ...firstOf(sweep, 0), terms: termsOf(family, 'sweep', 1) });
-    const { effects } = readingOf(family, bytes);
-    assert.equal(
-      effects.map(({ to }) => chains[family].address.format(to)),
-      from.map(() => treasuries[family]),
-    );
-    const more = [...from, { index: sweepOwnersMax, units: 1n }];
-    const tooMany = firstOf({ ...sweep, id: 'sw_more', from: more }, 0);
-    refuses('signer_refused_intent', () => sign({ ...tooMany, terms: termsOf(family, 'sweep', 2) }));
   });
 }
 

@@ -30,23 +30,6 @@ function held<T>(value: T) {
 /** Lets everything that can go on go on. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-test('as many run at once as may, the others follow in order', async () => {
-  const queue = open(2);
-  const jobs = ['a', 'b', 'c', 'd'].map(held);
-  const results = jobs.map(({ work }) => queue.add(never(), work));
-  const started = () => jobs.map((job) => job.hasStarted());
-  await settle();
-  assert.equal(started(), [true, true, false, false]);
-  jobs[1]?.release();
-  await settle();
-  assert.equal(started(), [true, true, true, false]);
-  jobs[0]?.release();
-  await settle();
-  jobs[2]?.release();
-  jobs[3]?.release();
-  assert.equal(await Promise.all(results), ['a', 'b', 'c', 'd']);
-});
-
 test('a failure reaches its caller and frees the place', async () => {
   const queue = open(1);
   const bug = new TypeError('a bug');

@@ -6,7 +6,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../../src/chains/index.ts';
 import { paidBytes } from '../../../src/chains/tron/payout-costs.ts';
-import { bytesField, readMessage } from '../../../src/chains/tron/protobuf.ts';
+import { bytesField, integerField, readMessage } from '../../../src/chains/tron/protobuf.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import { readTransaction } from '../../../src/chains/tron/transaction-bytes.ts';
 import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
@@ -175,6 +175,13 @@ test('a message in any form but the shortest is refused', () => {
     assert.is(readMessage(Uint8Array.from(bytes), shape), null, name);
   }
   fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), (junk) => void readMessage(junk, shape)));
+});
+
+test('an integer field holds every int64 and nothing else', () => {
+  const largest = 2n ** 63n - 1n;
+  for (const value of [1n, 127n, 128n, 2n ** 53n, largest])
+    assert.is(readMessage(integerField(15, value), { 15: 'integer' })?.integer(15), value);
+  for (const value of [largest + 1n, -1n]) assert.throws(() => integerField(1, value), /int64/);
 });
 
 await runSpendConformance('tron', {

@@ -9,17 +9,6 @@ import { addressKeyOf } from '../../support/address-keys.ts';
 import { until } from '../../support/until.ts';
 import type { ReaderReport, ReaderWork } from './address-table-reader.ts';
 
-test('a key is found after it was added, and not before', () => {
-  const table = createAddressTable(20);
-  const key = addressKeyOf(1, 20);
-  assert.not(table.has(key));
-  assert.ok(table.add(key));
-  assert.ok(table.has(key));
-  assert.not(table.add(key), 'adding twice is known');
-  assert.is(table.size(), 1);
-  assert.not(table.has(addressKeyOf(2, 20)));
-});
-
 test('text that is not a key of the table is never found, and cannot be added', () => {
   const table = createAddressTable(20);
   const key = addressKeyOf(1, 20);

@@ -43,19 +43,6 @@ const isPaid = (order: Order) => until('the order is paid', async () => (await o
 
 const fifty: CreditPolicy = [{ blocks: 3 }, { fromPar: minorToPar(5000n), finality: 'finalized', usual: 31 }];
 
-test('a payment that is deep and not final stays seen, and counts once it is final', () =>
-  scene([{ finality: 'finalized', usual: 3 }], async ({ node, shop, pay, mine, isChecked }) => {
-    const order = await shop.order('final');
-    assert.is((await order.read()).options[0]?.confirmationsRequired, 3);
-    pay(order, 1000);
-    mine(15);
-    await isChecked();
-    assert.equal(states(await order.read()), ['seen']);
-    node.world.finalize();
-    mine();
-    await isPaid(order);
-  }));
-
 test('a small payment counts by depth, a large one in its block waits until it is final', () =>
   scene(fifty, async ({ node, shop, pay, mine, isChecked }) => {
     const [small, large] = [await shop.order('small'), await shop.order('large')];

@@ -68,19 +68,4 @@ test('where block times are a clock, old blocks that rise are those of a syncing
   assert.equal(await judge(block(4, 1_950), 2_000_000), { isOld: false, whyStale: null });
 });
 
-test('a node that shows its genesis for a moment, without the tokens, is waited for, and followed again', () =>
-  scene(async ({ own, shop, poll }) => {
-    own.faults.set({ rates: { restarted: 1 } });
-    own.world.mine();
-    await poll(1, 60_000);
-    await shop.isIn('fault', 'token_missing');
-    assert.match((await shop.status())?.reason?.message ?? '', /may have just started.*correct the network's token/);
-    await poll(5, 500);
-    own.faults.set({ rates: { restarted: 0 } });
-    own.world.mine();
-    await poll(2, 10_000);
-    await shop.isIn('following');
-    await shop.holds(tipOf(own));
-  }));
-
 test.run();

@@ -94,25 +94,4 @@ test('what another network’s node calls final confirms nothing while the next 
     { network: final },
   ));
 
-test('whatever a Solana node answers for the blocks that it has lost: the fault says so, and nothing is passed over', () =>
-  scene('solana', async ({ own, shop, poll, mine }) => {
-    const before = tipOf(own);
-    own.faults.set({ rates: { blocks_lost: 1 }, lagBlocks: 5 });
-    mine(60);
-    // Before they are final, some of the answers mean no more than that a block is not there yet.
-    own.world.finalize();
-    const codes = new Set<string | undefined>();
-    for (let n = 0; n < 30; n++) {
-      await poll(1, 10_000);
-      codes.add((await shop.status())?.reason?.code);
-    }
-    // A list of slots may change between two requests.
-    codes.delete('node_range_broken');
-    assert.equal([...codes].sort(), ['node_block_missing', 'node_history_pruned']);
-    assert.is((await shop.status())?.cursor?.hash, before);
-    own.faults.set({ rates: { blocks_lost: 0 } });
-    await poll(5, 10_000);
-    await shop.holds(tipOf(own));
-  }));
-
 test.run();

@@ -2,10 +2,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../../../src/chains/evm/address.ts';
 import { UnclearOutcome } from '../../../../src/chains/spend.ts';
-import type { Intent } from '../../../../src/core/intent.ts';
-import type { Terms } from '../../../../src/core/spend.ts';
 import { faultOf } from '../../../conformance/chain.ts';
-import { nothingYet, quoted, refused, type SeedWallets } from '../../seed-wallets.ts';
+import { nothingYet, refused } from '../../seed-wallets.ts';
 import { makePayoutBench } from '../payout-bench.ts';
 
 const bench = await makePayoutBench();
@@ -26,77 +24,16 @@ test('a fee that the token keeps does not make the refund unpaid', async () => {
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 998_000n);
 });
 
-// ── Refused quotes ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-const refusal = async (wallets: SeedWallets, intent: Intent) => {
-  const quote = await node.quote(wallets.draft(intent), 0, []);
-  return refused(quote);
-};
-
 test('a frozen payee is refused, by either issuer’s list', async () => {
   const wallets = await openFundedWallets();
   for (const currency of ['USDT', 'USDC'] as const) {
     const intent = wallets.refund(currency, 5n);
     await { USDT: usdt, USDC: usdc }[currency].freeze(`0x${intent.to}`);
     await anvil.mine();
-    const quote = await refusal(wallets, intent);
+    const quote = refused(await node.quote(wallets.draft(intent), 0, []));
     assert.is(quote.refused, 'destination_frozen');
     assert.match(quote.message, evmAddress.format(intent.to));
   }
-});
-
-test('a transfer that would revert is refused with the reason, until it would succeed', async () => {
-  const wallets = await openFundedWallets();
-  const intent = wallets.refund('USDC', 5n);
-  await usdc.stop(true);
-  await anvil.mine();
-  const quote = await refusal(wallets, intent);
-  assert.is(quote.refused, 'would_fail');
-  assert.match(quote.message, 'stopped');
-  await usdc.stop(false);
-  await anvil.mine();
-  quoted(await node.quote(wallets.draft(intent), 0, []));
-});
-
-// ── Replacements ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const feesIn = (terms: Terms): bigint[] =>
-  [terms.max_fee_per_gas, terms.max_priority_fee_per_gas].map((fee) => BigInt(fee ?? 0));
-
-test('a replacement outbids every earlier attempt, is accepted by the node, and is the one that is found', async () => {
-  const wallets = await openFundedWallets();
-  const intent = wallets.refund('USDT', 9n);
-  const attempts = [await prepare(wallets, intent)];
-  for (const attempt of attempts) await send(attempt);
-  for (let round = 0; round < 3; round++) {
-    const next = await prepare(wallets, intent, [...attempts].reverse());
-    for (const { terms } of attempts) {
-      for (const [at, fee] of feesIn(terms).entries()) {
-        assert.ok((feesIn(next.terms)[at] ?? 0n) * 8n >= fee * 9n, 'an eighth more');
-      }
-    }
-    assert.is(next.terms.nonce, attempts[0]?.terms.nonce);
-    await send(next);
-    attempts.push(next);
-  }
-  await anvil.mine();
-  const newest = attempts.at(-1);
-  const outcome = await finalOutcome(wallets, intent, attempts);
-  assert.is(outcome.kind === 'succeeded' && outcome.tx, newest?.tx);
-  assert.is(await usdt.balanceOf(`0x${intent.to}`), 9n);
-});
-
-test('an older attempt that was mined after all is found', async () => {
-  const wallets = await openFundedWallets();
-  const intent = wallets.refund('USDC', 9n);
-  const first = await prepare(wallets, intent);
-  await send(first);
-  const second = await prepare(wallets, intent, [first]);
-  await anvil.mine();
-  assert.equal(await node.broadcast(second.bytes), { kind: 'known' }, 'its number is used');
-  const outcome = await finalOutcome(wallets, intent, [first, second]);
-  assert.is(outcome.kind === 'succeeded' && outcome.tx, first.tx);
-  assert.is(await usdc.balanceOf(`0x${intent.to}`), 9n);
 });
 
 test('a payee who empties their wallet meanwhile does not make the refund fail', async () => {
@@ -186,18 +123,6 @@ test('a reorg that mines the other attempt is followed', async () => {
   const outcome = await finalOutcome(wallets, intent, [first, second]);
   assert.is(outcome.kind === 'succeeded' && outcome.tx, second.tx);
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 32n);
-});
-
-test('a foreign transaction that a reorg removes does not count', async () => {
-  const wallets = await openFundedWallets();
-  const intent = wallets.refund('USDT', 33n);
-  const attempt = await prepare(wallets, intent);
-  await spendElsewhere(wallets, 0);
-  await anvil.mine();
-  await anvil.reorg(1);
-  await send(attempt);
-  await anvil.mine();
-  assert.is((await finalOutcome(wallets, intent, [attempt])).kind, 'succeeded');
 });
 
 test.run();
