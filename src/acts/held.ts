@@ -2,7 +2,7 @@
 import { type HeldKind, type HeldPart, openPar } from '../core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, shownUnits } from '../core/money.ts';
 import { type Currency, currencies, type NetworkKey } from '../core/transfer.ts';
-import type { AcceptHeldOutcome, HeldMoney, HeldSession, ReturnHeldOutcome } from '../database/held-money.ts';
+import type { AcceptHeldOutcome, HeldMoney, ReturnHeldOutcome } from '../database/held-money.ts';
 import {
   type Context,
   defineAct,
@@ -85,14 +85,6 @@ async function findOpen({ database, scope }: Context, id: string): Promise<HeldM
 
 type Accepted = Extract<AcceptHeldOutcome, Readonly<{ kind: 'done' }>>;
 
-const statusWords = {
-  pending: say('pending'),
-  paid: say('paid'),
-  expired: say('expired'),
-  canceled: say('canceled'),
-  failed: say('failed'),
-} satisfies Record<HeldSession['status'], Sentence>;
-
 /** Returns what accepting does to the payment. */
 export function acceptEffect({ effect, after }: Accepted): Sentence {
   const [has, due] = [coins(after.confirmedPar), coins(after.duePar)];
@@ -102,9 +94,7 @@ export function acceptEffect({ effect, after }: Accepted): Sentence {
         'The payment is paid with {has} of {due}, and your shop is told so. It stays with you; a paid payment can be refunded.',
         { has, due },
       )
-    : say('Nothing else changes: the payment stays {status}. It stays with you; a paid payment can be refunded.', {
-        status: statusWords[after.status],
-      });
+    : say('Nothing else changes. It stays with you; a paid payment can be refunded.');
 }
 
 export const acceptHeld = defineAct({

@@ -59,9 +59,7 @@ type How = Readonly<{
   path: string;
   /** Fields of the act that are typed, or that the page gives. */
   inputs?: readonly string[];
-  /** Where Cancel leads, and the browser afterwards: the page of the form, if it is left out. */
-  back?: string;
-  /** Where the browser goes afterwards, with `:name` for what the outcome says in its JSON. */
+  /** Where the browser goes afterwards, instead of the page, with `:name` for what the outcome says in its JSON. */
   to?: string;
   /** Stands below the facts on the page that shows what was made. */
   hint?: TextKey;
@@ -217,7 +215,7 @@ async function doAct<I, P extends object>(
   const asked = await confirmed(deps, visit, {
     asks: typeof asks === 'function' ? asks(plan) : asks,
     review: review?.(plan),
-    back: filled(how.back ?? page.path, visit.params),
+    back: filled(page.path, visit.params),
   });
   if ('reply' in asked) return asked;
   const { token } = asked;
@@ -243,11 +241,10 @@ function doneReply(
 ): Reply {
   const { words, params } = visit;
   const { made, said, isRepeated, json, facts: shown = [] } = outcome;
-  const to = filled(how.to ?? how.back ?? page.path, { ...params, ...json });
+  const to = filled(how.to ?? page.path, { ...params, ...json });
   if (!made || isRepeated) return { to, said: sentenceText(words, said) };
-  const hint = how.hint && html`<p class="hint">${words.html(how.hint)}</p>`;
   const content = html`<section class="card"><p class="message attention">${sentence(words, said)}</p>
-${actFacts(visit, shown)}${hint ?? null}
+${actFacts(visit, shown)}${how.hint ? html`<p class="hint">${words.html(how.hint)}</p>` : null}
 <p><a class="button" href="${to}">${words.say('Continue')}</a></p></section>`;
   return { title: sentenceText(words, made), content };
 }

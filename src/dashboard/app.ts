@@ -15,7 +15,7 @@ import { contentPolicy, protect } from '../web/policy.ts';
 import { staticDocument } from '../web/static-document.ts';
 import { SCRIPT_PATH, STYLE_PATH, script, styleSheet } from './assets.ts';
 import type { DashboardDeps, SignInDeps } from './deps.ts';
-import { documentOf, framed, type MenuStore, refuse } from './frame.ts';
+import { framed, type MenuStore, refuse } from './frame.ts';
 import { type FileReply, isOperatorPage, isStorePage, may, type Page, type Reply, type StoreAt } from './page.ts';
 import { dashboardPages } from './pages.ts';
 import { onlyOwnForms, onlyOwnName } from './policy.ts';
@@ -134,23 +134,13 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
   await send(deps, { visitor, at, zone, words, reply }, request, response);
 }
 
-/**
- * A link from a mail or a chat comes without the cookie, which is `SameSite=Strict`: a page that loads itself once more
- * sends it.
- */
-function askToSignIn({ sessions, languages }: SignInDeps, request: Request, response: Response): void {
-  const isLinked = request.method === 'GET' && request.get('Sec-Fetch-Site') === 'cross-site';
-  if (!isLinked || sessions.hasCookie(request)) {
-    const query = new URLSearchParams({
-      ...(request.method === 'GET' && request.originalUrl !== '/' && { to: request.originalUrl }),
-      ...(sessions.hasCookie(request) && { ended: 'yes' }),
-    }).toString();
-    response.redirect(303, query === '' ? '/sign-in' : `/sign-in?${query}`);
-    return;
-  }
-  const words = wordsFor(languages, response);
-  const body = html`<meta http-equiv="refresh" content="0"><main id="main" class="narrow"><p><a href="">${words.say('Continue')}</a></p></main>`;
-  response.type('html').send(documentOf(words, words.say('One moment'), body));
+/** Leads to the sign-in, and from there to the page that was asked for. */
+function askToSignIn({ sessions }: SignInDeps, request: Request, response: Response): void {
+  const query = new URLSearchParams({
+    ...(request.method === 'GET' && request.originalUrl !== '/' && { to: request.originalUrl }),
+    ...(sessions.hasCookie(request) && { ended: 'yes' }),
+  }).toString();
+  response.redirect(303, query === '' ? '/sign-in' : `/sign-in?${query}`);
 }
 
 type Answered = Readonly<{ visitor: Visitor; at: StoreAt | null; zone: string; words: Words; reply: Reply }>;

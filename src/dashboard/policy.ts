@@ -17,7 +17,7 @@ export function onlyOwnName(url: string): RequestHandler {
 }
 
 /**
- * Refuses frames, and forms that were not sent by the dashboard's own pages: `Sec-Fetch-Site` must be `same-origin`
+ * Refuses forms that were not sent by the dashboard's own pages: `Sec-Fetch-Site` must be `same-origin`
  * (`same-site` covers other ports of the host). A browser that does not send it must send the configured address as
  * `Origin`; the `Host` header proves nothing, because a proxy may change it.
  * @param url the dashboard's address, without a trailing slash
@@ -27,10 +27,6 @@ export const onlyOwnForms =
   (request, response, next) => {
     const site = request.get('Sec-Fetch-Site');
     const isReading = request.method === 'GET' || request.method === 'HEAD';
-    if (isReading && /^(iframe|frame|object|embed)$/.test(request.get('Sec-Fetch-Dest') ?? '')) {
-      refuse(languages, response, 403, 'This page cannot be shown inside another one.');
-      return;
-    }
     const isOwn = site === undefined ? request.get('Origin') === url : site === 'same-origin';
     if (isReading || isOwn) {
       next();

@@ -3,7 +3,7 @@
  * it) and recovery codes.
  */
 import { createHash, createHmac } from 'node:crypto';
-import { HOTP, Secret, TOTP } from 'otpauth';
+import { Secret, TOTP } from 'otpauth';
 import type { NetworkConfig } from '../config/network.ts';
 import type { NewFactor, SignInSecrets, UsedFactor } from '../database/people.ts';
 
@@ -36,14 +36,10 @@ export function setUpUri(secret: string, name: string, host: string): string {
   return new TOTP({ issuer: `Quayside ${host}`, label: name, secret: Secret.fromHex(secret) }).toString();
 }
 
-export const stepAt = (nowMs: number): number => Math.floor(nowMs / 1000 / STEP_S);
-
-/** Returns the code of a step (HOTP, RFC 4226). */
-export const codeOf = (secret: string, step: number): string =>
-  HOTP.generate({ secret: Secret.fromHex(secret), counter: step });
+const stepAt = (nowMs: number): number => Math.floor(nowMs / 1000 / STEP_S);
 
 /** Returns the step that a code belongs to, now and after `usedStep`; null if there is none. */
-export function stepOf(secret: string, code: string, nowMs: number, usedStep: number): number | null {
+function stepOf(secret: string, code: string, nowMs: number, usedStep: number): number | null {
   const own = {
     token: code.replace(/\s/g, ''),
     secret: Secret.fromHex(secret),

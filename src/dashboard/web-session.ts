@@ -46,7 +46,8 @@ export function createWebSessions(
   isHttps: boolean,
 ): WebSessions {
   const name = isHttps ? '__Host-quayside' : 'quayside';
-  const flags = `Path=/; HttpOnly; SameSite=Strict${isHttps ? '; Secure' : ''}`;
+  // A link from a mail or a chat brings the cookie: no page changes anything, and forms have a token of their own.
+  const flags = `Path=/; HttpOnly; SameSite=Lax${isHttps ? '; Secure' : ''}`;
   const tokenOf = (request: Request): string | null => {
     for (const part of (request.get('Cookie') ?? '').split(';')) {
       const [key, value = ''] = part.trim().split('=', 2);

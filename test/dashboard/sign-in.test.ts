@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { codeOf, newSecretOf, stepAt } from '../../src/dashboard/second-factor.ts';
+import { newSecretOf } from '../../src/dashboard/second-factor.ts';
 import { SANDBOX_PERSON } from '../../src/database/people.ts';
 import { hashOf } from '../../src/lib/id.ts';
 import { network, token } from '../support/api-server.ts';
@@ -17,6 +17,7 @@ import {
   plainNetwork,
   withDashboard,
 } from '../support/dashboard.ts';
+import { codeAt } from '../support/link-secret.ts';
 import { alertOf, asksFactor, factsOf, hasForm, noticeOf, titleOf } from '../support/read-page.ts';
 
 const CHANGE = '/sign-in?change=yes';
@@ -174,7 +175,7 @@ test('whoever finds a used link cannot make the codes of its second factor', () 
       [...salts].some((salt) => newSecretOf(ada.token, salt) === real),
       'nor with a copy of the database',
     );
-    const code = codeOf(newSecretOf(ada.token, ''), stepAt(api.clock.nowMs()));
+    const code = codeAt(newSecretOf(ada.token, ''), api.clock.nowMs());
     assert.is((await thief.post('/sign-in', { name: 'Ada', password: PASSWORD, code })).status, 403);
     const right = await thief.post('/sign-in', { name: 'Ada', password: PASSWORD, code: dashboard.code(ada.token) });
     assert.is(right.status, 303);
@@ -261,7 +262,7 @@ function secretOf({ text }: Answer): string {
 async function claim(dashboard: Dashboard, link: string, password = PASSWORD) {
   const visitor = dashboard.visitor();
   const secret = secretOf(await visitor.get(link));
-  const codeNow = () => codeOf(secret, stepAt(dashboard.api.clock.nowMs()));
+  const codeNow = () => codeAt(secret, dashboard.api.clock.nowMs());
   return { ...visitor, codeNow, claimed: await visitor.post(link, { password, code: codeNow() }) };
 }
 

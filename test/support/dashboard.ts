@@ -11,7 +11,6 @@ import { createDashboard } from '../../src/dashboard/app.ts';
 import type { DashboardDeps } from '../../src/dashboard/deps.ts';
 import { createPasskeys } from '../../src/dashboard/passkeys.ts';
 import { createPasswords } from '../../src/dashboard/passwords.ts';
-import { codeOf, stepAt } from '../../src/dashboard/second-factor.ts';
 import { languages as everyLanguage, type Languages } from '../../src/dashboard/texts.ts';
 import type { Endpoint } from '../../src/database/endpoints.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -24,7 +23,7 @@ import { createTargetMaker } from '../../src/notifications/targets.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { sendTestEvent } from '../../src/webhooks/test-event.ts';
 import { type ApiServer, type ApiServerOptions, network, noRetention, startApi, token } from './api-server.ts';
-import { linkSecretIn } from './link-secret.ts';
+import { codeAt, linkSecretIn } from './link-secret.ts';
 import { fieldsOf } from './read-page.ts';
 
 export const PASSWORD = 'correct horse battery staple';
@@ -137,7 +136,7 @@ export async function startDashboard({
     secrets.set(linkToken, known);
     return known;
   };
-  const code = (linkToken: string) => codeOf(secret(linkToken), stepAt(clock.nowMs()));
+  const code = (linkToken: string) => codeAt(secret(linkToken), clock.nowMs());
   return {
     api,
     url,

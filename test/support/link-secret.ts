@@ -1,5 +1,6 @@
 /** The second factor that a one-time link sets up, as an authenticator app gets it from the link's page. */
 import Sqlite from 'better-sqlite3';
+import { Secret, TOTP } from 'otpauth';
 import { newSecretOf } from '../../src/dashboard/second-factor.ts';
 import { hashOf } from '../../src/lib/id.ts';
 
@@ -14,3 +15,7 @@ export function linkSecretIn(file: string, token: string): string {
     client.close();
   }
 }
+
+/** Returns the code that an app with this secret (hex) shows at a time. */
+export const codeAt = (secret: string, nowMs: number): string =>
+  TOTP.generate({ secret: Secret.fromHex(secret), timestamp: nowMs });

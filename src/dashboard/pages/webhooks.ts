@@ -193,7 +193,7 @@ const ENDPOINT_PATH = '/s/:store/:mode/webhooks/:endpoint';
 const testing = formOf(testEndpoint, { path: `${ENDPOINT_PATH}/test` });
 const rotating = formOf(rotateSecret, { path: `${ENDPOINT_PATH}/secret`, inputs: ['rotate'], hint: SECRET_HINT });
 const changing = formOf(setEndpoint, { path: `${ENDPOINT_PATH}/change`, inputs: ['events', 'state'] });
-const removing = formOf(removeEndpoint, { path: `${ENDPOINT_PATH}/remove`, back: '/s/:store/:mode/webhooks' });
+const removing = formOf(removeEndpoint, { path: `${ENDPOINT_PATH}/remove`, to: '/s/:store/:mode/webhooks' });
 
 async function endpointPage({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const { at, params, words } = visit;
