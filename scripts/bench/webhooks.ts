@@ -161,19 +161,19 @@ async function addLoad(
     'id, store_id, mode, url, extended_events, per_session, created_at_ms, removed, failures, gones, silences, ' +
     'paused_until_ms';
   const fill = [
-    `UPDATE sessions SET terms = replace(terms, '"webhookUrl":null', '"webhookUrl":"' || :origin || '/order"')
+    // The terms end with the options; three that are null stand before the URL.
+    `UPDATE sessions SET terms = substr(terms, 1, length(terms) - 1) || ',null,null,null,"' || :origin || '/order"]'
        WHERE id = :sessionId`,
-    `${count(':events')} INSERT INTO events (id, store_id, session_id, type, body, created_at_ms, mode)
-       SELECT 'evt_' || (1000000000000000000 + i), :storeId, :sessionId, 'payment.expired', '{}', i, 'test' FROM n`,
+    `${count(':events')} INSERT INTO events (id, store_id, session_id, type, object, created_at_ms, mode)
+       SELECT i, :storeId, :sessionId, 'payment.expired', '{}', i, 'test' FROM n`,
     `${count('1000')} INSERT INTO endpoints (${columns})
        SELECT 'we_old' || i, :storeId, 'test', 'https://old.example/' || i, '[]', 0, 0, 1, 0, 0, 0, 0 FROM n`,
-    `${count(':stored')} INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, created_at_ms, session_id)
-       SELECT 'dlv_' || n.i || e.id, 'evt_' || (1000000000000000000 + n.i), e.id, 'delivered', 1, 0, :sessionId
-       FROM n, endpoints AS e WHERE e.removed = 1`,
+    `${count(':stored')} INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts)
+       SELECT n.i * 1000 + CAST(substr(e.id, 7) AS INTEGER), n.i, e.id, 'delivered', 1 FROM n, endpoints AS e WHERE e.removed = 1`,
     `INSERT INTO endpoints (${columns}, due_at_ms)
        VALUES ('we_named', :storeId, 'test', :origin, '[]', 1, 0, 0, 0, 0, 5, 0, 1)`,
-    `${count(':oneOff')} INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, due_at_ms, created_at_ms, session_id)
-       SELECT 'dlv_' || i, 'evt_' || (1000000000000000000 + i), 'we_named', 'waiting', 0, 1, 0, :sessionId FROM n`,
+    `${count(':oneOff')} INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, due_at_ms)
+       SELECT 1000000000 + i, i, 'we_named', 'waiting', 0, 1 FROM n`,
   ];
   for (const text of fill) client.prepare(text).run(rows);
   client.pragma('wal_checkpoint(TRUNCATE)');

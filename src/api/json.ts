@@ -33,8 +33,12 @@ function parse(bytes: Uint8Array): unknown {
 /** Returns JSON with sorted keys, so that equal values have equal text. Bigints become decimal strings. */
 export const canonicalJson = (value: unknown): string => writeExactly(value, (a, b) => (a < b ? -1 : 1));
 
-/** Returns the SHA-256, in hex, of the canonical JSON of a value. */
-export const meaningHash = (value: unknown): string => createHash('sha256').update(canonicalJson(value)).digest('hex');
+/** Characters of a hash that each session keeps: 132 bits. */
+const HASH_CHARACTERS = 22;
+
+/** Returns the first bits of the SHA-256 of a value's canonical JSON, in base64url. */
+export const meaningHash = (value: unknown): string =>
+  createHash('sha256').update(canonicalJson(value)).digest('base64url').slice(0, HASH_CHARACTERS);
 
 /** Returns what identifies a repeated call, by what it means. */
 export const replayOf = (call: Pick<Replay, 'idempotencyKey' | 'path'>, meaning: unknown): Replay => ({

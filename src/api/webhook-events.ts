@@ -6,12 +6,13 @@ import * as z from 'zod';
 import {
   documentedPaymentEvents,
   documentedRefundEvents,
+  eventBody,
   extendedPaymentEvents,
   extendedRefundEvents,
   type PaymentEventType,
-  paymentEventBody,
+  paymentEventObject,
   type RefundEventType,
-  refundEventBody,
+  refundEventObject,
   type SessionStatus,
 } from '../core/event.ts';
 import { currencies } from '../core/transfer.ts';
@@ -111,34 +112,34 @@ const refundEvents: Readonly<Record<RefundEventType, string>> = {
 };
 
 const common = {
-  mode: 'live',
   sessionId: examples.session.id,
   orderId: examples.session.metadata.order_id,
 } as const;
 
 const paymentExample = (type: PaymentEventType, status: SessionStatus): string =>
-  paymentEventBody({
-    ...common,
-    id: exampleEventId,
-    type,
-    createdAtS: examples.session.created + 42,
-    status,
-    sum: { amountMinor: BigInt(examples.session.target_amount_total), currency: 'USDT' },
-    exchangeRate: examples.session.exchange_rate,
-  });
+  eventBody(
+    { id: exampleEventId, type, createdAtS: examples.session.created + 42, mode: 'live' },
+    paymentEventObject({
+      ...common,
+      status,
+      sum: { amountMinor: BigInt(examples.session.target_amount_total), currency: 'USDT' },
+      exchangeRate: examples.session.exchange_rate,
+    }),
+  );
 
 const refundExample = (type: RefundEventType): string =>
-  refundEventBody({
-    ...common,
-    id: 'evt_1795003790000000001',
-    type,
-    createdAtS: examples.refund.processed_at,
-    refundId: examples.refund.refund_id,
-    amountMinor: 4_50n,
-    currency: 'USDT',
-    network: 'live:example',
-    destination: { address: examples.refund.destination.address, from: 'claim_link' },
-  });
+  eventBody(
+    { id: 'evt_1795003790000000001', type, createdAtS: examples.refund.processed_at, mode: 'live' },
+    refundEventObject({
+      ...common,
+      type,
+      refundId: examples.refund.refund_id,
+      amountMinor: 4_50n,
+      currency: 'USDT',
+      network: 'live:example',
+      destination: { address: examples.refund.destination.address, from: 'claim_link' },
+    }),
+  );
 
 /** Every event, with its meaning and an example of its body. */
 export const eventDocs: readonly Readonly<{ type: string; meaning: string; schema: z.ZodType; example: unknown }>[] = [

@@ -8,7 +8,7 @@ import type { Scope, StoreSettings } from '../database/column-values.ts';
 import type { NewEndpoint } from '../database/endpoints.ts';
 import type { NewApiKey } from '../database/keys.ts';
 import type { NewStore } from '../database/stores.ts';
-import { newWebhookSecret, randomBase62, sortableId } from '../lib/id.ts';
+import { newWebhookSecret, randomBase62, sortableId, storeIdOf } from '../lib/id.ts';
 import { UTC } from '../lib/zone.ts';
 
 /** A payment must be exact, can be topped up for half an hour, and is watched for a week; late money is held. */
@@ -23,7 +23,7 @@ export const defaultStoreSettings: StoreSettings = {
 
 /** Makes a store that is approved at once, because an installation has one operator. */
 export function issueStore(name: string, settings: StoreSettings, nowMs: number): NewStore {
-  const id = `mer_${sortableId(nowMs)}`;
+  const id = storeIdOf(sortableId(nowMs));
   const webhookSecrets = { live: newWebhookSecret(), test: newWebhookSecret() };
   return { id, name, status: 'approved', settings, zone: UTC, webhookSecrets, createdAtMs: nowMs };
 }

@@ -57,11 +57,16 @@ export const eventIdAt = (atS: number): string => `evt_${(BigInt(atS) * 1_000_00
 export const isExtended = (type: EventType): type is ExtendedEventType =>
   (extendedEvents as readonly string[]).includes(type);
 
-type Envelope<Type extends string = string> = Readonly<{ id: string; type: Type; createdAtS: number; mode: Mode }>;
+type Envelope = Readonly<{ id: string; type: string; createdAtS: number; mode: Mode }>;
 
-/** Returns the exact JSON text that is stored once and sent on every attempt. */
-const bodyOf = ({ id, type, createdAtS, mode }: Envelope, object: object): string =>
-  JSON.stringify({ id, type, created_at: createdAtS, livemode: mode === 'live', data: { object } });
+/**
+ * Returns the exact JSON text that is sent on every attempt.
+ * @param object what happened, as JSON text: it is made once, and stored
+ */
+export function eventBody({ id, type, createdAtS, mode }: Envelope, object: string): string {
+  const head = JSON.stringify({ id, type, created_at: createdAtS, livemode: mode === 'live' });
+  return `${head.slice(0, -1)},"data":{"object":${object}}}`;
+}
 
 /** Webhooks call the session status `paid` `completed`. */
 type PaymentEventStatus = 'completed' | Exclude<SessionStatus, 'paid'>;
@@ -70,22 +75,21 @@ type PaymentEventStatus = 'completed' | Exclude<SessionStatus, 'paid'>;
  * A payment event. `sum` is the amount received or, where a session ended without any, the amount due. It is null where
  * neither applies. `exchangeRate` is null when the session is at par.
  */
-export type PaymentEvent = Envelope<PaymentEventType> &
-  Readonly<{
-    sessionId: string;
-    orderId: string;
-    status: SessionStatus;
-    sum: Readonly<{ amountMinor: bigint; currency: Currency }> | null;
-    exchangeRate: string | null;
-  }>;
+export type PaymentEvent = Readonly<{
+  sessionId: string;
+  orderId: string;
+  status: SessionStatus;
+  sum: Readonly<{ amountMinor: bigint; currency: Currency }> | null;
+  exchangeRate: string | null;
+}>;
 
 /** The rate that events show for a session at par. The session itself shows none. */
 const PAR_RATE = '1.0000';
 
-/** Returns the body of a payment event. */
-export function paymentEventBody(event: PaymentEvent): string {
+/** Returns what happened in a payment event, as JSON text. */
+export function paymentEventObject(event: PaymentEvent): string {
   const status: PaymentEventStatus = event.status === 'paid' ? 'completed' : event.status;
-  return bodyOf(event, {
+  return JSON.stringify({
     ...(event.sum && { amount: Number(event.sum.amountMinor) }),
     status,
     ...(event.sum && { currency: event.sum.currency }),
@@ -97,17 +101,17 @@ export function paymentEventBody(event: PaymentEvent): string {
 }
 
 /** A refund event. */
-export type RefundEvent = Envelope<RefundEventType> &
-  Readonly<{
-    sessionId: string;
-    orderId: string;
-    refundId: string;
-    amountMinor: bigint;
-    currency: Currency;
-    network: NetworkKey;
-    /** `address` in the form that people read. */
-    destination: Readonly<{ address: string; from: DestinationFrom }> | null;
-  }>;
+export type RefundEvent = Readonly<{
+  type: RefundEventType;
+  sessionId: string;
+  orderId: string;
+  refundId: string;
+  amountMinor: bigint;
+  currency: Currency;
+  network: NetworkKey;
+  /** `address` in the form that people read. */
+  destination: Readonly<{ address: string; from: DestinationFrom }> | null;
+}>;
 
 const refundEventStatus = {
   'refund.succeeded': 'completed',
@@ -124,9 +128,9 @@ export function shownDestination(network: NetworkKey, to: RefundEvent['destinati
   return { destination: { network: nameOf(network), address: to.address }, destination_source: source } as const;
 }
 
-/** Returns the body of a refund event. */
-export const refundEventBody = (event: RefundEvent): string =>
-  bodyOf(event, {
+/** Returns what happened in a refund event, as JSON text. */
+export const refundEventObject = (event: RefundEvent): string =>
+  JSON.stringify({
     session_id: event.sessionId,
     order_id: event.orderId,
     refund_id: event.refundId,
@@ -136,6 +140,3 @@ export const refundEventBody = (event: RefundEvent): string =>
     source: 'api',
     ...shownDestination(event.network, event.destination),
   });
-
-/** Returns the body of a test event, which an operator sends to try an endpoint. It concerns no payment. */
-export const testEventBody = (event: Envelope): string => bodyOf(event, { source: 'api' });

@@ -205,8 +205,8 @@ function gapCommands(db: Db) {
   };
 }
 
-/** A pool has fewer indexes, by BIP 32. */
-const INDEXES = 2 ** 32;
+/** A pool has fewer indexes, by BIP 32. The id of an address is that of its pool times this, and its index there. */
+export const INDEXES = 2 ** 32;
 
 const newPool = { nextIndex: 0, retiredThrough: 0, gapSinceMs: null, gapGiven: 0 };
 
@@ -216,10 +216,9 @@ export function poolCommands(db: SealedDb) {
   const watched = db.client.prepare(
     `SELECT seq, key FROM addresses WHERE family = :family AND mode = :mode AND seq > :after ORDER BY seq LIMIT :limit`,
   );
-  // The first condition is that of the index.
   const firstTaken = db.client.prepare(
-    `SELECT a.id FROM pools AS p JOIN addresses AS a ON a.pool_id = p.id AND a.state <> 'free' AND a.state = 'taken'
-     WHERE p.family = :family AND p.mode = :mode LIMIT 1`,
+    `SELECT a.id FROM pools AS p JOIN addresses AS a ON a.id >= p.id * ${INDEXES} AND a.id < (p.id + 1) * ${INDEXES}
+     WHERE p.family = :family AND p.mode = :mode AND a.state = 'taken' LIMIT 1`,
   );
   /** Makes `source` the pool's current source. */
   async function usePool({ family, mode }: PoolKey, source: string): Promise<typeof pools.$inferSelect> {

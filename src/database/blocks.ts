@@ -27,13 +27,14 @@ export const newestBlock = (db: Db, network: NetworkKey): Promise<BlockRow | und
 export async function pruneBlocks(db: Db, network: NetworkKey, above: number, through: number): Promise<number> {
   if (through <= above) return above;
   const range = 'network = :network AND number > :above AND number <= :through';
-  const slice = `SELECT number FROM blocks WHERE ${range} ORDER BY number LIMIT ${PRUNED_MAX}`;
+  const slice = `SELECT number FROM blocks WHERE ${range} AND canonical = 1 ORDER BY number LIMIT ${PRUNED_MAX}`;
   const lastOfSlice = db.client.prepare(`SELECT max(number) FROM (${slice}) AS slice`).pluck();
-  const last = (await lastOfSlice.get({ network, above, through })) as number | null;
-  if (last === null) return through;
-  await db.client
-    .prepare(`DELETE FROM blocks WHERE ${range} AND NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)`)
-    .run({ network, above, through: last });
+  const last = ((await lastOfSlice.get({ network, above, through })) as number | null) ?? through;
+  const hasNone = 'NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)';
+  for (const chain of ['canonical = 1', 'canonical = 0'])
+    await db.client
+      .prepare(`DELETE FROM blocks WHERE ${range} AND ${chain} AND ${hasNone}`)
+      .run({ network, above, through: last });
   return last;
 }
 

@@ -3,23 +3,25 @@
  * off gets deliveries too: they wait until it is on.
  */
 
-import { type EventType, isExtended } from '../core/event.ts';
-import { invariant } from '../core/fault.ts';
+import { type EventType, eventBody, isExtended } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
-import { sortableId } from '../lib/id.ts';
+import { toSeconds } from '../lib/clock.ts';
+import { hashOf } from '../lib/id.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import { doorOf } from './doors.ts';
 import { type EventEndpoint, endpointsOf, IS_UNPROVEN, refreshDue, refreshEach } from './endpoints.ts';
 import { mapInOrder, pageOf } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { findRow, insertRow, selectRows } from './engine/rows.ts';
+import { findRow, selectRows } from './engine/rows.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import { nextNumber } from './meta.ts';
 import type { SessionRow } from './session.ts';
-import { type attempts, deliveries, events } from './tables.ts';
+import { type attempts, type deliveries, events } from './tables.ts';
+
+type EventRow = typeof events.$inferSelect;
 
 /** `body` is the exact text that every endpoint gets. */
-export type StoredEvent = typeof events.$inferSelect;
+export type StoredEvent = Omit<EventRow, 'id' | 'object'> & Readonly<{ id: string; body: string }>;
 
 /** A store's ids rise in the order of commits, so a merchant who reads on from the last id misses none. */
 export type EventFilter = Readonly<{
@@ -35,77 +37,109 @@ export type EventFilter = Readonly<{
   limit: number;
 }>;
 
-/** Returns the id before those of all events since then. */
-export const firstEventId = (sinceMs: number): string => `evt_${BigInt(sinceMs) * 1_000_000n}`;
+// ── Ids ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// Those of events and deliveries are numbers in the file, where each index has them, and texts for readers.
+
+const US_PER_MS = 1_000;
+
+/** Returns the number before those of all events since then. */
+export const firstEvent = (sinceMs: number): number => sinceMs * US_PER_MS;
+
+/** Returns an event's id: `evt_` and nanoseconds, 19 digits until 2286. */
+export const eventIdOf = (number: number): string => `evt_${number}000`;
+
+/** Returns an event's number; 0, which none has, for any other text. */
+const eventNumberOf = (id: string): number => Number(/^evt_(\d{16})000$/.exec(id)?.[1] ?? 0);
+
+/** Returns the lowest number of an event whose id does not come before a text. */
+function firstEventFrom(text: string): number {
+  const [, digits = '', rest = ''] = /^(?:evt_)?(\d{0,19})(.*)$/s.exec(text) ?? [];
+  const nanoseconds = rest === '' ? BigInt(digits.padEnd(19, '0')) : BigInt(digits.padEnd(19, '9')) + 1n;
+  return Math.min(Number((nanoseconds + 999n) / 1_000n), Number.MAX_SAFE_INTEGER);
+}
+
+export const deliveryIdOf = (number: number): string => `dlv_${number}`;
+
+/** Returns a delivery's number; 0, which none has, for any other text. */
+export const deliveryNumberOf = (id: string): number => Number(/^dlv_(\d{1,16})$/.exec(id)?.[1] ?? 0);
+
+/** Numbers of deliveries in one second: five hexadecimal digits. */
+const DELIVERIES_PER_S = 16 ** 5;
+
+/** Returns the number of a delivery, unless another one has it. */
+const deliveryNumber = (nowMs: number, eventId: number, endpointId: string): number =>
+  toSeconds(nowMs) * DELIVERIES_PER_S + Number.parseInt(hashOf(eventId + endpointId).slice(0, 5), 16);
+
+// ── Events ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export type EventSession = Pick<SessionRow, 'id' | 'storeId' | 'mode' | 'terms'>;
 
-type BodyOf = (eventId: string) => string;
+/** Returns an event as it is sent. */
+const toEvent = ({ id: number, object, ...row }: EventRow): StoredEvent => {
+  const id = eventIdOf(number);
+  return { ...row, id, body: eventBody({ ...row, id, createdAtS: toSeconds(row.createdAtMs) }, object) };
+};
+
+/** Saves an event with the store's next number. One that another store has is passed over. */
+async function saveEvent(db: Db, event: Omit<EventRow, 'id'>): Promise<number> {
+  const { storeId, createdAtMs } = event;
+  const insert = db.client.prepare(
+    `INSERT INTO events (id, store_id, mode, session_id, type, object, created_at_ms)
+     VALUES (:id, :storeId, :mode, :sessionId, :type, :object, :createdAtMs) ON CONFLICT (id) DO NOTHING`,
+  );
+  for (;;) {
+    const id = await nextNumber(db, `events:${storeId}`, firstEvent(createdAtMs));
+    if ((await insert.run({ ...event, id })).changes === 1) return id;
+  }
+}
+
+/** Saves a delivery, due at once, with a free number. */
+async function saveDelivery(db: Db, eventId: number, endpointId: string, nowMs: number): Promise<void> {
+  const insert = db.client.prepare(
+    `INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, due_at_ms)
+     VALUES (:id, :eventId, :endpointId, 'waiting', 0, :nowMs) ON CONFLICT (id) DO NOTHING`,
+  );
+  let id = deliveryNumber(nowMs, eventId, endpointId);
+  while ((await insert.run({ id, eventId, endpointId, nowMs })).changes === 0) id++;
+  await refreshDue(db, endpointId);
+}
 
 /** Returns whether an endpoint receives events of a type. */
 const receives = ({ extendedEvents }: EventEndpoint, type: EventType): boolean =>
   !isExtended(type) || extendedEvents.includes(type);
 
 /**
- * Saves an event with the store's next id: `evt_` and nanoseconds, 19 digits until 2286. The store's counter has the
- * microseconds; the last three digits tell apart what stores have in the same one.
- */
-async function saveEvent(
-  db: Db,
-  event: Omit<StoredEvent, 'id' | 'body' | 'createdAtMs'>,
-  nowMs: number,
-  body: BodyOf,
-): Promise<string> {
-  const insert = db.client.prepare(
-    `INSERT INTO events (id, store_id, mode, session_id, type, body, created_at_ms)
-     VALUES (:id, :storeId, :mode, :sessionId, :type, :body, :nowMs) ON CONFLICT (id) DO NOTHING`,
-  );
-  const prefix = `evt_${await nextNumber(db, `events:${event.storeId}`, nowMs * 1000)}`;
-  for (let at = 0; ; at++) {
-    invariant(at < 1000, `fewer than a thousand stores have an event ${prefix}…`);
-    const id = `${prefix}${String(at).padStart(3, '0')}`;
-    if ((await insert.run({ ...event, id, nowMs, body: body(id) })).changes === 1) return id;
-  }
-}
-
-/**
  * Saves an event and one delivery, due at once, for each endpoint that receives its type, on or off, and for the door
  * whose order it pays. To be called within a transaction.
- * @param body makes the exact text to send, given the event's id
+ * @param object what happened, as the exact JSON text to send
  */
 export async function postEvent(
   db: Db,
   session: EventSession,
   type: EventType,
   nowMs: number,
-  body: BodyOf,
+  object: string,
 ): Promise<void> {
   const { id: sessionId, storeId, mode, terms } = session;
-  const eventId = await saveEvent(db, { storeId, sessionId, mode, type }, nowMs, body);
+  const eventId = await saveEvent(db, { storeId, sessionId, mode, type, object, createdAtMs: nowMs });
   const all = await endpointsOf(db, { storeId, mode, webhookUrl: terms.webhookUrl, nowMs });
   const door = await doorOf(db, session, type);
   const ids = all.flatMap((endpoint) => (receives(endpoint, type) ? endpoint.id : []));
-  for (const endpointId of door === null ? ids : [...ids, door]) {
-    await insertRow(db, deliveries, {
-      ...{ id: `dlv_${sortableId(nowMs, eventId + endpointId)}`, eventId, endpointId, sessionId },
-      ...{ state: 'waiting', attempts: 0, dueAtMs: nowMs, leaseUntilMs: null, leaseHolder: null },
-      ...{ lastStatus: null, lastError: null, createdAtMs: nowMs },
-    });
-    await refreshDue(db, endpointId);
-  }
+  for (const endpointId of door === null ? ids : [...ids, door]) await saveDelivery(db, eventId, endpointId, nowMs);
 }
 
 export function eventQueries(db: Db) {
   type Range = Omit<EventFilter, 'types'>;
-  const list = (
+  async function list(
     which: '' | 'AND type = :type',
-    { first, ...range }: Range,
+    { first, fromId, beforeId, ...range }: Range,
     more: Readonly<{ type?: EventType }> = {},
-  ) => {
-    const where = `WHERE store_id = :storeId AND mode = :mode ${which} AND id >= :fromId AND id < :beforeId`;
-    const order = first === 'newest' ? 'DESC' : 'ASC';
-    return selectRows(db, events, `${where} ORDER BY id ${order} LIMIT :limit`, { ...range, ...more });
-  };
+  ): Promise<StoredEvent[]> {
+    const where = `WHERE store_id = :storeId AND mode = :mode ${which} AND id >= :from AND id < :before`;
+    const order = `ORDER BY id ${first === 'newest' ? 'DESC' : 'ASC'} LIMIT :limit`;
+    const ids = { from: firstEventFrom(fromId), before: firstEventFrom(beforeId) };
+    return (await selectRows(db, events, `${where} ${order}`, { ...range, ...ids, ...more })).map(toEvent);
+  }
   const ofSession = 'WHERE session_id = :sessionId ORDER BY id LIMIT :limit';
 
   /** Reads up to `limit` of each type, so that a rare type is not searched among all the others. */
@@ -122,11 +156,12 @@ export function eventQueries(db: Db) {
       return db.read(() => (types ? ofTypes(types, range) : list('', range)));
     },
     async find(id: string): Promise<StoredEvent | null> {
-      return db.read(async () => (await findRow(db, events, { id })) ?? null);
+      const row = await db.read(() => findRow(db, events, { id: eventNumberOf(id) }));
+      return row ? toEvent(row) : null;
     },
     /** Returns a session's events, oldest first. */
     async ofSession(sessionId: string, limit: number): Promise<readonly StoredEvent[]> {
-      return db.read(() => selectRows(db, events, ofSession, { sessionId, limit }));
+      return (await db.read(() => selectRows(db, events, ofSession, { sessionId, limit }))).map(toEvent);
     },
   };
 }
@@ -138,10 +173,11 @@ type DeliveryRow = typeof deliveries.$inferSelect;
 export type DeliveryState = DeliveryRow['state'];
 
 /** One event on its way to one endpoint. */
-export type Delivery = Omit<DeliveryRow, 'leaseUntilMs'> & Readonly<{ eventType: EventType }>;
+export type Delivery = Omit<DeliveryRow, 'id' | 'eventId' | 'leaseUntilMs' | 'leaseHolder'> &
+  Readonly<{ id: string; eventId: string; eventType: EventType; sessionId: string; createdAtMs: number }>;
 
 /** One attempt and its result. `status` is the HTTP status; `error` a class such as `timeout` or `blocked_address`. */
-export type Attempt = Omit<typeof attempts.$inferSelect, 'id'>;
+export type Attempt = Omit<typeof attempts.$inferSelect, 'id' | 'deliveryId'> & Readonly<{ deliveryId: string }>;
 
 /** Ids of attempts rise with the time of their start. */
 export const ATTEMPTS_PER_MS = 1_000;
@@ -165,14 +201,17 @@ export const RESEND_PACE_MS = 100;
 const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 8);
 
 const COLUMNS = `d.id, d.endpoint_id AS "endpointId", v.id AS "eventId", v.type AS "eventType",
-  v.session_id AS "sessionId", d.state, d.attempts, d.due_at_ms AS "dueAtMs", d.created_at_ms AS "createdAtMs",
+  v.session_id AS "sessionId", d.state, d.attempts, d.due_at_ms AS "dueAtMs", v.created_at_ms AS "createdAtMs",
   d.last_status AS "lastStatus", d.last_error AS "lastError"`;
 
-/** An event without deliveries in the list of those. */
-type NoDelivery = Readonly<{ id: null; eventId: string }>;
+/** A delivery as it is selected; an event without deliveries has null in the place of one's number. */
+type ListedRow = Omit<Delivery, 'id' | 'eventId'> & Readonly<{ id: number | null; eventId: number }>;
 
-/** After the newest event: what ids begin with comes before it. */
-const BEGINNING: DeliveryCursor = { eventId: '~', id: '' };
+const toDelivery = ({ id, eventId, ...row }: ListedRow): Delivery => ({
+  ...row,
+  id: id === null ? '' : deliveryIdOf(id),
+  eventId: eventIdOf(eventId),
+});
 
 export function deliveryQueries({ client, read }: Db) {
   const looking = (isOne: string) =>
@@ -184,7 +223,7 @@ export function deliveryQueries({ client, read }: Db) {
     );
   const [ofAll, ofEndpoint] = [looking(''), looking('AND d.endpoint_id = :endpointId')];
   const attemptsOf = client.prepare(
-    `SELECT delivery_id AS "deliveryId", attempt, started_at_ms AS "startedAtMs", duration_ms AS "durationMs", status, error,
+    `SELECT attempt, started_at_ms AS "startedAtMs", duration_ms AS "durationMs", status, error,
        response_excerpt AS "responseExcerpt"
      FROM attempts WHERE delivery_id = :id ORDER BY id`,
   );
@@ -195,7 +234,8 @@ export function deliveryQueries({ client, read }: Db) {
       const where = id !== undefined ? 'd.id = :id' : sessionId !== undefined ? 'v.session_id = :sessionId' : '1 = 1';
       const text = `SELECT ${COLUMNS} FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
         WHERE ${where} ORDER BY v.id DESC, d.id LIMIT :limit`;
-      return read(async () => (await client.prepare(text).all({ id, sessionId, limit })) as Delivery[]);
+      const found = await read(() => client.prepare(text).all({ id: deliveryNumberOf(id ?? ''), sessionId, limit }));
+      return (found as ListedRow[]).map(toDelivery);
     },
     /**
      * Lists the deliveries of a store's events in one mode, newest event first.
@@ -208,21 +248,22 @@ export function deliveryQueries({ client, read }: Db) {
       { after, limit, lookMax }: Readonly<{ after: DeliveryCursor | null; limit: number; lookMax: number }>,
     ): Promise<Readonly<{ deliveries: readonly Delivery[]; goOn: DeliveryCursor | null }>> {
       return read(async () => {
-        const { eventId: fromId, id: afterId } = after ?? BEGINNING;
-        const range = { ...at, fromId, afterId, limit: lookMax + 1 };
+        const fromId = after === null ? Number.MAX_SAFE_INTEGER : eventNumberOf(after.eventId);
+        const range = { ...at, fromId, afterId: deliveryNumberOf(after?.id ?? ''), limit: lookMax + 1 };
         const looked = await (endpointId === null ? ofAll.all(range) : ofEndpoint.all({ ...range, endpointId }));
-        const fits = (one: Delivery | NoDelivery) => one.id !== null && (state === null || one.state === state);
-        const { rows, goOn } = pageOf(looked as (Delivery | NoDelivery)[], fits, { limit, lookMax });
-        return { deliveries: rows as Delivery[], goOn: goOn && { eventId: goOn.eventId, id: goOn.id ?? '' } };
+        const fits = (one: ListedRow) => one.id !== null && (state === null || one.state === state);
+        const { rows, goOn } = pageOf(looked as ListedRow[], fits, { limit, lookMax });
+        return { deliveries: rows.map(toDelivery), goOn: goOn && toDelivery(goOn) };
       });
     },
     async attempts(deliveryId: string): Promise<readonly Attempt[]> {
-      return read(async () => (await attemptsOf.all({ id: deliveryId })) as Attempt[]);
+      const found = await read(() => attemptsOf.all({ id: deliveryNumberOf(deliveryId) }));
+      return (found as Omit<Attempt, 'deliveryId'>[]).map((attempt) => ({ ...attempt, deliveryId }));
     },
   };
 }
 
-type Looked = Readonly<{ id: string; endpointId: string; eventId: string; isFound: number }>;
+type Looked = Readonly<{ id: number; endpointId: string; eventId: number; isFound: number }>;
 
 const targetOf = (which: Resend): string =>
   'deliveryId' in which ? which.deliveryId : (which.endpointId ?? 'every endpoint');
@@ -245,9 +286,10 @@ export function resendCommands(db: Db) {
   );
 
   async function look(which: Resend, after: Looked | null): Promise<Looked[]> {
-    if ('deliveryId' in which) return (await ofDelivery.all(which)) as Looked[];
+    if ('deliveryId' in which)
+      return (await ofDelivery.all({ deliveryId: deliveryNumberOf(which.deliveryId) })) as Looked[];
     const { endpointId, sinceMs } = which;
-    const from = { afterEvent: after?.eventId ?? firstEventId(sinceMs), afterEndpoint: after?.endpointId ?? '' };
+    const from = { afterEvent: after?.eventId ?? firstEvent(sinceMs), afterEndpoint: after?.endpointId ?? '' };
     return (await since.all({ endpointId, ...from })) as Looked[];
   }
 
@@ -352,13 +394,13 @@ export function troubleQueries({ client, read }: Db) {
           failing: (await failing.all()) as WebhookTrouble['failing'],
           disabled: (await disabled.all()) as WebhookTrouble['disabled'],
           dueSinceMs: dueMs.length === 0 ? null : Math.min(...dueMs),
-          failed: (await failed.get({ from: firstEventId(sinceMs) })) as number,
+          failed: (await failed.get({ from: firstEvent(sinceMs) })) as number,
         };
       });
     },
     /** Counts what failed for good at a store's endpoints in one mode, of events since a time, up to `limit`. */
     async countFailed(at: Readonly<{ storeId: string; mode: Mode }>, sinceMs: number, limit: number): Promise<number> {
-      const counted = await read(() => failedOf.all({ ...at, limit, from: firstEventId(sinceMs) }));
+      const counted = await read(() => failedOf.all({ ...at, limit, from: firstEvent(sinceMs) }));
       return Math.min(
         limit,
         (counted as number[]).reduce((sum, one) => sum + one, 0),

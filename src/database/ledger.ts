@@ -23,10 +23,10 @@ import {
 } from '../core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, toPar } from '../core/money.ts';
 import { isHeld } from '../core/refund.ts';
-import type { Phase, ReceiptSum } from '../core/session.ts';
+import type { Phase } from '../core/session.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
-import { readBigJson } from './engine/column-types.ts';
+import { readBigJson, readReceiptSums } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
 import { insertRow, perDatabase, selectRows } from './engine/rows.ts';
 import { nextNumber } from './meta.ts';
@@ -363,7 +363,7 @@ export async function auditSums({ client }: Db): Promise<string[]> {
   const wrong: string[] = [];
   const kept = client.prepare('SELECT id, sums FROM sessions WHERE payment_count > 0 AND sums IS NOT NULL');
   for await (const { id, sums } of kept.iterate() as AsyncIterable<{ id: string; sums: string }>) {
-    const shown = readBigJson<ReceiptSum[]>(sums).flatMap(({ network, currency, decimals, phase, ...amounts }) =>
+    const shown = readReceiptSums(sums).flatMap(({ network, currency, decimals, phase, ...amounts }) =>
       (['seen', 'confirmed', 'final'] as const)
         .filter((state) => amounts[state] > 0n)
         .map((state) => `${network} ${currency} ${decimals} ${phase} ${state} ${amounts[state]}`),

@@ -150,7 +150,8 @@ export function statsCommands(db: Db) {
     .pluck();
   const sessionsOf = async (status: SessionStatus, fromId: string) =>
     (await countSessions.get(status, fromId, SESSIONS_COUNTED_MAX)) as number;
-  const oldestWaiting = `SELECT created_at_ms FROM deliveries WHERE state = 'waiting' ORDER BY event_id LIMIT 1`;
+  const oldestWaiting = `SELECT v.created_at_ms FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
+    WHERE d.state = 'waiting' ORDER BY d.event_id LIMIT 1`;
   const one = async (text: string) => (await client.prepare(text).pluck().get()) as number | undefined;
   return {
     async stats(nowMs: number): Promise<Stats> {

@@ -152,7 +152,6 @@ CREATE TABLE addresses (
 CREATE INDEX addresses_free ON addresses (pool_id) WHERE state = 'free';
 CREATE INDEX addresses_spoiled ON addresses (pool_id) WHERE state = 'spoiled';
 CREATE INDEX addresses_by_session ON addresses (session_id) WHERE session_id IS NOT NULL;
-CREATE INDEX addresses_given ON addresses (pool_id, id) WHERE state <> 'free';
 
 -- A checkout session. Its terms never change, and `paid` is final.
 CREATE TABLE sessions (
@@ -195,7 +194,6 @@ CREATE TABLE sessions (
 CREATE UNIQUE INDEX sessions_open_of_order ON sessions (store_id, mode, order_id) WHERE status = 'pending';
 CREATE INDEX sessions_by_order ON sessions (store_id, mode, order_id, id);
 CREATE INDEX sessions_by_deadline ON sessions (networks, deadline_s, id) WHERE deadline_s IS NOT NULL;
-CREATE INDEX sessions_listed ON sessions (store_id, mode, id);
 CREATE INDEX sessions_by_status ON sessions (store_id, mode, status, id);
 
 -- ── Networks, blocks, payments and the ledger ───────────────────────────────────────────────────────────────────────────
@@ -237,7 +235,7 @@ CREATE TABLE blocks (
   watched_through INTEGER NOT NULL, -- the `seq` of the newest address that was looked for
   UNIQUE (network, hash)
 ) STRICT;
-CREATE INDEX blocks_by_number ON blocks (network, number);
+CREATE INDEX blocks_orphaned ON blocks (network, number) WHERE canonical = 0;
 CREATE UNIQUE INDEX blocks_canonical ON blocks (network, number) WHERE canonical = 1;
 
 -- A token transfer to a deposit address. Never deleted.
@@ -259,12 +257,12 @@ CREATE TABLE transfers (
   confirmed INTEGER NOT NULL CHECK (confirmed IN (0, 1)), -- only while its block is canonical
   first_confirmed_at_ms INTEGER, -- kept for ever
   mac TEXT,
-  UNIQUE (block_id, tx, position),
+  UNIQUE (tx, block_id, position),
   CHECK (confirmed = 0 OR first_confirmed_at_ms IS NOT NULL)
 ) STRICT;
 CREATE INDEX transfers_by_address ON transfers (address_id, dust);
 CREATE INDEX transfers_unconfirmed ON transfers (network) WHERE confirmed = 0 AND dust = 0;
-CREATE INDEX transfers_by_tx ON transfers (tx, address_id);
+CREATE INDEX transfers_by_block ON transfers (block_id);
 
 -- Confirmed money that counts for nothing until an operator decides about it: at most one row of each kind for a session.
 CREATE TABLE held_money (
@@ -358,26 +356,25 @@ CREATE TABLE door_orders (
 ) STRICT;
 CREATE INDEX door_orders_by_time ON door_orders (endpoint_id, created_at_ms, id);
 
--- An event with the exact bytes to send. A store's ids rise in the order of commits: its counter is in them.
+-- An event. A store's ids rise in the order of commits: its counter is in them.
 CREATE TABLE events (
-  id TEXT PRIMARY KEY CHECK (substr(id, 1, 4) = 'evt_'),
+  id INTEGER PRIMARY KEY, -- microseconds, of which readers see the nanoseconds
   store_id TEXT NOT NULL REFERENCES stores (id),
   mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
   session_id TEXT NOT NULL REFERENCES sessions (id),
   type TEXT NOT NULL, --> EventType
-  body TEXT NOT NULL,
+  object TEXT NOT NULL, -- what happened, in the exact bytes to send; the rest of the body is in the row
   created_at_ms INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX events_by_session ON events (session_id, id);
+CREATE INDEX events_by_session ON events (session_id);
 CREATE INDEX events_by_mode ON events (store_id, mode, id);
 CREATE INDEX events_by_type ON events (store_id, mode, type, id);
 
 -- One event for one endpoint, on or off.
 CREATE TABLE deliveries (
-  id TEXT PRIMARY KEY,
-  event_id TEXT NOT NULL REFERENCES events (id),
+  id INTEGER PRIMARY KEY, -- follows from the second, the event and the endpoint
+  event_id INTEGER NOT NULL REFERENCES events (id),
   endpoint_id TEXT NOT NULL REFERENCES endpoints (id),
-  session_id TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('waiting', 'delivered', 'failed')),
   attempts INTEGER NOT NULL CHECK (attempts >= 0), -- of the current schedule: a resend starts a new one
   due_at_ms INTEGER,
@@ -385,7 +382,6 @@ CREATE TABLE deliveries (
   lease_holder TEXT, -- the sender that has the lease, or had it and sent nothing
   last_status INTEGER,
   last_error TEXT,
-  created_at_ms INTEGER NOT NULL,
   CHECK ((state = 'waiting') = (due_at_ms IS NOT NULL)),
   CHECK (lease_until_ms IS NULL OR state = 'waiting')
 ) STRICT;
@@ -401,7 +397,7 @@ CREATE INDEX deliveries_refused ON deliveries (endpoint_id, event_id)
 -- One attempt of a delivery. Append only, except that the answer is forgotten by age.
 CREATE TABLE attempts (
   id INTEGER PRIMARY KEY, -- rises with time
-  delivery_id TEXT NOT NULL REFERENCES deliveries (id),
+  delivery_id INTEGER NOT NULL REFERENCES deliveries (id),
   attempt INTEGER NOT NULL,
   started_at_ms INTEGER NOT NULL,
   duration_ms INTEGER NOT NULL,

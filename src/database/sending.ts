@@ -12,16 +12,17 @@ import {
   refusalStatuses,
   replayAtMs,
 } from '../core/endpoint.ts';
-import type { EventType } from '../core/event.ts';
+import { type EventType, eventBody } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
+import { toSeconds } from '../lib/clock.ts';
 import { raiseAlarm } from './alarms.ts';
 import { paidOrderOf, type ShownOrder } from './doors.ts';
 import { IS_UNPROVEN, refreshDue, refreshEach, type SecretPair, webhookSecretsOf } from './endpoints.ts';
 import { filterInOrder, mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { changeRows, findRow, selectRows } from './engine/rows.ts';
-import { ATTEMPTS_PER_MS, type Attempt, firstEventId } from './events.ts';
+import { ATTEMPTS_PER_MS, type Attempt, deliveryIdOf, deliveryNumberOf, eventIdOf, firstEvent } from './events.ts';
 import { readData, writeData } from './meta.ts';
 import type { VaultDb } from './sealing.ts';
 import { findSession } from './session.ts';
@@ -85,10 +86,10 @@ const REPORT_NAME = 'webhook_sender';
 const ENDPOINTS_LOOKED_MAX = 1_024;
 
 type EndpointRow = typeof endpoints.$inferSelect;
-type DueRow = Pick<ClaimedDelivery, 'id' | 'eventId' | 'eventType' | 'sessionId' | 'body'> &
-  Readonly<{ attempts: number }>;
+type DueRow = Pick<ClaimedDelivery, 'eventType' | 'sessionId'> &
+  Readonly<{ id: number; eventId: number; object: string; createdAtMs: number; attempts: number }>;
 type Found = DueRow & Readonly<{ endpoint: EndpointRow; isUnproven: boolean }>;
-type Lease = Readonly<{ id: string; endpointId: string }>;
+type Lease = Readonly<{ id: number; endpointId: string }>;
 
 export function sendingCommands(db: VaultDb) {
   return {
@@ -109,7 +110,8 @@ function prepareChoosing(db: Db) {
   const dueEndpoints = `WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs
     ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`;
   const dueOf = db.client.prepare(
-    `SELECT d.id, d.event_id AS "eventId", v.type AS "eventType", d.session_id AS "sessionId", v.body, d.attempts
+    `SELECT d.id, d.event_id AS "eventId", v.type AS "eventType", v.session_id AS "sessionId", v.object,
+       v.created_at_ms AS "createdAtMs", d.attempts
      FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
      WHERE d.endpoint_id = :endpointId AND d.due_at_ms <= :nowMs AND d.lease_until_ms IS NULL
      ORDER BY d.due_at_ms, d.event_id LIMIT :limit`,
@@ -127,7 +129,7 @@ function prepareChoosing(db: Db) {
         if (most <= 0) break;
         const rows = (await dueOf.all({ endpointId: endpoint.id, nowMs, limit: most })) as DueRow[];
         // A clock that was set back makes a newer event due before an older one of its session.
-        rows.sort((a, b) => (a.eventId < b.eventId ? -1 : 1));
+        rows.sort((a, b) => a.eventId - b.eventId);
         for (const row of rows) found.push({ ...row, endpoint, isUnproven });
       }
     }
@@ -158,12 +160,15 @@ function prepareOpening(db: VaultDb) {
   return async (leased: readonly Found[], leaseUntilMs: number): Promise<ClaimedDelivery[]> => {
     const pairs = new Map<string, SecretPair>();
     return mapInOrder(leased, async (one) => {
-      const { endpoint, attempts, isUnproven, ...row } = one;
+      const { endpoint, attempts, isUnproven, sessionId, eventType, object, createdAtMs } = one;
       const { id: endpointId, storeId, mode } = endpoint;
+      const [id, eventId] = [deliveryIdOf(one.id), eventIdOf(one.eventId)];
+      const envelope = { id: eventId, type: eventType, createdAtS: toSeconds(createdAtMs), mode };
       const { secret, nextSecret } = pairs.get(endpointId) ?? (await secrets.signing({ endpointId, storeId, mode }));
       pairs.set(endpointId, { secret, nextSecret });
       return {
-        ...row,
+        ...{ id, eventId, eventType, sessionId },
+        body: eventBody(envelope, object),
         secret,
         nextSecret,
         endpointId,
@@ -194,8 +199,8 @@ function claimCommands(db: VaultDb) {
   );
   const leasedElsewhere = client
     .prepare(
-      `SELECT endpoint_id || ' ' || session_id FROM deliveries
-       WHERE lease_until_ms IS NOT NULL AND lease_holder <> :holder`,
+      `SELECT d.endpoint_id || ' ' || v.session_id FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
+       WHERE d.lease_until_ms IS NOT NULL AND d.lease_holder <> :holder`,
     )
     .pluck();
   const release = client.prepare(
@@ -236,9 +241,10 @@ function claimCommands(db: VaultDb) {
       return db.read(() => open(taken, leaseUntilMs));
     },
     /** Ends leases that were not used: what they hold is due as before. */
-    async release(leases: readonly (Lease & Readonly<{ leaseUntilMs: number }>)[]): Promise<void> {
+    async release(leases: readonly Pick<ClaimedDelivery, 'id' | 'endpointId' | 'leaseUntilMs'>[]): Promise<void> {
       const untilMs = Math.max(...leases.map(({ leaseUntilMs }) => leaseUntilMs));
-      await db.write(() => releaseAll(leases, untilMs), { isGrouped: true });
+      const own = leases.map(({ id, endpointId }) => ({ id: deliveryNumberOf(id), endpointId }));
+      await db.write(() => releaseAll(own, untilMs), { isGrouped: true });
     },
     /** Ends all leases of a sender that has ended: what it had under way is due at once. */
     async endLeases(holder: string): Promise<void> {
@@ -287,17 +293,18 @@ function recordCommands(db: Db) {
     return { before, now: before, successes: 0, atMs: 0 };
   }
 
-  /** Saves an attempt with a free id of its start. The end of its delivery's id keeps those of one start apart. */
-  async function save(attempt: RecordedAttempt['attempt']): Promise<void> {
-    const first = attempt.startedAtMs * ATTEMPTS_PER_MS + (Number.parseInt(attempt.deliveryId.slice(-2), 36) || 0);
-    for (let id = first; (await insertAttempt.run({ ...attempt, id })).changes === 0; ) id++;
+  /** Saves an attempt with a free id of its start. The end of its delivery's number keeps those of one start apart. */
+  async function save(attempt: Attempt, deliveryId: number): Promise<void> {
+    const first = attempt.startedAtMs * ATTEMPTS_PER_MS + (deliveryId % ATTEMPTS_PER_MS);
+    for (let id = first; (await insertAttempt.run({ ...attempt, deliveryId, id })).changes === 0; ) id++;
   }
 
   async function recordAll(recorded: readonly RecordedAttempt[]): Promise<void> {
     const followed = new Map<string, Followed>();
     for (const { endpointId, leaseUntilMs, attempt, verdict } of recorded) {
-      const { deliveryId: id, attempt: number, status, error } = attempt;
-      await save(attempt);
+      const { attempt: number, status, error } = attempt;
+      const id = deliveryNumberOf(attempt.deliveryId);
+      await save(attempt, id);
       const [state, dueAtMs] = verdict.kind === 'retry' ? ['waiting', verdict.atMs] : [verdict.kind, null];
       await settle.run({ id, leaseUntilMs, state, attempt: number, dueAtMs, status, error });
       const { now, successes, ...rest } = followed.get(endpointId) ?? (await firstSeen(endpointId));
@@ -348,8 +355,8 @@ function prepareReplay({ client }: Db) {
   );
   const again = client.prepare("UPDATE deliveries SET state = 'waiting', due_at_ms = :atMs WHERE id = :id");
   return async (endpointId: string, nowMs: number, count: number): Promise<void> => {
-    const rows = await refused.all({ endpointId, oldest: firstEventId(nowMs - REPLAY_AGE_MS_MAX), count });
-    for (const { id, attempts } of rows as { id: string; attempts: number }[]) {
+    const rows = await refused.all({ endpointId, oldest: firstEvent(nowMs - REPLAY_AGE_MS_MAX), count });
+    for (const { id, attempts } of rows as { id: number; attempts: number }[]) {
       await again.run({ id, atMs: replayAtMs(attempts, nowMs) });
     }
   };

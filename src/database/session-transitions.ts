@@ -2,7 +2,7 @@
  * How a session changes: add what is new to its sums, let core decide, save the result and its events.
  */
 
-import { type PaymentEventType, paymentEventBody } from '../core/event.ts';
+import { type PaymentEvent, type PaymentEventType, paymentEventObject } from '../core/event.ts';
 import {
   accept,
   type HeldKind,
@@ -43,21 +43,20 @@ import type { SealedDb } from './sealing.ts';
 import { dueOf, lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session.ts';
 import { heldMoney as records, sessions } from './tables.ts';
 
-type PaymentOf = Pick<Parameters<typeof paymentEventBody>[0], 'type' | 'status' | 'sum'>;
+type PaymentOf = Pick<PaymentEvent, 'status' | 'sum'>;
 
 /** Saves an event about a session's money, with what it delivers. */
-const postPayment = (db: Db, row: SessionRow, payment: PaymentOf, nowMs: number): Promise<void> =>
-  postEvent(db, row, payment.type, nowMs, (id) =>
-    paymentEventBody({
-      id,
-      ...payment,
-      createdAtS: toSeconds(nowMs),
-      mode: row.mode,
-      sessionId: row.id,
-      orderId: row.orderId,
-      exchangeRate: row.terms.conversion?.rate ?? null,
-    }),
-  );
+function postPayment(
+  db: Db,
+  row: SessionRow,
+  type: PaymentEventType,
+  payment: PaymentOf,
+  nowMs: number,
+): Promise<void> {
+  const { id: sessionId, orderId, terms } = row;
+  const exchangeRate = terms.conversion?.rate ?? null;
+  return postEvent(db, row, type, nowMs, paymentEventObject({ ...payment, sessionId, orderId, exchangeRate }));
+}
 
 /** Events that say what was due where nothing was received. */
 const endsUnpaid: readonly PaymentEventType[] = ['payment.expired', 'payment.cancelled'];
@@ -90,7 +89,7 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
       const got = received(terms, after.life, counting, type);
       const sum = got ? { amountMinor: parToMinorFloor(got.valuePar), currency: got.currency } : null;
       const due = sum === null && endsUnpaid.includes(type) ? dueOf(row) : sum;
-      await postPayment(db, row, { type, status: after.life.status, sum: due }, nowMs);
+      await postPayment(db, row, type, { status: after.life.status, sum: due }, nowMs);
       if (type !== 'payment.reversed') continue;
       await raiseAlarm(db, {
         atMs: nowMs,
@@ -200,7 +199,7 @@ export const heldRecordsOf = perDatabase((db: Db) => {
     const [par, atMs] = [openPar(held), held.openedAtMs];
     const type = heldEvents[held.kind];
     const sum = { amountMinor: parToMinorFloor(par), currency: held.currency };
-    if (type) await postPayment(db, row, { type, status: life.status, sum }, atMs);
+    if (type) await postPayment(db, row, type, { status: life.status, sum }, atMs);
     if (!hasAlarm) return;
     await raiseAlarm(db, {
       key: keyOf(held.id),

@@ -2,13 +2,14 @@
  * A session's row, and its parts as core sees them.
  */
 
-import { and, desc, eq, gte, inArray, lt, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, lt, type SQL } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
 import { deadline, type Life, type ReceiptSum, type Standing, type Terms } from '../core/session.ts';
 import type { Mode } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { firstSessionId } from '../lib/id.ts';
 import type { Conversion, OrderDetails, PaymentOption, SessionRequest } from './column-values.ts';
+import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { findRow } from './engine/rows.ts';
 import { addresses, sessions, transfers } from './tables.ts';
@@ -175,6 +176,37 @@ const LAST_CHARACTER = '\u{10ffff}';
 /** One address's transaction may pay others of ours; more than these are not shown. */
 const FOUND_MAX = 100;
 
+const statuses: readonly SessionStatus[] = ['pending', 'paid', 'failed', 'expired', 'canceled'];
+
+type SessionRange = Pick<SessionPaging, 'storeId' | 'mode' | 'status' | 'fromId' | 'beforeId' | 'first' | 'limit'>;
+
+/** Returns the ids of a range, in its order. The index has them by status, so each status is a seek. */
+export async function idsInRange(db: Db, { status, first, ...range }: SessionRange): Promise<readonly string[]> {
+  const isNewest = first === 'newest';
+  const ofStatus = db.client.prepare(
+    `SELECT id FROM sessions
+     WHERE store_id = :storeId AND mode = :mode AND status = :status AND id >= :fromId AND id < :beforeId
+     ORDER BY id ${isNewest ? 'DESC' : 'ASC'} LIMIT :limit`,
+  );
+  const ofEach = await mapInOrder(status === null ? statuses : [status], (one) =>
+    ofStatus.pluck().all({ ...range, status: one }),
+  );
+  const ids = (ofEach.flat() as string[]).sort();
+  return (isNewest ? ids.reverse() : ids).slice(0, range.limit);
+}
+
+/** Returns the sessions with these ids, in their order. */
+export async function sessionsById({ orm }: Db, ids: readonly string[], first: SessionPaging['first']) {
+  if (ids.length === 0) return [];
+  const order = first === 'newest' ? desc(sessions.id) : asc(sessions.id);
+  return orm
+    .select()
+    .from(sessions)
+    .where(inArray(sessions.id, [...ids]))
+    .orderBy(order)
+    .all();
+}
+
 const summaryOf = (row: SessionRow): SessionSummary => {
   const { addresses: _addresses, payments: _payments, ...summary } = toSession(row, {}, []);
   return summary;
@@ -214,18 +246,17 @@ export function sessionListQueries(db: Db) {
     async list({ beforeId, limit, ...filter }: SessionList): Promise<SessionPage<SessionSummary>> {
       const { storeId, mode, status, fromMs, toMs } = filter;
       const until = [beforeId, toMs === null ? null : firstSessionId(toMs)].filter((id) => id !== null).sort();
-      const range = { fromId: fromMs === null ? '' : firstSessionId(fromMs), beforeId: until[0] ?? LAST_CHARACTER };
-      const isRange = and(gte(sessions.id, range.fromId), lt(sessions.id, range.beforeId));
+      const range = {
+        ...{ storeId, mode, limit: limit + 1 },
+        ...{ fromId: fromMs === null ? '' : firstSessionId(fromMs), beforeId: until[0] ?? LAST_CHARACTER },
+      };
       return db.read(async () => {
-        const ofHeld = status === 'held' ? await held.all({ storeId, mode, ...range, limit: limit + 1 }) : [];
-        const isWanted =
+        const ids =
           status === 'held'
-            ? inArray(sessions.id, ofHeld as string[])
-            : status
-              ? eq(sessions.status, status)
-              : undefined;
-        const found = await select(and(ofStore(filter), isWanted, isRange), limit + 1);
-        const rows = found.slice(0, limit);
+            ? ((await held.all(range)) as string[])
+            : await idsInRange(db, { ...range, status, first: 'newest' });
+        const found = await sessionsById(db, ids, 'newest');
+        const rows = found.slice(0, limit).map(summaryOf);
         return { sessions: rows, goOnId: found.length > limit ? (rows.at(-1)?.id ?? null) : null };
       });
     },

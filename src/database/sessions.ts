@@ -20,12 +20,14 @@ import { type NonceUse, type Replay, replaysOf, requestNoncesOf } from './replay
 import type { SealedDb } from './sealing.ts';
 import {
   findSession,
+  idsInRange,
   lifeOf,
   PAYMENTS_MAX,
   requestColumns,
   type Session,
   type SessionPaging,
   type SessionRow,
+  sessionsById,
   standingOf,
   stateOf,
   termsOf,
@@ -194,18 +196,19 @@ export function sessionCommands(db: SealedDb) {
     /** Returns at most `limit` sessions by their ids; the cost does not grow with what is stored. */
     async page(paging: SessionPaging): Promise<readonly Session[]> {
       const { storeId, mode, orderId, status, fromId, beforeId, first, limit } = paging;
-      const where = and(
-        eq(sessions.storeId, storeId),
-        eq(sessions.mode, mode),
-        orderId === null ? undefined : eq(sessions.orderId, orderId),
-        status === null ? undefined : eq(sessions.status, status),
-        gte(sessions.id, fromId),
-        lt(sessions.id, beforeId),
-      );
       const order = first === 'newest' ? desc(sessions.id) : asc(sessions.id);
-      return db.read(async () =>
-        mapInOrder(await db.orm.select().from(sessions).where(where).orderBy(order).limit(limit).all(), view),
-      );
+      return db.read(async () => {
+        if (orderId === null) return mapInOrder(await sessionsById(db, await idsInRange(db, paging), first), view);
+        const where = and(
+          eq(sessions.storeId, storeId),
+          eq(sessions.mode, mode),
+          eq(sessions.orderId, orderId),
+          status === null ? undefined : eq(sessions.status, status),
+          gte(sessions.id, fromId),
+          lt(sessions.id, beforeId),
+        );
+        return mapInOrder(await db.orm.select().from(sessions).where(where).orderBy(order).limit(limit).all(), view);
+      });
     },
     async cancel(
       input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number }>,

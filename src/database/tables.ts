@@ -293,20 +293,19 @@ export const doorOrders = sqliteTable('door_orders', {
 });
 
 export const events = sqliteTable('events', {
-  id: text().primaryKey(),
+  id: integer().primaryKey(),
   storeId: text().notNull(),
   mode: text().$type<'live' | 'test'>().notNull(),
   sessionId: text().notNull(),
   type: text().$type<EventType>().notNull(),
-  body: text().notNull(),
+  object: text().notNull(),
   createdAtMs: integer().notNull(),
 });
 
 export const deliveries = sqliteTable('deliveries', {
-  id: text().primaryKey(),
-  eventId: text().notNull(),
+  id: integer().primaryKey(),
+  eventId: integer().notNull(),
   endpointId: text().notNull(),
-  sessionId: text().notNull(),
   state: text().$type<'waiting' | 'delivered' | 'failed'>().notNull(),
   attempts: integer().notNull(),
   dueAtMs: integer(),
@@ -314,12 +313,11 @@ export const deliveries = sqliteTable('deliveries', {
   leaseHolder: text(),
   lastStatus: integer(),
   lastError: text(),
-  createdAtMs: integer().notNull(),
 });
 
 export const attempts = sqliteTable('attempts', {
   id: integer().primaryKey(),
-  deliveryId: text().notNull(),
+  deliveryId: integer().notNull(),
   attempt: integer().notNull(),
   startedAtMs: integer().notNull(),
   durationMs: integer().notNull(),

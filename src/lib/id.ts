@@ -19,6 +19,9 @@ export function sortableId(nowMs: number, subject?: string): string {
 /** Returns what ids of this time begin with: it sorts before all of them, and after those of earlier times. */
 export const sortableTime = (atMs: number): string => crockford(BigInt(atMs), 10);
 
+/** Returns a store's id, from a sortable one. It is short, because each session and event of the store has it. */
+export const storeIdOf = (id: string): string => `mer_${id.slice(-10)}`;
+
 /** Returns a number as so many characters. */
 function crockford(value: bigint, length: number): string {
   const characters = Array.from({ length }, (_, at) => CROCKFORD.charAt(Number((value >> BigInt(5 * at)) & 31n)));

@@ -47,7 +47,7 @@ test('the canonical text does not depend on the order of keys', () => {
   );
   assert.is(canonicalJson({ b: [1, { d: 1n, c: undefined }], a: null }), '{"a":null,"b":[1,{"d":"1"}]}');
   assert.not.equal(meaningHash({ a: '1' }), meaningHash({ a: '2' }));
-  assert.match(meaningHash({}), /^[0-9a-f]{64}$/);
+  assert.match(meaningHash({}), /^[\w-]{22}$/);
 });
 
 test('anything but an object is refused', () => {

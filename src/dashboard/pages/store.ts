@@ -9,6 +9,7 @@ import { currencies } from '../../core/transfer.ts';
 import type { Person } from '../../database/people.ts';
 import { WAITING_STORES_MAX } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { storeIdOf } from '../../lib/id.ts';
 import { list, section } from '../../web/list.ts';
 import { badge, data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
@@ -44,7 +45,7 @@ const requestStore = browserAct({
     },
   },
   async plan({ newId }, { name, settlement }) {
-    return { id: `mer_${newId}`, name, settlement };
+    return { id: storeIdOf(newId), name, settlement };
   },
   review: ({ name, settlement }) => ({
     title: say('Create {name}?', { name }),

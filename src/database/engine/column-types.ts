@@ -6,7 +6,9 @@ import type { Beginning } from '../../core/arrival.ts';
 import { parseExactly, writeExactly } from '../../core/exact-json.ts';
 import { invariant, permanent } from '../../core/fault.ts';
 import { type Intent, withoutMac } from '../../core/intent.ts';
+import { parToUnitsCeil } from '../../core/money.ts';
 import type { ReceiptSum, Terms } from '../../core/session.ts';
+import { type Currency, type NetworkKey, nameOf } from '../../core/transfer.ts';
 import type { Conversion, PaymentOption, SessionRequest } from '../column-values.ts';
 
 /** Returns the type of a column whose values are TEXT in the file. */
@@ -60,47 +62,70 @@ export type SessionTerms = Omit<Terms, keyof Beginning> &
     doorOrder?: string;
   }>;
 
-/** The fields without which nobody can tell what is due, and their types in the file. */
-const typesOfTerms = {
-  duePar: 'bigint',
-  tolerancePar: 'bigint',
-  expiresAtS: 'number',
-  topUpGraceS: 'number',
-  monitoringS: 'number',
-  latePolicy: 'string',
-  inclusionGraceS: 'object',
-} as const satisfies Partial<Record<keyof SessionTerms, string>>;
+/** The order of the terms in the file: their names would be most of a session's row. The last ones are often null. */
+const termNames = [
+  ...(['duePar', 'tolerancePar', 'accepts', 'expiresAtS', 'topUpGraceS', 'monitoringS', 'latePolicy'] as const),
+  ...(['inclusionGraceS', 'options', 'conversion', 'taxMinor', 'shippingMinor', 'webhookUrl', 'doorOrder'] as const),
+] satisfies readonly (keyof SessionTerms)[];
 
-/** The order of an option's fields in the file: names would be most of a session's row. */
-const optionFields = [
-  ...(['network', 'networkKey', 'family', 'chainId', 'currency', 'token'] as const),
-  ...(['decimals', 'units', 'confirmationsRequired'] as const),
-] satisfies readonly (keyof PaymentOption)[];
+/** The kinds of the first terms, without which nobody can tell what is due. */
+const kindsOfTerms = ['bigint', 'bigint', 'list', 'number', 'number', 'number', 'string', 'object', 'list'];
+const kindOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'list' : typeof value);
 
-const isOption = (row: unknown): row is unknown[] => Array.isArray(row) && row.length === optionFields.length;
+/** A network that a session offers: its key, family, chain id and usual confirmations, and the tokens there. */
+type OfferedNetwork = [NetworkKey, string, string, number, ...OfferedToken[]];
+/** A token's currency, contract and decimals. What is due in it follows from `duePar`. */
+type OfferedToken = [Currency, string, number];
 
-const readOption = (row: readonly unknown[]): PaymentOption =>
-  Object.fromEntries(optionFields.map((name, at) => [name, row[at]])) as PaymentOption;
+function writeOptions(options: readonly PaymentOption[]): OfferedNetwork[] {
+  const networks: OfferedNetwork[] = [];
+  for (const { networkKey, family, chainId, confirmationsRequired, currency, token, decimals } of options) {
+    let network = networks.at(-1);
+    if (network?.[0] !== networkKey) {
+      network = [networkKey, family, chainId, confirmationsRequired];
+      networks.push(network);
+    }
+    network.push([currency, token, decimals]);
+  }
+  return networks;
+}
+
+const readOptions = (duePar: bigint, networks: readonly OfferedNetwork[]): PaymentOption[] =>
+  networks.flatMap(([networkKey, family, chainId, confirmationsRequired, ...tokens]) =>
+    tokens.map(([currency, token, decimals]) => ({
+      ...{ network: nameOf(networkKey), networkKey, family, chainId, confirmationsRequired },
+      ...{ currency, token, decimals, units: parToUnitsCeil(duePar, decimals) },
+    })),
+  );
 
 /** @throws Fault permanent `row_altered` */
 export function readSessionTerms(text: string): SessionTerms {
-  const { options, ...terms } = readBigJson<Omit<SessionTerms, 'options'> & Readonly<{ options: unknown }>>(text);
-  const isWhole =
-    Object.entries(typesOfTerms).every(([key, type]) => typeof terms[key as keyof typeof terms] === type) &&
-    Array.isArray(terms.accepts);
-  if (isWhole && Array.isArray(options) && options.every(isOption))
-    return { ...terms, options: options.map(readOption) };
-  throw permanent('row_altered', 'The terms of a session were altered in the database: restore it from a backup.');
+  const values = readBigJson<readonly unknown[]>(text);
+  if (!Array.isArray(values) || !kindsOfTerms.every((kind, at) => kindOf(values[at]) === kind))
+    throw permanent('row_altered', 'The terms of a session were altered in the database: restore it from a backup.');
+  const named = termNames.map((name, at) => [name, values[at] ?? null]);
+  const { doorOrder, ...terms } = Object.fromEntries(named) as SessionTerms & { options: OfferedNetwork[] };
+  return { ...terms, options: readOptions(terms.duePar, terms.options), ...(doorOrder && { doorOrder }) };
 }
 
-/** A session's terms as JSON text, with each option as a list of its values. */
-export const sessionTerms = asText<SessionTerms>(({ options, ...terms }) => {
-  const rows = options.map((option) => optionFields.map((name) => option[name]));
-  return writeBigJson({ ...terms, options: rows });
+/** A session's terms as JSON text: a list of their values, with options by network. */
+export const sessionTerms = asText<SessionTerms>((terms) => {
+  const values = termNames.map((name) => (name === 'options' ? writeOptions(terms.options) : (terms[name] ?? null)));
+  return writeBigJson(values.slice(0, values.findLastIndex((value) => value !== null) + 1));
 }, readSessionTerms);
 
-/** A session's sums as JSON text. */
-export const receiptSums = asText<readonly ReceiptSum[]>(writeBigJson, readBigJson);
+const sumNames = ['network', 'currency', 'decimals', 'phase', 'seen', 'confirmed', 'final'] as const;
+
+export const readReceiptSums = (text: string): ReceiptSum[] =>
+  readBigJson<readonly unknown[][]>(text).map(
+    (values) => Object.fromEntries(sumNames.map((name, at) => [name, values[at]])) as unknown as ReceiptSum,
+  );
+
+/** A session's sums as JSON text, each a list of its values. */
+export const receiptSums = asText<readonly ReceiptSum[]>(
+  (sums) => writeBigJson(sums.map((sum) => sumNames.map((name) => sum[name]))),
+  readReceiptSums,
+);
 
 /** Writes equal intents as the same text, whatever the order of their fields. */
 export const writeIntent = (intent: Intent): string => JSON.stringify(intent, plain);

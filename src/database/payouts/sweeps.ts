@@ -6,7 +6,7 @@ import { permanent } from '../../core/fault.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../core/intent.ts';
 import { isPlanStale, type SweepOwner } from '../../core/sweep.ts';
 import type { Currency, NetworkKey } from '../../core/transfer.ts';
-import type { PoolKey } from '../addresses.ts';
+import { INDEXES, type PoolKey } from '../addresses.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
 import { findRow, findRows } from '../engine/rows.ts';
@@ -145,7 +145,8 @@ export function sweepCommands(db: Db) {
       return db.read(async () => {
         const poolId = await poolIdOf(pool);
         if (poolId === undefined) return { owners: [], next: null };
-        const page = (await given.all(poolId, afterId, limit)) as Given[];
+        const first = poolId * INDEXES;
+        const page = (await given.all(Math.max(afterId, first - 1), first + INDEXES, limit)) as Given[];
         const owners = (await mapInOrder(page, (address) => ownersAt(poolId, network, address))).flat();
         return {
           owners: owners.filter(({ units, openUnits }) => units > 0n || openUnits > 0n),
@@ -209,7 +210,7 @@ export function sweepCommands(db: Db) {
 const sweepStatements = ({ client }: Db) => ({
   given: client.prepare(
     `SELECT id, derivation_index AS "index", key FROM addresses
-     WHERE pool_id = ? AND state <> 'free' AND id > ? ORDER BY id LIMIT ?`,
+     WHERE id > ? AND id < ? AND state <> 'free' ORDER BY id LIMIT ?`,
   ),
   received: client.prepare(
     `SELECT t.currency, t.units, b.time_s AS "timeS"

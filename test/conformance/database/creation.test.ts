@@ -33,7 +33,7 @@ test(
       accepts: ['USDC'],
       expiresInS: 60,
       inclusionGraceS: { 'test:one': 36, 'test:two': 15 },
-      options: [{ ...option('two', 'USDC', 1000n), units: 2n ** 256n - 1n }],
+      options: [{ ...option('two', 'USDC', 1000n), units: 2n ** 255n }],
       nowMs: T0_MS + 999,
     });
     const created = await database.sessions.create(input);

@@ -18,7 +18,6 @@ const once = [
   'deliveries event_id endpoint_id',
   'door_orders endpoint_id order_no',
   'door_orders paid_session_id',
-  'events id',
   'held_money session_id kind',
   'lanes network payer',
   'leases name',
@@ -46,18 +45,12 @@ const once = [
   'sessions id',
   "sessions store_id mode order_id where status = 'pending'",
   'sweep_parts payout_id derivation_index',
-  'transfers block_id tx position',
+  'transfers tx block_id position',
   'wallet_books network',
 ];
 
 /** Columns that name a row without a reference: it may not be there yet, be gone, or be a merchant's own. */
-const unbound = [
-  'addresses.session_id',
-  'alarms.session_id',
-  'deliveries.session_id',
-  'door_orders.session_id',
-  'refunds.refund_id',
-];
+const unbound = ['addresses.session_id', 'alarms.session_id', 'door_orders.session_id', 'refunds.refund_id'];
 
 /** The tables that columns refer to, where their names do not say it. */
 const referred: Readonly<Record<string, string>> = {
@@ -98,7 +91,6 @@ const contradictions: Readonly<Record<string, readonly object[]>> = {
     { door: '{}' },
     { dialect: 'x', pid: 1, door: '{}' },
   ],
-  events: [{ id: 'x' }],
   deliveries: [
     { attempts: -1 },
     { due_at_ms: null },

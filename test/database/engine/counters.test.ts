@@ -13,7 +13,6 @@ import {
   pays,
   pool,
   sessionOf,
-  T0_MS,
 } from '../../conformance/database/place.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 
@@ -84,12 +83,7 @@ test('creating a session changes its own addresses only, and events of stores ar
   );
   assert.ok(own.length > 1 && own.length === other.length, `${own.length} and ${other.length} events`);
   assert.is(new Set([...own, ...other]).size, 2 * own.length, 'no id of one store is that of another');
-  for (const ids of [own, other])
-    assert.equal(
-      ids,
-      ids.map((_, at) => `evt_${T0_MS * 1000 + at}${ids === own ? '000' : '001'}`),
-      'in its order',
-    );
+  for (const ids of [own, other]) assert.equal(ids, [...ids].sort(), 'in its order');
   place.close();
 });
 

@@ -48,7 +48,7 @@ test('a page of events is read from an index that has its order and its filter',
     }
   });
   const pages = [...plans].filter(([text]) =>
-    /^\s*select .*body.* from "events"\s+where store_id.*order by/is.test(text),
+    /^\s*select .*object.* from "events"\s+where store_id.*order by/is.test(text),
   );
   assert.is(pages.length, 4, 'by type or not, from either end');
   for (const [text, steps] of pages) {
@@ -119,8 +119,7 @@ test('lists and searches of payments seek in an index that has their order', asy
     sorted,
   );
   for (const index of [
-    ...['sessions_listed', 'sessions_by_status'],
-    ...['receipt_number=?)', 'refunds_by_transaction', 'ledger_entries_of_store'],
+    ...['sessions_by_status', 'receipt_number=?)', 'refunds_by_transaction', 'ledger_entries_of_store'],
   ]) {
     assert.ok(
       steps.some((step) => step.includes(` ${index}`)),
@@ -138,10 +137,12 @@ test('a page of whole sessions seeks in an index that has its order and its filt
       await database.sessions.page({ ...page, first, orderId: 'o1', status: null });
     }
   });
-  const steps = [...plans].flatMap(([text, plan]) => (/^select .*"sessions"\."id" >= \?/i.test(text) ? plan : []));
-  const seeks = ['sessions_listed', 'sessions_by_status', 'sessions_by_order'];
+  const steps = [...plans].flatMap(([text, plan]) =>
+    /^select .*"sessions"\."id" >= \?|id >= :fromId/i.test(text) ? plan : [],
+  );
+  const seeks = ['sessions_by_status', 'sessions_by_order'];
   assert.equal(
-    seeks.filter((index) => !steps.some((step) => step.includes(`USING INDEX ${index} (`))),
+    seeks.filter((index) => !steps.some((step) => step.includes(`INDEX ${index} (`))),
     [],
     steps.join('\n'),
   );
@@ -197,13 +198,12 @@ test('deliveries of a store follow the events in their order', async () => {
   const pages = [...plans].filter(([text]) => text.includes('FROM events AS v'));
   assert.is(pages.length, 2, 'of all endpoints, and of one');
   for (const [text, steps] of pages) {
-    const [ofEvents, ofDeliveries, sorted, ...more] = steps;
+    const [ofEvents, ofDeliveries, ...sorted] = steps;
     assert.match(ofEvents ?? '', /^SEARCH v USING INDEX events_by_mode \(store_id=\? AND mode=\? AND id<\?\)/);
     const isOne = text.includes(':endpointId');
     assert.match(ofDeliveries ?? '', `(event_id=?${isOne ? ' AND endpoint_id=?' : ''})`);
     // The deliveries of one event, of which there are few; that of one endpoint is alone.
-    assert.match(sorted ?? '', /^USE TEMP B-TREE FOR LAST TERM OF ORDER BY/);
-    assert.equal(more, []);
+    assert.equal(sorted, isOne ? [] : ['USE TEMP B-TREE FOR LAST TERM OF ORDER BY']);
   }
 });
 

@@ -62,10 +62,10 @@ test('removing an endpoint with a long backlog is done in slices', async () => {
   const client = new Sqlite(file);
   client.exec(`
     WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${MANY})
-    INSERT INTO events (id, store_id, session_id, type, body, created_at_ms, mode)
-    SELECT 'evt_' || (1000000000000000000 + n), 'm1', 'cs_o1', 'payment.pending', '{}', ${T0_MS}, 'live' FROM n;
-    INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, due_at_ms, created_at_ms, session_id)
-    SELECT 'dlv_' || id, id, 'e1', 'waiting', 0, ${T0_MS}, ${T0_MS}, 'cs_o1' FROM events;`);
+    INSERT INTO events (id, store_id, session_id, type, object, created_at_ms, mode)
+    SELECT n, 'm1', 'cs_o1', 'payment.pending', '{}', ${T0_MS}, 'live' FROM n;
+    INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, due_at_ms)
+    SELECT id, id, 'e1', 'waiting', 0, ${T0_MS} FROM events;`);
   client.close();
   const [isRemoved, rows] = await rowsOf(() => database.endpoints.remove('e1'));
   assert.ok(isRemoved);
