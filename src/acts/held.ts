@@ -91,7 +91,7 @@ export function acceptEffect({ effect, after }: Accepted): Sentence {
   if (effect === 'credited') return say('{has} of {due} count; the payment waits for the rest.', { has, due });
   return effect === 'paid'
     ? say(
-        'The payment is paid with {has} of {due}, and your shop is told so. It stays with you; a paid payment can be refunded.',
+        'The payment is paid with {has} of {due}, and your shop gets the event. It stays with you; a paid payment can be refunded.',
         { has, due },
       )
     : say('Nothing else changes. It stays with you; a paid payment can be refunded.');

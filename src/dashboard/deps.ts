@@ -22,7 +22,15 @@ export type DashboardDeps = Readonly<{
   database: Database;
   config: Pick<
     Config,
-    'networks' | 'limits' | 'trustedProxies' | 'baseUrl' | 'checkoutUrl' | 'retention' | 'metricsPort' | 'dashboardPort'
+    | 'networks'
+    | 'signer'
+    | 'limits'
+    | 'trustedProxies'
+    | 'baseUrl'
+    | 'checkoutUrl'
+    | 'retention'
+    | 'metricsPort'
+    | 'dashboardPort'
   >;
   /** The dashboard's address in browsers, without a trailing slash. */
   url: string;

@@ -16,7 +16,7 @@ import {
   type Visitor,
   withDashboard,
 } from '../support/dashboard.ts';
-import { confirmTip, openSale } from '../support/payment-scenes.ts';
+import { advanceRefunds, confirmTip, finalSale, openSale } from '../support/payment-scenes.ts';
 import {
   alertOf,
   factsOf,
@@ -267,5 +267,21 @@ test('the list is paged and filtered, also by what waits for approval, and never
     assert.equal(await shown('status=approval'), ['r-52']);
     assert.equal(idsOf(await ada.get(`/s/${api.merchantId}/live/refunds`)), []);
   }));
+
+test('without a signer, a refund says before it is made, and after, that it waits for one', () =>
+  withDashboard(
+    async (dashboard) => {
+      const { api } = dashboard;
+      const sale = await finalSale(api);
+      const ada = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+      const form = `/s/${api.merchantId}/test/payments/${sale.id}/refund`;
+      assert.match((await ada.get(form)).text, 'This installation only receives.');
+      const made = await confirm(ada, form, await ada.submit(form, form, refundTo(address('1'))));
+      await advanceRefunds(api);
+      const page = (made.headers.get('location') ?? '').split('?')[0] ?? '';
+      assert.match((await ada.get(page)).text, 'This installation only receives.');
+    },
+    { signer: null },
+  ));
 
 test.run();

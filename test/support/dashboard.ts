@@ -60,7 +60,8 @@ export type Dashboard = Readonly<{
 
 const act = (atMs: number) => ({ atMs, operator: 'root', command: 'user create', reason: null });
 
-export type DashboardOptions = ApiServerOptions & Readonly<{ languages?: Languages }>;
+/** `signer`: null for an installation that only receives. */
+export type DashboardOptions = ApiServerOptions & Readonly<{ languages?: Languages; signer?: null }>;
 
 export async function startDashboard({
   languages = everyLanguage,
@@ -87,6 +88,7 @@ export async function startDashboard({
       const config = {
         networks,
         limits,
+        signer: options.signer === null ? null : ({ dir: 'signer', unlock: { kind: 'external' } } as const),
         trustedProxies: ['127.0.0.0/8'],
         retention: noRetention,
         ...urls,

@@ -157,7 +157,9 @@ async function unswept(deps: DashboardDeps, { nowMs, words }: Visit<null>): Prom
       ['Read', ({ readAtMs }) => ago(words, readAtMs, nowMs)],
     ],
     rows: await deps.database.sweeps.listUnswept(),
-    empty: 'Nothing that is final lies on deposit addresses.',
+    empty: deps.config.signer
+      ? 'Nothing that is final lies on deposit addresses.'
+      : 'Without a signer nothing is swept: what is received stays on its deposit addresses.',
   })}<p class="hint"><code>quayside sweep &lt;network&gt;</code> shows what a sweep brings and costs, asks, and makes it.</p>`;
 }
 

@@ -54,14 +54,16 @@ async function showPayment(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<
   if (!session) return null;
   const webhooks = may(visit, 'webhooks:read') ? pathIn(at, 'webhooks') : null;
   const isRefundable = may(visit, 'refunds:request') && session.life.status === 'paid';
+  const url = paymentUrl(session, config);
+  const opening = html` <a class="button plain" href="${url}" target="_blank" rel="noreferrer">${words.say('Payment page')}</a>`;
   const refunding = html` <a class="button plain" href="${pathOf(at, session)}/refund">${words.say('Refund')}</a>`;
   const shown = { config, words, webhooks };
   const heading = html`${data(confirmedText(session) ?? price(session))} ${sessionState(words, session)}<small>${askedText(words, session)}</small>`;
   return {
     title: words.say('Order {order}', { order: session.request.orderId }),
-    content: html`<p class="actions"><a href="${pathIn(at, 'payments')}">${words.say('All payments')}</a>${isRefundable ? refunding : null}</p>
+    content: html`<p class="actions"><a href="${pathIn(at, 'payments')}">${words.say('All payments')}</a>${opening}${isRefundable ? refunding : null}</p>
 <section class="card" aria-labelledby="asked"><h2 id="asked" class="amounts">${heading}</h2>${asked(shown, session)}
-${copied(words.say('Payment page'), paymentUrl(session, config))}</section>
+${copied(words.say('Payment page'), url)}</section>
 ${section('came', words.say('Received'), transferTable(shown, session))}
 ${await heldSection(deps, visit, session)}
 ${section('history', words.say('What happened'), await history(deps, shown, session))}

@@ -45,7 +45,7 @@ const makePayment = browserAct({
     const made = await deps.createPayment(scope, order, replay);
     return 'refusal' in made
       ? refuse('refused', say(made.refusal))
-      : { said: say('The payment is made. Send its payer the link to its page.'), json: made };
+      : { said: say('The payment is created. Send its payer the link to its page.'), json: made };
   },
 });
 const making = formOf(makePayment, { path: PATH, inputs: ['amount', 'currency', 'order'], to: `${PATH}/:id` });
@@ -71,7 +71,7 @@ async function listPage(payments: Listing<StoreAt, SessionSummary>, visit: Visit
 function newPayment(visit: Visit<StoreAt>): Html | null {
   const { words } = visit;
   const form = making.show(visit, {
-    ...{ button: words.say('Make the payment'), opens: words.say('New payment'), look: 'main' },
+    ...{ button: words.say('Create the payment'), opens: words.say('New payment'), look: 'main' },
     texts: { currency: 'USD' },
   });
   return form && html`<div class="card">${form}</div>`;

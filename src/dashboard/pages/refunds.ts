@@ -193,7 +193,8 @@ async function described(deps: DashboardDeps, visit: Visit<StoreAt>, refund: Ref
 }
 
 /** Says what the refund waits for. */
-async function waiting({ database }: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html> {
+async function waiting(deps: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html> {
+  const { database } = deps;
   const { nowMs, words } = visit;
   const { id, status, claim } = refund;
   if (claim && waitsForAddress(refund)) {
@@ -204,13 +205,20 @@ async function waiting({ database }: DashboardDeps, visit: Visit<StoreAt>, refun
     ? html`<p>${words.say('It needs an approval. With it, this payment, this address or its requester gets more in 24 hours than the store refunds without one.')}</p>`
     : null;
   if (status !== 'processing') return html`${above}`;
+  const unsigned = withoutSigner(deps, words);
   const payout = await database.payouts.find(id);
   const delay = payout && delayOf(payout);
   const cancelUntilMs = await cancelEndMs(database, refund);
   const signing = html`<p class="message attention">${words.say('The signer pays this refund only with the signature of an approver, made on a machine of their own.')} <code data-copy>quayside show ${id} --request</code></p>`;
-  return html`${above}${cancelUntilMs > nowMs ? html`<p>${words.html('It can be canceled until {time}, unless it is signed first.', { time: time(cancelUntilMs) })}</p>` : null}
+  return html`${above}${unsigned}${cancelUntilMs > nowMs ? html`<p>${words.html('It can be canceled until {time}, unless it is signed first.', { time: time(cancelUntilMs) })}</p>` : null}
 ${delay ? html`<p class="message attention">${english(delay.message)}</p>` : null}${delay?.code === 'signer_refused_approval' ? signing : null}`;
 }
+
+/** Says that an installation without a signer pays no refunds; null where one is configured. */
+const withoutSigner = ({ config }: DashboardDeps, words: Words): Html | null =>
+  config.signer === null
+    ? html`<p class="message attention">${words.say('This installation only receives. A refund waits until its operator has set up a signer.')}</p>`
+    : null;
 
 const cancelEndMs = async (database: DashboardDeps['database'], refund: Refund): Promise<number> =>
   (refund.processingAtMs ?? 0) + (await database.stores.values(refund.storeId)).refundCancelWindowS * 1000;
@@ -330,7 +338,7 @@ async function newRefundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promis
   ]);
   return {
     title: words.say('Refund order {order}', { order: session.request.orderId }),
-    content: html`${section('so-far', words.say('So far'), soFar)}
+    content: html`${withoutSigner(deps, words)}${section('so-far', words.say('So far'), soFar)}
 ${section('new', words.say('New refund'), html`${refunding}`)}`,
   };
 }
