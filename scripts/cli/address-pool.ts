@@ -18,7 +18,16 @@ import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { readLayers } from '../../src/config/layers.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { type Command, type Input, notFound, type OfflineCommand, textOption, usage, wholeOption } from './command.ts';
+import {
+  type Command,
+  type Input,
+  notFound,
+  type OfflineCommand,
+  recordAnswer,
+  textOption,
+  usage,
+  wholeOption,
+} from './command.ts';
 import { attempt } from './output.ts';
 import { askMnemonic, withSecret, withTerminal } from './terminal.ts';
 
@@ -49,15 +58,10 @@ export const addressPoolDerive: OfflineCommand = {
     const text = `${JSON.stringify(list, null, 1)}\n`;
     attempt(`${out} cannot be written`, () => writeFileSync(file, text, { flag: 'wx' }));
     const [first = ''] = list.addresses;
-    return {
-      json: { ...pool, from, count, first, signer: list.signer, file: out },
-      lines: [
-        `wrote ${count} addresses at ${path}, i from ${from}, to ${out}`,
-        `the first is ${first}: compare it with account ${from} of your wallet`,
-        `signed by ${list.signer}`,
-        `Next, on the server, run: quayside address-pool import ${out}`,
-      ],
-    };
+    return recordAnswer({ ...pool, from, count, path, first, signer: list.signer, file: out }, [
+      `Compare the first address with account ${from} of your wallet.`,
+      `Next, on the server, run: quayside address-pool import ${out}`,
+    ]);
   },
 };
 
@@ -73,13 +77,10 @@ export const addressPoolImport: Command = {
     const added = await importAddressList({ addresses: database.addresses, config }, list);
     await database.audit.record(input.act, { target: `${mode} ${family}`, before: null, after: { added } });
     const { free, nextIndex } = await database.addresses.level({ family, mode }, list.signer);
-    return {
-      json: { family, mode, added, free, next_index: nextIndex, signer: list.signer },
-      lines: [
-        `added ${added} addresses; the ${mode} ${family} pool has ${free} free and ends before index ${nextIndex}`,
-        ...(isFirst ? [`from now on, this pool accepts only lists signed by ${list.signer}`] : []),
-      ],
-    };
+    return recordAnswer(
+      { family, mode, added, free, next_index: nextIndex, signer: list.signer },
+      isFirst ? [`from now on, this pool accepts only lists signed by ${list.signer}`] : [],
+    );
   },
 };
 

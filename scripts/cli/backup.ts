@@ -17,6 +17,7 @@ import {
   type OfflineCommand,
   type Option,
   reasonOption,
+  recordAnswer,
   textOption,
   usage,
 } from './command.ts';
@@ -40,8 +41,8 @@ export const backup: Command = {
     reason: reasonOption,
   },
   notes: [
-    'Everything goes on meanwhile. It never holds the signer’s seed: keep the seed phrase on paper, and the passphrase of',
-    'backups elsewhere. For a while it needs twice the space of the database in the data folder.',
+    'Everything goes on meanwhile. It never holds the signer’s seed: keep the seed phrase on paper, and the passphrase of ' +
+      'backups elsewhere. For a while it needs twice the space of the database in the data folder.',
   ],
   async run(input, { config, database: { audit }, clock }) {
     const { act, progress } = input;
@@ -55,15 +56,11 @@ export const backup: Command = {
       throw usage('--passphrase-file needs --to; without it, the settings `backup` name the file');
     const made = to === undefined ? await runScheduledBackup({ ...parts, audit }) : await makeIn(to);
     const { file, bytes, files, deleted, isSent, signerFault } = made;
-    return {
-      json: { file, bytes, made_at: moment(act.atMs), files, proved: true, sent: isSent, deleted },
-      lines: [
-        `wrote ${file}: ${mebibytes(bytes)} with ${files.join(', ')}; it is sound${isSent ? ', and was sent' : ''}`,
-        ...(signerFault === null ? [] : [`The signer’s part is missing: ${signerFault}`]),
-        ...(deleted.length > 0 ? [`deleted ${deleted.join(', ')}`] : []),
-      ],
-      isBad: signerFault !== null,
-    };
+    return recordAnswer(
+      { file, bytes, made_at: moment(act.atMs), files, proved: true, sent: isSent, deleted },
+      signerFault === null ? [] : [`The signer’s part is missing: ${signerFault}`],
+      signerFault !== null,
+    );
 
     async function makeIn(folder: string) {
       const made = await withPassphrase(input, true, (passphrase) =>
@@ -82,16 +79,11 @@ async function checkBackup(input: Input, file: string): Promise<Answer> {
   );
   const madeAt = moment(manifest.made_at_ms);
   const isSound = problems.length === 0;
-  return {
-    json: { file, sound: isSound, made_at: madeAt, files, ledger_entries: ledgerEntries, problems },
-    lines: [
-      `${file} of ${madeAt}: ${files.join(', ')}`,
-      ...(isSound
-        ? [`The database is whole, and the ${ledgerEntries} entries of its ledger add up.`]
-        : ['THE BACKUP IS NOT SOUND:', ...problems.map((problem) => `  ${problem}`)]),
-    ],
-    isBad: !isSound,
-  };
+  return recordAnswer(
+    { file, sound: isSound, made_at: madeAt, files, ledger_entries: ledgerEntries, problems },
+    isSound ? [] : ['THE BACKUP IS NOT SOUND:', ...problems],
+    !isSound,
+  );
 }
 
 export const restore: OfflineCommand = {
@@ -106,8 +98,8 @@ export const restore: OfflineCommand = {
     reason: reasonOption,
   },
   notes: [
-    'At the first start, addresses that may have been given out since the backup are retired: they stay watched,',
-    'and nobody gets them again.',
+    'At the first start, addresses that may have been given out since the backup are retired: they stay watched, ' +
+      'and nobody gets them again.',
     '--dry-run: exit code 1 if the backup is damaged, or what it holds does not add up.',
   ],
   async runOffline(input) {
@@ -119,13 +111,10 @@ export const restore: OfflineCommand = {
       restoreBackup({ file, folder, passphrase, clock: systemClock, act: input.act }),
     );
     const { manifest, files } = restored;
-    return {
-      json: { folder, made_at: moment(manifest.made_at_ms), files, payouts_frozen: true },
-      lines: [
-        `restored the backup of ${moment(manifest.made_at_ms)} in ${folder}; money out is frozen. Before you thaw it:`,
-        ...beforeThaw(restored, folder).map((step, at) => `  ${at + 1}. ${step}`),
-      ],
-    };
+    return recordAnswer({ folder, made_at: moment(manifest.made_at_ms), files, payouts_frozen: true }, [
+      'Money out is frozen. Before you thaw it:',
+      ...beforeThaw(restored, folder).map((step, at) => `  ${at + 1}. ${step}`),
+    ]);
   },
 };
 

@@ -11,6 +11,7 @@ import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Progress } from './output.ts';
+import { recordLines } from './table.ts';
 
 /** The configuration and database of one installation, on which commands work. */
 export type Installation = Readonly<{ config: Config; database: Database; clock: Clock }>;
@@ -37,6 +38,12 @@ export type Input = Readonly<{
  * exit code, of commands whose help lists theirs.
  */
 export type Answer = Readonly<{ json: unknown; lines: readonly string[]; isBad?: boolean; code?: 0 | 1 | 2 | 3 }>;
+
+/** Returns an answer whose record people see as well, with sentences below it. */
+export const recordAnswer = (json: object, sentences: readonly string[] = [], isBad = false): Answer => ({
+  ...{ json, isBad },
+  lines: [...recordLines(json), ...(sentences.length > 0 ? ['', ...sentences] : [])],
+});
 
 type Described = Readonly<{
   /** The words that run it, such as `store add`. */

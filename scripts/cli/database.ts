@@ -1,7 +1,7 @@
 /** Moves the database to PostgreSQL and back. */
 import { moveDatabase } from '../../src/app/database-move.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import { type OfflineCommand, textOption } from './command.ts';
+import { type OfflineCommand, recordAnswer, textOption } from './command.ts';
 import { progressBar } from './output.ts';
 
 const SQLITE = 'sqlite';
@@ -34,21 +34,17 @@ export const databaseMove: OfflineCommand = {
     });
     const rows = tables.reduce((sum, table) => sum + table.rows, 0);
     const isBad = problems.length > 0;
-    const pace = `${rows} rows of ${tables.length} tables in ${seconds.toFixed(1)} s`;
     const next = [
       named === SQLITE ? 'Unset QUAYSIDE_DATABASE_URL, and start.' : 'Set QUAYSIDE_DATABASE_URL to it, and start.',
       `${from} is not opened any more, and says how everything comes back.`,
     ];
-    return {
-      json: { from, to, dry_run: isRehearsal, rows, seconds, tables, ledger_entries: ledgerEntries, problems },
-      lines: [
-        `${isRehearsal ? 'rehearsed the move' : 'moved'} from ${from} to ${to}: ${pace}`,
-        ...(isBad
-          ? [`NOT AS IT WAS; ${from} stays in use:`, ...problems.map((problem) => `  ${problem}`)]
-          : [`Counts and SHA-256 of every table agree, and the ledger’s ${ledgerEntries} entries add up.`]),
+    return recordAnswer(
+      { from, to, dry_run: isRehearsal, rows, seconds, tables, ledger_entries: ledgerEntries, problems },
+      [
+        isBad ? `NOT AS IT WAS; ${from} stays in use.` : 'Counts and SHA-256 of every table agree.',
         ...(isBad || isRehearsal ? [] : next),
       ],
       isBad,
-    };
+    );
   },
 };

@@ -36,9 +36,9 @@ export const doctor: OfflineCommand = {
   summary: 'Check the whole installation: what is wrong, and the command for it. Changes nothing.',
   options: { withoutNodes: { help: 'do not ask the nodes' } },
   notes: [
-    'Checks version, configuration and database, everything that raises an alarm (`quayside alarm list` has those that',
-    'are open), backups, the signer and the nodes, compares the whole ledger with transfers, refunds and payouts, and',
-    'restores the standby’s copy on trial. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
+    'Checks version, configuration and database, everything that raises an alarm (`quayside alarm list` has those that ' +
+      'are open), backups, the signer and the nodes, compares the whole ledger with transfers, refunds and payouts, and ' +
+      'restores the standby’s copy on trial. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
   ],
   async runOffline(input) {
     const findings = await examine(input);

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { bookText } from '../../src/acts/books.ts';
 import { parseTime } from '../../src/acts/times.ts';
 import type { BookFilter } from '../../src/database/reports.ts';
-import { type Command, type Input, type Installation, notFound, textOption, usage } from './command.ts';
+import { type Command, type Input, type Installation, notFound, recordAnswer, textOption, usage } from './command.ts';
 import { progressBar, toNewFile } from './output.ts';
 
 export const exportBooks: Command = {
@@ -16,9 +16,9 @@ export const exportBooks: Command = {
     output: { value: 'FILE', help: 'a new file that only you can read, in CSV', isRequired: true },
   },
   notes: [
-    'The time is when the ledger booked it: for a payment, when it was credited. A month is --from 2026-11-01 --to',
-    '2026-12-01. Rows are never changed later: a reorg adds a row with the amount below zero. docs/reference/exports.md',
-    'describes the kinds of rows and the columns.',
+    'The time is when the ledger booked it: for a payment, when it was credited. A month is --from 2026-11-01 --to ' +
+      '2026-12-01. Rows are never changed later: a reorg adds a row with the amount below zero. docs/reference/exports.md ' +
+      'describes the kinds of rows and the columns.',
   ],
   async run(input, installation) {
     const { clock } = installation;
@@ -35,7 +35,7 @@ export const exportBooks: Command = {
       input.progress.show(progressBar('exporting', page.done, page.all, `${rows} rows`));
     });
     await toNewFile(text, file);
-    return { json: { rows, file }, lines: [`${rows} rows written to ${file}`] };
+    return recordAnswer({ rows, file });
   },
 };
 

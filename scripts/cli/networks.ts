@@ -12,6 +12,7 @@ import {
   type Input,
   type Installation,
   reasonOption,
+  recordAnswer,
   textOption,
   usage,
   wholeOption,
@@ -19,10 +20,8 @@ import {
 import { networkOf } from './network-name.ts';
 import { nodeUrl } from './node-check.ts';
 import { progressBar } from './output.ts';
-import { listLines } from './table.ts';
 
 const NUMBER_MAX = 999_999_999_999_999;
-const DIFFERENCES_SHOWN = 50;
 
 /** Takes blocks out of our chain, which are then read again. */
 async function readAgainAbove(
@@ -35,14 +34,7 @@ async function readAgainAbove(
   const outcome = await database.networks.rewind({ network, to: above, isDryRun, act: withReason(input) });
   if (outcome.kind !== 'done') throw refusalOf(network, outcome);
   const { kind: _, ...taken } = outcome;
-  return {
-    json: { network, above, dry_run: isDryRun, ...taken },
-    lines: [
-      `${isDryRun ? 'would take' : 'took'} ${taken.blocks} blocks above ${above} out of ${network}, with ` +
-        `${taken.transfers} transfers to our addresses, ${taken.credited} of them credited`,
-      ...taken.sessions.slice(0, DIFFERENCES_SHOWN).map((id) => `  session ${id}`),
-    ],
-  };
+  return recordAnswer({ network, above, dry_run: isDryRun, ...taken });
 }
 
 type Refused =
@@ -82,17 +74,14 @@ async function skipBlocks(
   const outcome = await database.networks.skip({ network, from, to, isDryRun, act: withReason(input) });
   if (outcome.kind !== 'done') throw refusalOf(network, outcome);
   const { holdsPayouts } = outcome.gap;
-  const freezes = `money out ${isDryRun ? 'would be' : 'is'} frozen until then: refunds may have been paid in these blocks`;
-  return {
-    json: { network, from, to, dry_run: isDryRun, freezes_money_out: holdsPayouts },
-    lines: [
-      `${isDryRun ? 'would skip' : 'skipped'} ${to - from + 1} block(s) of ${network}; when a node has them: ` +
-        `\`quayside network reread ${network} --from ${from} --to ${to}\``,
-      ...(holdsPayouts
-        ? [`${freezes}. If no node ever has them: \`quayside payout reconcile ${network} --reason …\``]
-        : []),
-    ],
-  };
+  return recordAnswer({ network, from, to, dry_run: isDryRun, freezes_money_out: holdsPayouts }, [
+    `When a node has the blocks: \`quayside network reread ${network} --from ${from} --to ${to}\``,
+    ...(holdsPayouts
+      ? [
+          `Until then refunds may have been paid in them. If no node ever has them: \`quayside payout reconcile ${network} --reason …\``,
+        ]
+      : []),
+  ]);
 }
 
 export const networksReread: Command = {
@@ -109,14 +98,14 @@ export const networksReread: Command = {
     dryRun: { help: 'only compare, and list the differences; exit code 1 if there are any' },
   },
   notes: [
-    'For a payment that was missed, for blocks that were skipped, and for those before the',
-    'network was added. The indexer credits them, as any payment.',
-    '--skip: first try another node: set the network’s url. The skipped blocks are recorded as a gap, shown by `status` and',
-    'reported by an alarm, until it is read from a node that has it. Where the wallets have no sequence numbers (TRON,',
-    'Solana), money out is frozen meanwhile: refunds may have been paid in those blocks.',
-    '--above: for a chain that replaced blocks which counted as final, and for blocks that were read wrongly. Payments in',
-    'them are reversed, with `payment.reversed` and an alarm if they were credited, and count again when their blocks are',
-    'read again. The indexer goes on by itself.',
+    'For a payment that was missed, for blocks that were skipped, and for those before the ' +
+      'network was added. The indexer credits them, as any payment.',
+    '--skip: first try another node: set the network’s url. The skipped blocks are recorded as a gap, shown by `status` and ' +
+      'reported by an alarm, until it is read from a node that has it. Where the wallets have no sequence numbers (TRON, ' +
+      'Solana), money out is frozen meanwhile: refunds may have been paid in those blocks.',
+    '--above: for a chain that replaced blocks which counted as final, and for blocks that were read wrongly. Payments in ' +
+      'them are reversed, with `payment.reversed` and an alarm if they were credited, and count again when their blocks are ' +
+      'read again. The indexer goes on by itself.',
   ],
   needsSandbox: true,
   async run(input, installation) {
@@ -165,21 +154,14 @@ async function reread(
   }));
   const open = counts.unknown + counts.other_block;
   const isFrozen = counts.outgoing > 0 || closed.some(({ holdsPayouts }) => holdsPayouts);
-  return {
-    isBad: open > 0 || (isCheck && counts.missing + counts.outgoing > 0),
-    json: {
-      ...{ network: key, from, to, dry_run: isCheck },
-      ...{ ...counts, closed_gaps: closed.length, differences: listed },
-    },
-    lines: [
-      `read blocks ${from} to ${to} of ${key}: ${counts.missing} transfers were missing${isCheck ? '' : ' and are added'}`,
-      `${counts.unknown} transfers that are held are not shown by the node; ${counts.other_block} blocks are others`,
-      `${counts.outgoing} transfers out of our wallets have no payout; ${closed.length} gaps are closed`,
-      ...listLines(listed.slice(0, DIFFERENCES_SHOWN)),
+  return recordAnswer(
+    { network: key, from, to, dry_run: isCheck, ...counts, closed_gaps: closed.length, differences: listed },
+    [
       ...(isFrozen && !isCheck ? [`\`quayside payout reconcile ${key} --reason …\` ends a freeze of money out`] : []),
       ...(open > 0 ? ['compare the node with another one (--url); nothing that is held was changed'] : []),
     ],
-  };
+    open > 0 || (isCheck && counts.missing + counts.outgoing > 0),
+  );
 }
 
 /** @throws Fault permanent `usage` without a reason */

@@ -27,9 +27,9 @@ export const nodeCheck: OfflineCommand = {
     for: { value: 'TIME', help: 'repeat the check for this long, such as 30m; Ctrl-C ends it earlier (default: once)' },
   },
   notes: [
-    'Checks chain and tokens, first block, version and coming forks, peers, newest block, transfers in two readings,',
-    'history, final blocks and balances in them, batches, and announcements of new blocks. With --for, one check begins',
-    'each 30 seconds, and the answer says how often each finding was seen. It needs no installation.',
+    'Checks chain and tokens, first block, version and coming forks, peers, newest block, transfers in two readings, ' +
+      'history, final blocks and balances in them, batches, and announcements of new blocks. With --for, one check begins ' +
+      'each 30 seconds, and the answer says how often each finding was seen. It needs no installation.',
     'Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
   ],
   async runOffline(input) {

@@ -20,8 +20,8 @@ export const nodeSync: OfflineCommand = {
     for: { value: 'TIME', help: 'end after this long, ready or not, such as 10m (default: never)' },
   },
   notes: [
-    'A node is ready when its newest block has been young for two minutes, or for as long as it was looked at. Times left',
-    'are a range, from the fastest and the slowest part of the last ten minutes; there is none where nobody can know.',
+    'A node is ready when its newest block has been young for two minutes, or for as long as it was looked at. Times left ' +
+      'are a range, from the fastest and the slowest part of the last ten minutes; there is none where nobody can know.',
     'Exit codes: 0 every node is ready; 1 otherwise, also after Ctrl-C; 2 wrong usage or settings.',
   ],
   async runOffline(input) {

@@ -75,19 +75,8 @@ function addCommand(
   if (settings) parser.argument('[setting=value...]').addHelpText('after', `\nSettings:\n${settingLines(settings)}`);
   for (const [option, one] of Object.entries({ ...options, json: jsonOption }))
     parser.addOption(parserOption(dashed(option), one));
-  if (notes) parser.addHelpText('after', `\n${paragraphsOf(notes).join('\n')}`);
+  if (notes) parser.addHelpText('after', `\n${notes.join('\n')}`);
   parser.action(() => run(command, { args: parser.args, options: parser.opts() }));
-}
-
-/** Joins the lines of one sentence, which break where the terminal ends. Options and steps begin a line. */
-function paragraphsOf(notes: readonly string[]): readonly string[] {
-  const lines: string[] = [];
-  for (const note of notes) {
-    const last = lines.at(-1) ?? '.';
-    if (/[.:;]$/.test(last) || /^(--|\d\. )/.test(note)) lines.push(note);
-    else lines[lines.length - 1] = `${last} ${note.trimStart()}`;
-  }
-  return lines;
 }
 
 const settingLines = (settings: Readonly<Record<string, Option>>): string =>

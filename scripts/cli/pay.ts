@@ -9,7 +9,7 @@ import type { Session } from '../../src/database/session.ts';
 import { parseSessionId } from '../../src/lib/id.ts';
 import { optionAddress } from '../../src/payments/option.ts';
 import { payInSandbox } from '../../src/sandbox/operator/control.ts';
-import { type Command, type Input, notFound, textOption, usage } from './command.ts';
+import { type Command, type Input, notFound, recordAnswer, textOption, usage } from './command.ts';
 
 export const pay: Command = {
   name: 'pay',
@@ -33,10 +33,8 @@ export const pay: Command = {
     const to = optionAddress(session, option);
     const hash = await payInSandbox(config.dataDir, option.network, { to, symbol: option.currency, units });
     const amount = formatUnits(units, option.decimals, MINOR_DECIMALS);
-    return {
-      json: { transaction_hash: hash, network: option.network, currency: option.currency, amount, address: to },
-      lines: [`paid ${amount} ${option.currency} on ${option.network} to ${to}`, `transaction ${hash}`],
-    };
+    const { network, currency } = option;
+    return recordAnswer({ transaction_hash: hash, network, currency, amount, address: to });
   },
 };
 

@@ -14,7 +14,7 @@ import {
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { type Command, dryRunOption, type Installation, moment, reasonOption, usage } from './command.ts';
+import { type Command, dryRunOption, type Installation, moment, reasonOption, recordAnswer, usage } from './command.ts';
 import { networkOf, transactionsOf } from './network-name.ts';
 import { adopt, withPayoutAccess } from './payouts.ts';
 import { listLines } from './table.ts';
@@ -34,8 +34,8 @@ export const payoutsReconcile: Command = {
     dryRun: dryRunOption,
   },
   notes: [
-    'First stop every other installation of this signer. If you raised the index of a wallet since the backup, raise it in',
-    'the signer’s policy again: nothing watches a wallet above that.',
+    'First stop every other installation of this signer. If you raised the index of a wallet since the backup, raise it in ' +
+      'the signer’s policy again: nothing watches a wallet above that.',
     'A refund is settled only by what every node shows. All else is acknowledged: a refund that equals it asks first.',
   ],
   async run(input, installation) {
@@ -48,26 +48,24 @@ export const payoutsReconcile: Command = {
       const parts: ReconcileParts = { ...access, network: network.key, database: installation.database, act };
       const seen = await survey(parts, transactionsOf(input, 'tx', network));
       const shown = rowsOf(seen, network, installation);
-      const lines = listLines(shown);
       const hasMore = !isEmpty(seen);
       if (hasMore && !isDryRun) {
         await refuseUnsettled(parts, seen);
         if (act.reason === null) throw usage('--reason is required: the audit log keeps what was found out');
-        await agree(input, [...causes(seen), ...lines], 'Is this so, and may payouts go on?');
+        await agree(input, [...causes(seen), ...listLines(shown)], 'Is this so, and may payouts go on?');
       }
       const left = isDryRun || !hasMore ? seen.freezes : await reconcile(parts, seen);
+      const still_frozen = left.map(({ code, reason }) => ({ code, reason }));
       const json = { network: network.key, dry_run: isDryRun, signatures, added, unexplained: shown };
-      return {
-        json: { ...json, settled: settledBy(seen), still_frozen: left.map(({ code, reason }) => ({ code, reason })) },
-        lines: [
-          ...(isDryRun ? [] : [`adopted from the signer: ${added} of ${signatures} signatures were not known here`]),
+      return recordAnswer(
+        { ...json, settled: settledBy(seen), still_frozen },
+        [
           ...(isDryRun || left.length > 0 ? causes({ ...seen, freezes: left }) : []),
-          ...lines,
           ...(hasMore ? [] : [`nothing on ${network.key} is frozen or unexplained`]),
           ...(isDryRun ? [] : [left.length > 0 ? stays : 'payouts go on once every block of now is final and read']),
         ],
-        isBad: !isDryRun && left.length > 0,
-      };
+        !isDryRun && left.length > 0,
+      );
     });
   },
 };

@@ -3,7 +3,7 @@
  * verified on the chain.
  */
 import { type ExitParts, retry, settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
-import { type Command, dryRunOption, requiredReason, usage } from './command.ts';
+import { type Command, dryRunOption, recordAnswer, requiredReason, usage } from './command.ts';
 import { networkOf, transactionsOf } from './network-name.ts';
 import { adoptIfBehind, unknownPayout, withPayoutAccess } from './payouts.ts';
 
@@ -22,11 +22,11 @@ export const payoutsResolve: Command = {
     dryRun: dryRunOption,
   },
   notes: [
-    '--paid needs a transaction of our wallet that is final on each node (url and witness_url), pays exactly this',
-    'token, amount and address, and is no attempt of another payout.',
-    '--never needs every attempt of every generation to be final without effect: failed, expired, or its nonce used by',
-    'another transaction that did not pay it. A refund then fails with the reason rejected_by_operator, and the merchant',
-    'can request its amount again, once; the money of a sweep is swept again.',
+    '--paid needs a transaction of our wallet that is final on each node (url and witness_url), pays exactly this ' +
+      'token, amount and address, and is no attempt of another payout.',
+    '--never needs every attempt of every generation to be final without effect: failed, expired, or its nonce used by ' +
+      'another transaction that did not pay it. A refund then fails with the reason rejected_by_operator, and the merchant ' +
+      'can request its amount again, once; the money of a sweep is swept again.',
     '--retry frees nothing: the same payout is paid. It is signed again only where --never would end it.',
   ],
   async run(input, installation) {
@@ -48,18 +48,12 @@ export const payoutsResolve: Command = {
       await adoptIfBehind(network, input, installation, access);
       const parts: ExitParts = { ...access, database, act: input.act, isDryRun };
       const now = (await database.payouts.find(id)) ?? payout;
-      const is = isDryRun ? 'would be' : 'is';
       if (exit === 'paid') {
         const { feeUnits } = await settlePaid(parts, now, paidBy, yes === true);
-        const paid = { ...json, transaction_hash: paidBy, fee_units: feeUnits.toString() };
-        return { json: paid, lines: [`${id} ${is} settled: paid by ${paidBy}`] };
+        return recordAnswer({ ...json, transaction_hash: paidBy, fee_units: feeUnits.toString() });
       }
-      if (exit === 'never') {
-        await settleNever(parts, now, others);
-        return { json, lines: [`${id} ${is} ended: it was never paid`] };
-      }
-      await retry(parts, now, others);
-      return { json, lines: [`${id} ${is} tried again; \`quayside show ${id}\` shows it`] };
+      await (exit === 'never' ? settleNever : retry)(parts, now, others);
+      return recordAnswer(json);
     });
   },
 };

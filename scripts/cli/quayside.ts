@@ -63,14 +63,14 @@ const sections: Tool['sections'] = [
         notes: [
           'Whole cents of one coin on one network are returned at a time; --network and --currency choose among several.',
           'The signer’s caps apply: `quayside refund approve` approves a return above them.',
-          '`quayside refund reject` takes it back while nothing that was signed for it can pay. It is paid once the money is',
-          'final.',
+          '`quayside refund reject` takes it back while nothing that was signed for it can pay. It is paid once the money is ' +
+            'final.',
         ],
       }),
       commandOf(addDoor, {
         notes: [
-          'Settings are named with their values: `currency=USD refunds=on`. `quayside webhook set ID --state off` closes the',
-          'door, and `quayside webhook remove` ends its key.',
+          'Settings are named with their values: `currency=USD refunds=on`. `quayside webhook set ID --state off` closes the ' +
+            'door, and `quayside webhook remove` ends its key.',
         ],
       }),
       webhooksList,
@@ -80,22 +80,22 @@ const sections: Tool['sections'] = [
       commandOf(resendWebhooks, {
         notes: [
           'A delivery (`dlv_…`) is sent whatever its state; of an event (`evt_…`), every delivery.',
-          '--since: every delivery since then that failed for good or waits after a failure starts a new schedule, oldest event',
-          `first, one every ${RESEND_PACE_MS} ms. Without an endpoint: of all endpoints. Delivered events are not sent again.`,
+          '--since: every delivery since then that failed for good or waits after a failure starts a new schedule, oldest event ' +
+            `first, one every ${RESEND_PACE_MS} ms. Without an endpoint: of all endpoints. Delivered events are not sent again.`,
           'An endpoint gets the events from its addition on; the API has earlier ones (GET /api/v1/events).',
         ],
       }),
       commandOf(testEndpoint, {
         notes: [
-          'The event has the type `webhook.test`, the mode of the endpoint and no payment. It is sent once, also to an',
-          'endpoint that is disabled, and is not kept. The exit code is 1 unless the answer is 2xx.',
+          'The event has the type `webhook.test`, the mode of the endpoint and no payment. It is sent once, also to an ' +
+            'endpoint that is disabled, and is not kept. The exit code is 1 unless the answer is 2xx.',
         ],
       }),
       commandOf(rotateSecret, {
         notes: [
-          'Until a rotation is finished, `X-Service-Signature` is made with the old secret, and `webhook-signature` holds one',
-          'signature with each. Instead of an endpoint, a store can be named: its secrets sign for the `webhook_url` of single',
-          'sessions.',
+          'Until a rotation is finished, `X-Service-Signature` is made with the old secret, and `webhook-signature` holds one ' +
+            'signature with each. Instead of an endpoint, a store can be named: its secrets sign for the `webhook_url` of single ' +
+            'sessions.',
         ],
       }),
       payoutsList,
@@ -104,8 +104,8 @@ const sections: Tool['sections'] = [
       payoutsFreeze,
       commandOf(thawMoneyOut, {
         notes: [
-          'A network with a freeze of its own stays frozen until that is ended by its name. `payout reconcile` ends a',
-          'freeze that the program set by itself, and shows its cause.',
+          'A network with a freeze of its own stays frozen until that is ended by its name. `payout reconcile` ends a ' +
+            'freeze that the program set by itself, and shows its cause.',
         ],
       }),
       sweep,
@@ -121,8 +121,8 @@ const sections: Tool['sections'] = [
       commandOf(createKey, {
         notes: [
           'A live key is made only with --scopes. refunds:write makes refunds: a key with it can send money out.',
-          'A request with an expired key, or from another address, is answered like one with an unknown key. Behind a reverse',
-          'proxy, the address is the one that the proxy names: see `trusted_proxies` in the settings.',
+          'A request with an expired key, or from another address, is answered like one with an unknown key. Behind a reverse ' +
+            'proxy, the address is the one that the proxy names: see `trusted_proxies` in the settings.',
         ],
       }),
       keyList,

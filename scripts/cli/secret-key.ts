@@ -11,7 +11,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { databaseFile, secretKeyFile } from '../../src/lib/secret-key.ts';
 import { passphraseOption, withPassphrase } from './backup.ts';
-import { type Input, type OfflineCommand, reasonOption, textOption } from './command.ts';
+import { type Input, type OfflineCommand, reasonOption, recordAnswer, textOption } from './command.ts';
 import { withSigner } from './signer-freeze.ts';
 
 export const secretKeyRotate: OfflineCommand = {
@@ -36,18 +36,16 @@ export const secretKeyRotate: OfflineCommand = {
     if (config.signer) await refuseRunningSigner(config.signer.dir);
     const rotation = await rotateSecretKey(partsOf(config, input));
     if (rotation.kind === 'ended')
-      return { json: rotation, lines: [`The interrupted rotation has ended: ${rotation.file} has the new key.`] };
+      return recordAnswer(rotation, [`The interrupted rotation has ended: ${rotation.file} has the new key.`]);
     const { file, resealed, altered, claimLinks } = rotation;
-    return {
-      json: { kind: 'done', file, resealed, altered, claim_links: claimLinks },
-      lines: [
-        `${file} has the new key, and ${resealed} rows are sealed with it.`,
-        ...(altered > 0 ? [`${altered} rows were altered before: they stay as they are, and nothing uses them.`] : []),
-        ...(claimLinks > 0 ? [`${claimLinks} refunds have new claim links: \`quayside refund list\``] : []),
+    return recordAnswer(
+      { kind: 'done', file, resealed, altered, claim_links: claimLinks },
+      [
+        ...(altered > 0 ? ['Rows that were altered before stay as they are, and nothing uses them.'] : []),
         'Give it to a signer with a key file of its own and to other machines. Start Quayside, and make a backup.',
       ],
-      isBad: altered > 0,
-    };
+      altered > 0,
+    );
   },
 };
 

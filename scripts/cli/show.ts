@@ -29,8 +29,8 @@ export const show: Command = {
     request: { help: 'of a refund above the signer’s caps: print only what an approver is to sign' },
   },
   notes: [
-    'A thing is a session, an order, a transaction, an address, a refund, a payout, an endpoint or a network, by its id',
-    'or name; of held money, an event or a delivery, its session is shown. … goes on with time, ✗ wrong, · note.',
+    'A thing is a session, an order, a transaction, an address, a refund, a payout, an endpoint or a network, by its id ' +
+      'or name; of held money, an event or a delivery, its session is shown. … goes on with time, ✗ wrong, · note.',
     'Exit codes: 0 nothing is wrong, 1 something is, 3 it is not known here.',
   ],
   needsSandbox: true,

@@ -11,10 +11,9 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { fingerprintOf, readKeystore } from '../../src/signer/keystore.ts';
 import { refuseExistingSigner, restoreSigner } from '../../src/signer/setup.ts';
-import { type Command, moment, type OfflineCommand } from './command.ts';
+import { type Command, moment, type OfflineCommand, recordAnswer } from './command.ts';
 import { attempt, mebibytes } from './output.ts';
 import { dirOption, filesOf } from './signer-policy.ts';
-import { listLines } from './table.ts';
 import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
 
 export const signerRestore: OfflineCommand = {
@@ -36,14 +35,10 @@ export const signerRestore: OfflineCommand = {
         const from = { file, nowMs: systemClock.nowMs(), onBytes };
         const madeAtMs = await withSecret(typed, (passphrase) => restoreSigner(dir, seed, passphrase, from));
         const fingerprint = fingerprintOf(seed);
-        return {
-          json: { dir, fingerprint, made_at: moment(madeAtMs) },
-          lines: [
-            `restored the signer ${fingerprint} of ${moment(madeAtMs)} in ${dir}`,
-            'It does not know what was signed since, and signs nothing before each network is adopted. Make sure that no',
-            'other signer of this seed runs, start this one, and run `quayside payout reconcile <network>` for each network.',
-          ],
-        };
+        return recordAnswer({ dir, fingerprint, made_at: moment(madeAtMs) }, [
+          'It does not know what was signed since, and signs nothing before each network is adopted. Make sure that no',
+          'other signer of this seed runs, start this one, and run `quayside payout reconcile <network>` for each network.',
+        ]);
       });
     }),
 };
@@ -68,8 +63,7 @@ export const signerDrill: Command = {
         const ok = wrong.length === 0 && (kept === null || kept === fingerprint);
         await database.audit.record(input.act, { target: 'seed', before: null, after: { fingerprint, restores: ok } });
         const end = 'These words restore this installation. Store them where only you can find them.';
-        const lines = [`these words give the seed ${fingerprint}`, ...listLines(pools), end];
-        if (ok) return { json: { fingerprint, keystore: kept, pools }, lines };
+        if (ok) return recordAnswer({ fingerprint, keystore: kept, pools }, [end]);
         const where = wrong.map(({ mode, family }) => `${mode} ${family}`).join(', ');
         throw permanent(
           'drill_failed',

@@ -10,7 +10,7 @@ import { isFields } from '../../src/core/fields.ts';
 import { type SignerFiles, signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
 import { addToPolicy, draftNetwork, type PaidNetwork } from '../../src/signer/policy-draft.ts';
-import { type Input, notFound, type OfflineCommand, type Option, textOption, usage } from './command.ts';
+import { type Input, notFound, type OfflineCommand, type Option, recordAnswer, textOption, usage } from './command.ts';
 
 /** A network for payouts, and its name in the configuration. */
 type NamedNetwork = PaidNetwork & Readonly<{ name: string }>;
@@ -43,20 +43,13 @@ export const signerPolicy: OfflineCommand = {
     if (!network) throw notFound(`there is no network ${input.args[0]}`);
     const { key } = network;
     if (loadPolicy(file).networks.some((one) => one.key === key)) {
-      return {
-        json: { policy: file, network: key, added: false },
-        lines: [`${file} already has ${key}; nothing was changed. To change it, edit the file.`],
-      };
+      const known = 'The policy has the network already; nothing was changed. To change it, edit the file.';
+      return recordAnswer({ policy: file, network: key, added: false }, [known]);
     }
     const draft = draftNetwork(network, textOption(input, 'treasury') ?? '');
     addToPolicy(file, key, draft);
-    return {
-      json: { policy: file, network: key, added: true, ...draft },
-      lines: [
-        `added ${key} to ${file}`,
-        'Review its caps there, then restart the signer, which reads its policy at the start.',
-      ],
-    };
+    const next = 'Review its caps there, then restart the signer, which reads its policy at the start.';
+    return recordAnswer({ policy: file, network: key, added: true, ...draft }, [next]);
   },
 };
 

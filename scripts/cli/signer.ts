@@ -18,9 +18,8 @@ import { createOperatorKey } from '../../src/signer/operator-key.ts';
 import { loadPolicy, type Policy } from '../../src/signer/policy.ts';
 import { makeSigner, refuseExistingSigner } from '../../src/signer/setup.ts';
 import type { Terminal } from '../../src/signer/terminal.ts';
-import { type Answer, type Input, type OfflineCommand, textOption, usage } from './command.ts';
+import { type Answer, type Input, type OfflineCommand, recordAnswer, textOption, usage } from './command.ts';
 import { dirOption, draftPolicy, filesOf, readPaidNetworks } from './signer-policy.ts';
-import { listLines } from './table.ts';
 import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
 
 const WORDS_BITS = 256;
@@ -41,8 +40,8 @@ export const signerInit: OfflineCommand = {
     key: { value: 'FILE', help: 'create only an approver’s key, in this new file, on the approver’s own machine' },
   },
   notes: [
-    'An approver’s key signs refunds above the caps and ends a freeze of the signer (`quayside-signer approve`). Its file',
-    'is encrypted; its public half, which is printed, goes into the policy.',
+    'An approver’s key signs refunds above the caps and ends a freeze of the signer (`quayside-signer approve`). Its file ' +
+      'is encrypted; its public half, which is printed, goes into the policy.',
   ],
   runOffline(input) {
     const approver = textOption(input, 'key');
@@ -88,13 +87,8 @@ const createApprover = (file: string): Promise<Answer> =>
   withTerminal((terminal) =>
     withSecret(askNewPassphrase(terminal, 'Passphrase for the key'), (passphrase) => {
       const approver = createOperatorKey(file, passphrase);
-      return {
-        json: { file, approver },
-        lines: [
-          `wrote the key to ${file}; its public half is ${approver}`,
-          `Add {"name": "…", "key": "${approver}"} to "approvers" in the signer’s policy.json and restart the signer.`,
-        ],
-      };
+      const next = `Add {"name": "…", "key": "${approver}"} to "approvers" in the signer’s policy.json and restart the signer.`;
+      return recordAnswer({ file, approver }, [next]);
     }),
   );
 
@@ -118,24 +112,16 @@ async function describe(files: SignerFiles, policy: Policy, seed: Uint8Array): P
     wallets.push({ network, refund, gas, treasury: address.format(spend.treasury) });
   }
   const listed = [...new Set(networks.map(({ family }) => family))].filter((family) => !(family in xpubs));
-  return {
-    json: { dir: files.dir, fingerprint, policy_hash: policyHash, xpubs, wallets },
-    lines: [
-      `signer ${fingerprint} in ${files.dir}`,
-      `policy ${policyHash}`,
-      '',
-      ...listLines(wallets),
-      '',
-      'Add to the configuration, so that sessions get deposit addresses of this seed:',
-      ...Object.entries(xpubs).map(([family, xpub]) => `  ${family} networks: "xpub": "${xpub}"`),
-      ...listed.map(
-        (family) =>
-          `  ${family} networks: run \`quayside address-pool derive\` with the seed phrase, then \`quayside address-pool import\``,
-      ),
-      '',
-      `Review the caps, fees and approvers in ${files.policy} before you send money to the wallets.`,
-    ],
-  };
+  return recordAnswer({ dir: files.dir, fingerprint, policy_hash: policyHash, xpubs, wallets }, [
+    'Add to the configuration, so that sessions get deposit addresses of this seed:',
+    ...Object.entries(xpubs).map(([family, xpub]) => `  ${family} networks: "xpub": "${xpub}"`),
+    ...listed.map(
+      (family) =>
+        `  ${family} networks: run \`quayside address-pool derive\` with the seed phrase, then \`quayside address-pool import\``,
+    ),
+    '',
+    `Review the caps, fees and approvers in ${files.policy} before you send money to the wallets.`,
+  ]);
 }
 
 /**

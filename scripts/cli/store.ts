@@ -1,7 +1,7 @@
 /** Adds a store: one merchant account with its own keys, endpoints and policy. */
 import { storeJson } from '../../src/acts/store-decisions.ts';
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
-import { type Command, reasonOption } from './command.ts';
+import { type Command, reasonOption, recordAnswer } from './command.ts';
 
 export const storeAdd: Command = {
   name: 'store add',
@@ -19,19 +19,14 @@ export const storeAdd: Command = {
     const key = config.networks.some(({ mode }) => mode === 'test')
       ? '--mode test'
       : '--mode live --scopes sessions:read,sessions:write';
-    return {
-      json: {
-        ...storeJson(made),
-        webhook_secret: made.webhookSecrets[config.sandbox ? 'test' : 'live'],
-        webhook_secrets: made.webhookSecrets,
-      },
-      lines: [
-        `store ${made.id} "${made.name}"`,
-        `webhook secret of live mode ${made.webhookSecrets.live}`,
-        `webhook secret of test mode ${made.webhookSecrets.test}`,
-        'They sign for the `webhook_url` of single sessions; `quayside webhook add` gives each endpoint its own.',
-        `Next, run: quayside key create --store ${made.id} ${key}`,
-      ],
+    const { webhookSecrets } = made;
+    const secrets = {
+      webhook_secret: webhookSecrets[config.sandbox ? 'test' : 'live'],
+      webhook_secrets: webhookSecrets,
     };
+    return recordAnswer({ ...storeJson(made), ...secrets }, [
+      'The secrets sign for the `webhook_url` of single sessions; `quayside webhook add` gives each endpoint its own.',
+      `Next, run: quayside key create --store ${made.id} ${key}`,
+    ]);
   },
 };

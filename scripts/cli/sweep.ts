@@ -11,7 +11,7 @@ import { type Command, dryRunOption, type Input, type Installation } from './com
 import { networkOf } from './network-name.ts';
 import { progressBar } from './output.ts';
 import { shownPayout, withPayoutAccess } from './payouts.ts';
-import { listLines } from './table.ts';
+import { listLines, recordLines } from './table.ts';
 import { agree, yesOption } from './terminal.ts';
 
 const POLL_MS = 500;
@@ -34,7 +34,7 @@ export const sweep: Command = {
       const sweeper = createSweeper({ network, rules, node, signer, database, clock });
       const plan = await sweeper.plan(await readOwners(network, database, clock), network.sweep);
       const json = planJson(network, plan);
-      const lines = planLines(json);
+      const lines = recordLines(json, { sweeps: ['amount', 'from', 'likely_cost', 'cost_share'] });
       if (input.options.dryRun === true) return { json, lines };
       if (plan.sweeps.length === 0) return { json: { plan: json, sweeps: [] }, lines };
       await agree(input, lines, 'Sweep this now?');
@@ -45,10 +45,7 @@ export const sweep: Command = {
       return {
         json: { plan: json, sweeps },
         lines: [
-          ...(input.options.yes === true ? lines : []),
-          ...(sweeps.length === 0
-            ? ['nothing was swept: these sweeps were planned by somebody else meanwhile']
-            : shown),
+          ...(sweeps.length === 0 ? ['nothing was swept: somebody else planned these sweeps meanwhile'] : shown),
           ...(isBad ? ['what has not ended goes on while the server runs: `quayside payout list`'] : []),
         ],
         isBad,
@@ -81,25 +78,12 @@ function planJson(network: NetworkConfig, plan: SweepPlan) {
       why,
       detail,
     })),
-    total: [...totals].map(([currency, units]) => amount(currency, units)).join(' and '),
+    total: [...totals].map(([currency, units]) => amount(currency, units)).join(' and ') || 'nothing to sweep',
     total_likely_cost: amount(
       'native',
       plan.sweeps.reduce((sum, { costUnits }) => sum + costUnits, 0n),
     ),
   };
-}
-
-/** Returns a plan as lines for people. */
-function planLines(planned: ReturnType<typeof planJson>): string[] {
-  const { network, treasury, sweeps, left, total, total_likely_cost: cost } = planned;
-  const shown = ['amount', 'from', 'likely_cost', 'cost_share'] as const;
-  return [
-    `${network} to the treasury ${treasury}`,
-    ...(sweeps.length === 0
-      ? ['nothing to sweep']
-      : [...listLines(sweeps, shown), `total: ${total} in ${sweeps.length} sweep(s), for about ${cost}`]),
-    ...(left.length > 0 ? ['', 'not swept:', ...listLines(left)] : []),
-  ];
 }
 
 const ended = ({ state }: Payout): boolean => !['waiting', 'sent'].includes(state);

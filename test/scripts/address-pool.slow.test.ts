@@ -48,7 +48,7 @@ function keepsSecret(text: string, secret: string): void {
   await terminal.answer(/Seed phrase \(not shown\): /, phrase);
   assert.is((await terminal.ended).code, 0, terminal.shown());
   // Lines break between words where the terminal ends.
-  assert.match(terminal.shown().replaceAll(/\s+/g, ' '), `the first is ${accounts[0]}`);
+  assert.match(terminal.shown().replaceAll(/\s+/g, ' '), `first ${accounts[0]}`);
   keepsSecret(terminal.shown(), phrase);
   assert.equal(readList(out).addresses, accounts);
   assert.not.match(readFileSync(out, 'utf8'), /abandon/);

@@ -184,7 +184,7 @@ test('the secret key is rotated after a backup, and no key is printed; a rotatio
   assert.is(code, 0, err);
   const after = readFileSync(keyFile, 'utf8').trim();
   assert.is(statSync(keyFile).mode & 0o777, 0o600);
-  assert.match(out, new RegExp(`^${keyFile} has the new key, and [1-9]\\d* rows are sealed with it\\.\n.*\n$`));
+  assert.match(out, new RegExp(`^kind +done\nfile +${keyFile}\nresealed +[1-9]\\d*\naltered +0\n`));
   for (const key of [before, after]) assert.not.ok(`${out}${err}`.includes(key));
   assert.is.not(after, before);
   const [kept = '', ...others] = readdirSync(backups);
@@ -196,7 +196,7 @@ test('the secret key is rotated after a backup, and no key is printed; a rotatio
   const refused = await run('webhook', 'list');
   assert.is(refused.code, 1);
   assert.match(refused.err, 'If `quayside secret-key rotate` was interrupted, run it again');
-  assert.is((await run(...rotate)).out.trim(), `The interrupted rotation has ended: ${keyFile} has the new key.`);
+  assert.is((await answer(...rotate)).kind, 'ended');
   assert.is(readFileSync(keyFile, 'utf8').trim(), after);
   const [endpoint] = await answer('webhook', 'list');
   assert.match((await answer('webhook', 'secret', endpoint.id)).webhook_secret, /^whsec_/);

@@ -206,7 +206,7 @@ test('a range includes its first moment and not its last, and a store sees only 
 
 test('CSV is quoted as RFC 4180 says, and nothing in it runs as a formula', async () => {
   const file = join(folder, 'books.csv');
-  assert.is((await run('export', '--output', file)).out, `10 rows written to ${file}\n`);
+  assert.equal(await answer('export', '--output', file), { rows: 10, file });
   const text = readFileSync(file, 'utf8');
   assert.match(text, /^time,entry,kind,store,mode,network,currency,amount,value,/);
   assert.ok(text.includes(`,"'=HYPERLINK(""http://x"",""a, b"")",`));
