@@ -147,7 +147,7 @@ async function listenForMerchants(
   const checkDestination = await createDestinationCheck(config);
   const guard = createUrlGuard(config.webhooks.allowCidrs);
   const { host, port: wanted } = config;
-  return listen({ host, port: wanted, setting: 'QUAYSIDE_PORT' }, clock, (port) => {
+  return listen({ host, port: wanted, setting: 'QUAYSIDE_PORT' }, (port) => {
     const boundConfig = withPorts(config, { port });
     const hasSandbox = config.networks.some(({ sandbox }) => sandbox);
     const simulation = hasSandbox && { simulate: createSimulator({ sessions: database.sessions, config, clock }) };
@@ -205,7 +205,7 @@ async function listenForPeople({ config, database, rates, log }: Parts): Promise
       newNotices: createTargetMaker({ ways: { send: createSend(guard, clock), mail: config.mail }, clock }),
       readBackups: () => backupsOf(readBackupReport(config.dataDir)),
     });
-  return listen(at, clock, (port) => answerAt(withPorts(config, { dashboardPort: port }).dashboardUrl));
+  return listen(at, (port) => answerAt(withPorts(config, { dashboardPort: port }).dashboardUrl));
 }
 
 /** `/metrics` for Prometheus and `/rates` for the operator's tool, on a port that is never shown to merchants. */
@@ -226,7 +226,7 @@ function listenForOperators({ config, rates }: Parts, metrics: Metrics): Promise
       send(503, 'text/plain', `${error.message}\n`);
     }
   };
-  return listen(at, clock, () => forOwnNames(host, answer));
+  return listen(at, () => forOwnNames(host, answer));
 }
 
 /** Waits until each pool has an address, within a limit: a new installation must derive some first. */

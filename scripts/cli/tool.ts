@@ -104,7 +104,7 @@ async function runOn(command: AnyCommand, input: Input): Promise<Answer> {
   // The upgrade of an older database is left to `npm start`, which makes sure that nothing else uses it.
   if (config.databaseUrl === null && !existsSync(databaseFile(config.dataDir))) {
     if (!command.createsInstallation) throw noInstallation(config.dataDir);
-    prepareDatabase(config, env);
+    await prepareDatabase(config, env);
   }
   const database = openDatabase(config, env);
   try {

@@ -1,16 +1,15 @@
 /**
  * HTTP servers of the programs: listening with clear faults, and closing without cutting off answers.
  */
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { permanent } from '../core/fault.ts';
-import type { Clock } from '../lib/clock.ts';
+import { type Fault, permanent } from '../core/fault.ts';
+import { after } from '../lib/clock.ts';
 import { discardBody, isUnread } from '../lib/request-body.ts';
 
 /** Far above what a busy shop and its payers open at once; keeps a flood from using up all file descriptors. */
 const CONNECTIONS_MAX = 5000;
-
-const DRAIN_LOOK_MS = 100;
 
 /** Time limits for clients, in milliseconds; longer ones would let idle clients pile up. */
 const timeouts = {
@@ -42,39 +41,45 @@ type ListenAt = Readonly<{
  */
 export async function listen(
   at: ListenAt,
-  clock: Clock,
   openListener: (port: number) => RequestListener,
   limits: Readonly<Record<keyof typeof timeouts, number>> = timeouts,
 ): Promise<Listening> {
   const server = createServer(limits);
   server.maxConnections = CONNECTIONS_MAX;
-  const error = await tryListen(server, at);
-  if (error?.code === 'EADDRINUSE') {
-    throw permanent(
-      'port_in_use',
-      `port ${at.port} is in use by another program; stop that program or set ${at.setting} to a free port`,
-    );
-  }
-  if (error) {
-    throw permanent(
-      'cannot_listen',
-      `cannot listen on ${at.host}:${at.port} (${error.message}); check host and ${at.setting}`,
-      error,
-    );
+  try {
+    await once(server.listen({ host: at.host, port: at.port }), 'listening');
+  } catch (error) {
+    throw unusable(at, error as NodeJS.ErrnoException);
   }
   const { port } = server.address() as AddressInfo;
-  return { port, close: serve(server, clock, openListener(port)) };
+  return { port, close: serve(server, openListener(port)) };
 }
 
+const unusable = ({ host, port, setting }: ListenAt, error: NodeJS.ErrnoException): Fault =>
+  error.code === 'EADDRINUSE'
+    ? permanent(
+        'port_in_use',
+        `port ${port} is in use by another program; stop that program or set ${setting} to a free port`,
+      )
+    : permanent(
+        'cannot_listen',
+        `cannot listen on ${host}:${port} (${error.message}); check host and ${setting}`,
+        error,
+      );
+
 /** Passes requests to the listener. @returns a function that closes the server */
-function serve(server: Server, clock: Clock, answer: RequestListener): Listening['close'] {
+function serve(server: Server, answer: RequestListener): Listening['close'] {
   const underWay = new Set<ServerResponse>();
   let isClosing = false;
 
-  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+  server.on('request', (request, response) => {
     const { socket } = request;
     underWay.add(response);
-    response.once('close', () => underWay.delete(response));
+    response.once('close', () => {
+      underWay.delete(response);
+      // The connection is idle once Node has seen that too.
+      if (isClosing) setImmediate(() => server.closeIdleConnections());
+    });
     if (isClosing) response.setHeader('Connection', 'close');
     // An answer that needed no body does not wait for one, and what the client still sends is read only briefly. This
     // listener comes first: Node's own would read the rest, whatever its length.
@@ -82,32 +87,15 @@ function serve(server: Server, clock: Clock, answer: RequestListener): Listening
       if (isUnread(request)) discardBody(request, () => socket.destroy());
     });
     answer(request, response);
-  }
-
-  server.on('request', onRequest);
+  });
 
   return async (patienceMs) => {
     isClosing = true;
-    const closed = new AbortController();
-    const giveUpAtMs = clock.nowMs() + patienceMs;
-    server.close(() => closed.abort());
     for (const response of underWay) if (!response.headersSent) response.setHeader('Connection', 'close');
-    while (!closed.signal.aborted) {
-      // Connections become idle one by one, as their answers end.
-      server.closeIdleConnections();
-      const leftMs = giveUpAtMs - clock.nowMs();
-      if (leftMs <= 0) server.closeAllConnections();
-      await clock.sleep(leftMs > 0 ? Math.min(leftMs, DRAIN_LOOK_MS) : DRAIN_LOOK_MS, closed.signal);
-    }
+    const closed = once(server, 'close');
+    server.close();
+    const forgetLimit = after(patienceMs, () => server.closeAllConnections());
+    await closed;
+    forgetLimit();
   };
 }
-
-const tryListen = (server: Server, { host, port }: { host: string; port: number }) =>
-  new Promise<NodeJS.ErrnoException | null>((resolve) => {
-    const end = (error: NodeJS.ErrnoException | null) => {
-      server.removeAllListeners('listening').removeAllListeners('error');
-      resolve(error);
-    };
-    server.once('error', end).once('listening', () => end(null));
-    server.listen({ host, port });
-  });

@@ -13,7 +13,7 @@ import { databaseFile, secretKeyFile } from '../lib/secret-key.ts';
 import { collectStartGarbage } from '../lib/start-garbage.ts';
 import { removeAbandoned } from './backup/scratch.ts';
 import { atTimes, COMPARISON_TIME, daily, runOnce } from './nightly.ts';
-import { prepareEitherDatabase } from './prepare-database.ts';
+import { prepareDatabase } from './prepare-database.ts';
 import { RETENTION_TIME } from './retention.ts';
 import { operatorBanner, safetyWarnings, sandboxBanner } from './startup-banner.ts';
 import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
@@ -92,7 +92,7 @@ async function run(config: Config, isNew: boolean): Promise<void> {
   if (hasSandbox) sayStep(`Starting simulated networks (${simulated.join(', ')}) …`);
   const simulating = hasSandbox ? start('sandbox', '../sandbox/main.ts', ready, () => config) : Promise.resolve(true);
   removeAbandoned(config.dataDir);
-  await prepareEitherDatabase(config, env, log);
+  await prepareDatabase(config, env, log);
   // The sandbox chooses the addresses of its nodes.
   if (!(await Promise.race([simulating, stopped]))) return;
   // While a person types the passphrase, no other process writes to the terminal, or looks for the signer in vain.

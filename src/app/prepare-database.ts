@@ -13,29 +13,26 @@ import { signerFiles } from '../signer/files.ts';
 
 /**
  * Creates the data directory, the secret key and the database if missing, and brings the database to the current
- * schema. Only for a process that knows that no older program uses it.
- * @throws Fault permanent `live_data_folder`; see `migrate` and `readSecretKey`
+ * schema; the database is SQLite's file, or on the PostgreSQL server which the settings name. Only for a process that
+ * knows that no older program uses it.
+ * @throws Fault permanent `live_data_folder`; see `migrate`, `preparePostgres` and `readSecretKey`
  */
-export function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Log): void {
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-  const file = databaseFile(config.dataDir);
-  if (config.sandbox && (hasLiveData(file) || (config.signer && isLiveSigner(config.signer.dir)))) {
-    throw liveFault(config.dataDir, 'QUAYSIDE_DATA_DIR to another folder');
-  }
-  // The key comes first: a database without its key is refused, and a missing database gets a new key.
-  readSecretKey(config.dataDir, env);
-  migrate({ file, backupDir: join(config.dataDir, 'backups'), ...(log && { log }) });
-}
-
-/**
- * Prepares the database as `prepareDatabase` does, or that on the PostgreSQL server which the settings name.
- * @throws Fault as `prepareDatabase`; see `preparePostgres`
- */
-export async function prepareEitherDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Log): Promise<void> {
+export async function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Log): Promise<void> {
   const { databaseUrl, dataDir } = config;
-  if (databaseUrl === null) return prepareDatabase(config, env, log);
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const file = databaseFile(dataDir);
+  if (
+    databaseUrl === null &&
+    config.sandbox &&
+    (hasLiveData(file) || (config.signer && isLiveSigner(config.signer.dir)))
+  )
+    throw liveFault(dataDir, 'QUAYSIDE_DATA_DIR to another folder');
+  // The key comes first: a database without its key is refused, and a missing database gets a new key.
   readSecretKey(dataDir, env);
+  if (databaseUrl === null) {
+    migrate({ file, backupDir: join(dataDir, 'backups'), ...(log && { log }) });
+    return;
+  }
   for (const migration of await preparePostgres(databaseUrl, config.sandbox)) {
     log?.info({ migration }, 'database migrated');
   }

@@ -45,8 +45,8 @@ function openMachine() {
 
   /** What the supervisor and the server do at a start. */
   async function start(): Promise<Run> {
-    const config = { dataDir, sandbox: false, signer: null } as unknown as Config;
-    prepareDatabase(config, {}, log);
+    const config = { dataDir, databaseUrl: null, sandbox: false, signer: null } as unknown as Config;
+    await prepareDatabase(config, {}, log);
     const opened = openSqliteDatabase({
       file: databaseFile(dataDir),
       secretKey: readSecretKey(dataDir, {}),

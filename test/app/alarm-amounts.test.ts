@@ -12,7 +12,7 @@ import type { ChainTransfer } from '../../src/core/transfer.ts';
 const dataDir = mkdtempSync(join(tmpdir(), 'quayside-amounts-'));
 const env = { QUAYSIDE_DATA_DIR: dataDir };
 const config = loadConfig({ env, cwd: dataDir, beforeSandbox: true });
-prepareDatabase(config, env);
+await prepareDatabase(config, env);
 const database = openDatabase(config, env);
 test.after(() => {
   database.close();

@@ -4,7 +4,6 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { listen } from '../../src/app/http-server.ts';
 import { Fault } from '../../src/core/fault.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import { rawExchange } from '../support/raw-http.ts';
 import { until } from '../support/until.ts';
 
@@ -13,7 +12,7 @@ const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT' };
 test('running answers are finished, new connections refused', async () => {
   let finish: () => void = () => {};
   let asked = 0;
-  const server = await listen(anyPort, systemClock, () => (_request, response) => {
+  const server = await listen(anyPort, () => (_request, response) => {
     asked += 1;
     finish = () => response.end('done');
   });
@@ -33,7 +32,7 @@ test('running answers are finished, new connections refused', async () => {
 
 test('an answer that takes too long after the stop is cut off', async () => {
   let asked = 0;
-  const server = await listen(anyPort, systemClock, () => () => {
+  const server = await listen(anyPort, () => () => {
     asked += 1;
   });
   const endless = fetch(`http://127.0.0.1:${server.port}/`).then(
@@ -46,7 +45,7 @@ test('an answer that takes too long after the stop is cut off', async () => {
 });
 
 test('connections are kept for longer than a proxy keeps them', async () => {
-  const server = await listen(anyPort, systemClock, () => (_request, response) => {
+  const server = await listen(anyPort, () => (_request, response) => {
     response.end();
   });
   const answer = await fetch(`http://127.0.0.1:${server.port}/`);
@@ -57,7 +56,7 @@ test('connections are kept for longer than a proxy keeps them', async () => {
 test('an answer during the stop says that the connection ends; an idle connection is closed', async () => {
   // By their paths: two connections come in any order.
   const responses = new Map<string | undefined, ServerResponse>();
-  const server = await listen(anyPort, systemClock, () => ({ url }, response) => {
+  const server = await listen(anyPort, () => ({ url }, response) => {
     responses.set(url, response);
   });
   const agent = new Agent({ keepAlive: true });
@@ -82,7 +81,7 @@ test('an answer during the stop says that the connection ends; an idle connectio
 
 test('an incomplete request is refused in time', async () => {
   const limits = { headersTimeout: 50, requestTimeout: 100, connectionsCheckingInterval: 20, keepAliveTimeout: 1000 };
-  const server = await listen(anyPort, systemClock, () => () => {}, limits);
+  const server = await listen(anyPort, () => () => {}, limits);
   for (const begun of [
     'POST / HTTP/1.1\r\nHost: a\r\n',
     'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf',
@@ -97,7 +96,7 @@ test('a port in use is a fault that names the setting', async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const at = { ...anyPort, port: (other.address() as AddressInfo).port };
-  const refused = await listen(at, systemClock, () => () => {}).catch((error) => error);
+  const refused = await listen(at, () => () => {}).catch((error) => error);
   assert.instance(refused, Fault);
   assert.is(refused.code, 'port_in_use');
   assert.match(refused.message, /QUAYSIDE_PORT/);
@@ -105,7 +104,7 @@ test('a port in use is a fault that names the setting', async () => {
 });
 
 test('a host of another machine is a fault', async () => {
-  const refused = await listen({ ...anyPort, host: '192.0.2.1' }, systemClock, () => () => {}).catch((error) => error);
+  const refused = await listen({ ...anyPort, host: '192.0.2.1' }, () => () => {}).catch((error) => error);
   assert.is(refused.code, 'cannot_listen');
 });
 

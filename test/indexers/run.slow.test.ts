@@ -45,7 +45,7 @@ async function place(play: (place: Place) => Promise<void>): Promise<void> {
   writeFileSync(settings, JSON.stringify({ data_dir: folder, networks: { mychain: network } }));
   const env = { ...process.env, QUAYSIDE_CONFIG: settings };
   const config = loadConfig({ env, cwd: root });
-  prepareDatabase(config, env, openLog('test', 'silent'));
+  await prepareDatabase(config, env, openLog('test', 'silent'));
   const database = openDatabase(config, env);
   try {
     await play({
@@ -84,6 +84,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 test('an indexer ends when its supervisor exits', () =>
   place(async (at) => {
     const { child, ended } = at.start('test:mychain', true);
+    child.send({ settings: null });
     await following(at, 5);
     child.disconnect();
     assert.is(await ended, 0);

@@ -122,7 +122,7 @@ export async function startApi(options: ApiServerOptions = {}) {
 
   let app: Express | undefined;
   const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT' };
-  const server = await listen(anyPort, systemClock, () => (request, response) => app?.(request, response));
+  const server = await listen(anyPort, () => (request, response) => app?.(request, response));
   const baseUrl = `http://127.0.0.1:${server.port}`;
   const config = configOf(options, folder, baseUrl);
   // The application keeps its database; a proxy lets the test close and reopen the file under it.

@@ -77,53 +77,49 @@ export async function startDashboard({
   const checkDestination = await createDestinationCheck({ networks });
   const guard = createUrlGuard(['127.0.0.0/8']);
   const sender = createSender(guard, { timeoutMs: 5_000, responseBytesMax: 10_000 }, clock);
-  const server = await listen(
-    { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_DASHBOARD_PORT' },
-    systemClock,
-    (port) => {
-      url = `http://localhost:${port}`;
-      const limits = { pagesPerSecondPerAddress: 100_000 } as never;
-      const urls = { baseUrl: api.baseUrl, checkoutUrl: options.checkoutUrl ?? api.baseUrl };
-      const ports = { metricsPort: 9420, dashboardPort: port };
-      const config = {
-        networks,
-        limits,
-        signer: options.signer === null ? null : ({ dir: 'signer', unlock: { kind: 'external' } } as const),
-        trustedProxies: ['127.0.0.0/8'],
-        retention: noRetention,
-        ...urls,
-        ...ports,
-      };
-      const log = openLog('dashboard', 'silent');
-      const [passwords, issue] = [
-        createPasswords(CHEAP),
-        { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
-      ];
-      const webhooks = {
-        checkWebhookUrl: guard.check,
-        createPayment: (...order: Parameters<DashboardDeps['createPayment']>) => createPayment(api.creating, ...order),
-        sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
-        newNotices: createTargetMaker({ ways: { send: createSend(guard, clock), mail: options.mail ?? null }, clock }),
-        readBackups: () => backupsOf(readBackupReport(dirname(api.file))),
-      };
-      const passkeys = createPasskeys(url, clock, database.people);
-      const parts = {
-        database,
-        config,
-        url,
-        // Exports pause for real between their slices.
-        clock: { ...clock, sleep: systemClock.sleep },
-        log,
-        languages,
-        passwords,
-        passkeys,
-        issue,
-        checkDestination,
-        ...webhooks,
-      };
-      return createDashboard(parts);
-    },
-  );
+  const server = await listen({ host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_DASHBOARD_PORT' }, (port) => {
+    url = `http://localhost:${port}`;
+    const limits = { pagesPerSecondPerAddress: 100_000 } as never;
+    const urls = { baseUrl: api.baseUrl, checkoutUrl: options.checkoutUrl ?? api.baseUrl };
+    const ports = { metricsPort: 9420, dashboardPort: port };
+    const config = {
+      networks,
+      limits,
+      signer: options.signer === null ? null : ({ dir: 'signer', unlock: { kind: 'external' } } as const),
+      trustedProxies: ['127.0.0.0/8'],
+      retention: noRetention,
+      ...urls,
+      ...ports,
+    };
+    const log = openLog('dashboard', 'silent');
+    const [passwords, issue] = [
+      createPasswords(CHEAP),
+      { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
+    ];
+    const webhooks = {
+      checkWebhookUrl: guard.check,
+      createPayment: (...order: Parameters<DashboardDeps['createPayment']>) => createPayment(api.creating, ...order),
+      sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
+      newNotices: createTargetMaker({ ways: { send: createSend(guard, clock), mail: options.mail ?? null }, clock }),
+      readBackups: () => backupsOf(readBackupReport(dirname(api.file))),
+    };
+    const passkeys = createPasskeys(url, clock, database.people);
+    const parts = {
+      database,
+      config,
+      url,
+      // Exports pause for real between their slices.
+      clock: { ...clock, sleep: systemClock.sleep },
+      log,
+      languages,
+      passwords,
+      passkeys,
+      issue,
+      checkDestination,
+      ...webhooks,
+    };
+    return createDashboard(parts);
+  });
   const invite: Dashboard['invite'] = async (name, membership) => {
     const id = `usr_${sortableId(clock.nowMs())}`;
     const linkToken = newToken();
