@@ -53,6 +53,7 @@ const table: readonly Readonly<{ about: string; branch: BlockRef[]; floor: numbe
   { about: 'a foreign branch down at the floor', branch: chain('b3 b4 b5', 'b2'), floor: 3, expect: 'halt' },
   { about: 'a foreign branch below all we hold', branch: chain('b1 b2 b6', 'b0'), floor: 0, expect: 'halt' },
   { about: 'a gap above the floor that may still link', branch: chain('b4 b6', 'b2'), floor: 3, expect: 'ask b2' },
+  { about: 'a gap above the oldest that we hold', branch: chain('b2 b6', 'b1'), floor: 0, expect: 'ask b1' },
 ];
 
 for (const { about, branch, floor, expect } of table) {

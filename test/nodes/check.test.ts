@@ -1,20 +1,13 @@
-/**
- * `quayside network check` and `network sync` on a real geth: what passes, what is found of versions, open calls and
- * batches, and a chain that is imported while its progress is watched.
- */
+/** `quayside network check` on a real geth: what passes, and what is found of versions, open calls and batches. */
 import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { checkNode } from '../../scripts/nodes/check.ts';
 import { readNetwork } from '../../scripts/nodes/network.ts';
 import { type NetworkRecipe, readRecipes } from '../../scripts/nodes/recipe.ts';
-import { openSyncWatch, type SyncRow } from '../../scripts/nodes/sync-watch.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { deployToken } from '../support/contracts.ts';
-import { runQuayside } from '../support/quayside-process.ts';
 import { startDrivenGeth } from './driven-geth.ts';
-import { openEngine } from './engine.ts';
-import { makeGenesis } from './genesis.ts';
 import { startGeth } from './geth.ts';
 import { GETH_VERSION } from './geth-binary.ts';
 
@@ -64,55 +57,6 @@ test('a geth passes but for its small batches, and its version and first block a
   assert.match(texts, 'the first block is the right one');
   assert.match(texts, 'history back to block 0');
   assert.match(texts, 'announces new blocks');
-});
-
-test('while geth imports six hours of blocks, its rate and time left are shown, and in the end it is ready', async () => {
-  const BLOCKS = 120;
-  const STEP_S = 180;
-  const importing = await startGeth(makeGenesis(1, []));
-  const engine = openEngine(importing);
-  let timeS = Math.floor(Date.now() / 1000) - BLOCKS * STEP_S;
-  let head = (await importing.rpc<{ hash: string }>('eth_getBlockByNumber', ['0x0', false])).hash;
-  async function importNext(): Promise<void> {
-    const { payload, requests } = await engine.build({ head, final: null }, timeS, 'at once');
-    await engine.insert({ payload, requests });
-    head = payload.blockHash;
-    timeS = Math.min(timeS + STEP_S, Math.floor(Date.now() / 1000));
-    await engine.choose({ head, final: null });
-  }
-  const watch = await openSyncWatch(readNetwork({ env: {}, cwd: '.' }, 'ethereum', importing.wsUrl), systemClock);
-  const seen: SyncRow[] = [];
-  try {
-    const waiting = await watch.look();
-    assert.match(
-      waiting.sample?.phase ?? '',
-      'waits for its consensus client',
-      `${waiting.fault} ${JSON.stringify(waiting.sample)}`,
-    );
-    for (let block = 1; block <= BLOCKS; block++) {
-      await importNext();
-      if (block % 10 === 0) seen.push(await watch.look());
-    }
-    const states = seen.map(({ estimate }) => estimate?.state);
-    assert.is(states[2], 'catching up', JSON.stringify(states));
-    const behind = seen.map(({ estimate }) => estimate?.behindS ?? 0);
-    assert.equal(
-      behind,
-      [...behind].sort((one, other) => other - one),
-      'it is less and less behind',
-    );
-    const { rate, left } = seen[5]?.estimate ?? {};
-    assert.ok(Number(rate) > 10 && left && left.minMs > 0, JSON.stringify(seen[5]?.estimate));
-    timeS = Math.floor(Date.now() / 1000);
-    await importNext();
-    const command = ['network', 'sync', 'ethereum', '--url', importing.httpUrl, '--json'];
-    const { code, out } = await runQuayside(command, {});
-    assert.is(code, 0, out);
-    assert.is(JSON.parse(out).networks[0].head, BLOCKS + 1);
-  } finally {
-    await watch.close();
-    await importing.close();
-  }
 });
 
 test('geth takes the arguments of its unit, and its own first block is the one of the recipe', async () => {

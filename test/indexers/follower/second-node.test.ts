@@ -1,4 +1,7 @@
-/** Large payments that a second node must confirm: a real database and indexer, a simulated node, and one that lies. */
+/**
+ * Large payments that a second node must confirm: a real database and indexer, a simulated node, and one that lies.
+ * `test/app/watches` has the alarms.
+ */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createAddressTable } from '../../../indexers/follower/address-table.ts';
@@ -6,7 +9,6 @@ import type { DueBlock } from '../../../indexers/follower/credits.ts';
 import { createMatcher, matchContent } from '../../../indexers/follower/matcher.ts';
 import { followerNodeOptions } from '../../../indexers/follower/node-options.ts';
 import { createSecondNode } from '../../../indexers/follower/second-node.ts';
-import { watchNetworks } from '../../../src/app/watches/networks.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { CreditPolicy } from '../../../src/core/credit-policy.ts';
 import { minorToPar } from '../../../src/core/money.ts';
@@ -16,7 +18,6 @@ import { type Liar, type Lie, startLiar } from '../../support/liar.ts';
 import { accountKey, startSimulatedNode } from '../../support/simulated-node.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
-import { CALM_MS, PATIENCE_MS, type Watched, watched } from '../../support/watched.ts';
 
 type Scene = Readonly<{
   shop: NodeShop;
@@ -26,8 +27,6 @@ type Scene = Readonly<{
   mine: NodeShop['mine'];
   /** Lets time pass for the indexer. */
   advance(ms: number): void;
-  /** What the server watches of the network. */
-  lasting: Watched;
 }>;
 
 /** A shop where from 5.00 a second node must agree. One of the nodes is behind a liar. */
@@ -50,9 +49,7 @@ async function scene(lying: 'first' | 'second', play: (scene: Scene) => Promise<
       const nowMs = () => systemClock.nowMs() + aheadMs;
       shop.start({ clock: { ...systemClock, nowMs } });
       await shop.isIn('following');
-      const watches = watchNetworks(shop.database, [shop.network], PATIENCE_MS);
-      const lasting = watched(watches, shop.database, { nowMs, advance });
-      await play({ shop, node, liar, pay, mine, advance, lasting });
+      await play({ shop, node, liar, pay, mine, advance });
     });
   } finally {
     await liar?.close();
@@ -62,8 +59,8 @@ async function scene(lying: 'first' | 'second', play: (scene: Scene) => Promise<
 const isPaid = (order: Order) => until('the order is paid', async () => (await order.read()).life.status === 'paid');
 const states = async (order: Order): Promise<string[]> => (await order.read()).payments.map(({ state }) => state);
 
-/** Pays a large order and a small one in the same block. Only the small one counts, for a reason; then an alarm. */
-async function isHeld({ shop, node, pay, mine, advance, lasting }: Scene, code: string): Promise<Order> {
+/** Pays a large order and a small one in the same block. Only the small one counts, for a reason. */
+async function isHeld({ shop, node, pay, mine, advance }: Scene, code: string): Promise<Order> {
   const [large, small] = [await shop.order('large'), await shop.order('small')];
   pay(large, 1000);
   pay(small, 499);
@@ -71,11 +68,7 @@ async function isHeld({ shop, node, pay, mine, advance, lasting }: Scene, code: 
   await until('the small payment counts', async () => (await states(small))[0] === 'confirmed');
   await shop.isIn('following', code);
   assert.equal(await states(large), ['seen']);
-  assert.equal(await lasting.look(), [], 'not at once');
-  advance(61_000);
-  await until('an alarm is raised', async () => (await lasting.look()).includes(code));
-  const alarm = (await lasting.open()).find((one) => one.code === code);
-  assert.match(alarm?.message ?? '', /witness_url/);
+  assert.match((await shop.status())?.reason?.message ?? '', /witness_url/);
   advance(61_000);
   mine();
   await shop.holds(`0x${node.world.tip().hash}`);
@@ -119,11 +112,6 @@ for (const [about, answer] of [
         'nothing is said any more',
         async () => (await s.shop.status())?.reason?.code !== 'second_node_disagrees',
       );
-      await s.lasting.look();
-      s.advance(CALM_MS);
-      await until('the alarm has ended', async () => !(await s.lasting.look()).includes('second_node_disagrees'));
-      const all = (await s.lasting.all()).filter((one) => one.startsWith('second_node_disagrees'));
-      assert.equal(all, ['second_node_disagrees ended'], 'once');
     }));
 }
 
@@ -155,9 +143,7 @@ test('a payment stays seen while the second node is on another chain, and the ne
   scene('second', async (s) => {
     s.liar.tell((method) => (method === 'eth_chainId' ? '0x1' : undefined));
     await isHeld(s, 'second_node_unavailable');
-    const found = /expected a node of chain 900001, found chain 1/;
-    const alarm = (await s.lasting.open()).find(({ code }) => code === 'second_node_unavailable');
-    assert.match(alarm?.message ?? '', found);
+    assert.match((await s.shop.status())?.reason?.message ?? '', /expected a node of chain 900001, found chain 1/);
   }));
 
 test('a second node that answers is asked about all that is due at once; one that is slow, for some seconds', async () => {

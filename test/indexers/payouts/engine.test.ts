@@ -94,21 +94,6 @@ benchTest('an altered payout waits for a person', async ({ plan, pass, database,
   assert.is((await database.payouts.find('r1'))?.state, 'sent');
 });
 
-benchTest('an attempt is replaced if the price has risen above it, and not otherwise', async (bench) => {
-  const { plan, pass, chain, database } = bench;
-  chain.weather = { ...chain.weather, mines: 0 };
-  await plan('r1');
-  for (let n = 0; n < 10; n++) await pass();
-  assert.is((await database.payouts.attempts('r1')).length, 1, 'the price has not risen');
-  chain.weather = { ...chain.weather, dear: 1 };
-  for (let n = 0; n < 10; n++) await pass();
-  const attempts = await database.payouts.attempts('r1');
-  assert.ok(attempts.length > 1);
-  assert.equal([...new Set(attempts.map(({ nonce }) => nonce))], [0]);
-  chain.weather = { ...chain.weather, dear: 0, mines: 1 };
-  await untilSettled(bench, 'r1');
-});
-
 let trouble: 'destination_frozen' | 'token_short' | null = 'destination_frozen';
 benchTest(
   'a receiver that can never be paid ends a payout; a wallet that is short makes it wait and raises wallet_low',
@@ -293,24 +278,6 @@ benchTest(
     },
   },
 );
-
-benchTest('payouts that serve each other are made in order', async (bench) => {
-  const { database, clock } = bench;
-  const nowMs = clock.nowMs();
-  const common = { sessionId: null, notBeforeMs: nowMs, nowMs };
-  const sweep = { kind: 'sweep', id: 's1', network, currency: 'USDT', from: [{ index: 3, units: 9n }] } as const;
-  const gas = { kind: 'gas', id: 'g1', network, form: 'transfer', index: 3, units: 7n } as const;
-  await database.payouts.plan([
-    { ...common, intent: sweep, servesId: null },
-    { ...common, intent: gas, servesId: 's1' },
-  ]);
-  await bench.pass();
-  assert.equal(await database.payouts.attempts('s1'), []);
-  await untilSettled(bench, 'g1');
-  await untilSettled(bench, 's1');
-  const { unbalanced, differences } = await database.ledger.verify();
-  assert.equal({ unbalanced, differences }, { unbalanced: [], differences: [] });
-});
 
 let isForgetful = false;
 benchTest(

@@ -113,30 +113,6 @@ test('a treasury that is one of our deposit addresses is refused before any requ
   );
 });
 
-test('a sweep whose address lacks coin is withdrawn, and planned again with what it lacks now', async () => {
-  const { sim, database, clock, sweeper, judgeSweeps, receive, gasWallet } = await openBench('evm');
-  await receive({ 0: 5_000 });
-  sim.world.fund(gasWallet, COIN.evm);
-  sim.world.mine();
-  const [id] = await sweeper.commit(await judgeSweeps());
-  assert.ok(id);
-  const nowMs = clock.nowMs();
-  assert.is(await sweeper.tend(), 0);
-  const [first] = await database.payouts.list({ kind: 'gas', limit: 10 });
-  assert.ok(first && (await database.payouts.cancel(first.id, nowMs)));
-  const wait = { code: 'native_short', message: 'more' };
-  await database.payouts.recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
-  assert.is(await sweeper.tend(), 1);
-  assert.is((await database.payouts.find(id))?.state, 'canceled');
-  const [again] = await sweeper.commit(await judgeSweeps());
-  assert.ok(again && again !== id);
-  const gas = await database.payouts.list({ kind: 'gas', limit: 10 });
-  assert.equal(gas.map(({ state, servesId }) => [state, servesId]).sort(), [
-    ['canceled', id],
-    ['waiting', again],
-  ]);
-});
-
 test('a sweep of missing money is withdrawn, and planned again without it', async () => {
   const policy = { ...plainSweepPolicy, minPar: PAR };
   const { sim, database, clock, sweeper, judgeSweeps, receive, gasWallet, treasury } = await openBench(
