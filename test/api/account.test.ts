@@ -114,15 +114,4 @@ for (const price of [
   });
 }
 
-test('a quote is refused as a session would be', async () => {
-  for (const [body, code, param] of [
-    [{ currency: 'USD' }, 'missing_parameter', 'amount'],
-    [{ amount: 0, currency: 'USD' }, 'invalid_parameter', 'amount'],
-    [{ amount: 100, currency: 'usd' }, 'unsupported_currency', 'currency'],
-    [{ amount: 100, currency: 'XAU' }, 'unsupported_currency', 'currency'],
-  ] as const) {
-    expectError(await api.send('POST', QUOTES, body), { status: 400, code, param });
-  }
-});
-
 test.run();

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { suite, test } from 'uvu';
+import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
 import { compareRates, formatRate, type Rate } from '../../src/core/rate.ts';
@@ -252,10 +252,87 @@ test('configured names open the sources, in their order', () => {
   }
 });
 
-// ── What every source that asks over HTTP must survive ───────────────────────────────────────────────────────────────
+// ── What every source that asks over HTTP must survive: one asks for all of them ─────────────────────────────────────
+
+const good = krakenBody({ USDTEUR: ['0.92610', '0.92590'] });
+const path = paths.kraken;
+
+serverTest('refusals by status', async (server) => {
+  const refusals: readonly [status: number, body: string, advice: string][] = [
+    [429, '{"code":-1003,"msg":"Too many requests"}', 'rates.sources'],
+    [418, '{"code":-1003,"msg":"Way too many requests"}', 'rates.sources'],
+    [451, '{"code":0,"msg":"Service unavailable from a restricted location"}', 'remove kraken from rates.sources'],
+    [403, '<html>Forbidden</html>', 'remove kraken from rates.sources'],
+    [500, '', 'next refresh'],
+    [503, 'x'.repeat(100_000), 'next refresh'],
+  ];
+  for (const [status, body, advice] of refusals) {
+    server.reply(path, { status, body });
+    const fault = await faultOf(kraken({ origin: server.origin }));
+    assert.is(fault.kind, 'transient');
+    assert.is(fault.code, 'rate_source_refused');
+    for (const part of ['kraken', server.origin, `HTTP ${status}`, advice]) assert.match(fault.message, part);
+    assert.ok(fault.message.length < 600, 'a foreign body is not repeated whole');
+  }
+});
+
+serverTest('a server that hangs, closes the connection, is not there, or is left', async (server) => {
+  const half = good.slice(0, good.length / 2);
+  server.reply(path, 'hang');
+  const hung = await faultOf(kraken({ origin: server.origin, timeoutMs: 150 }));
+  const stop = new AbortController();
+  const stopped = faultOf(kraken({ origin: server.origin }), stop.signal);
+  stop.abort();
+  assert.is((await stopped).kind, 'transient');
+  server.reply(path, (response) => void response.writeHead(200, { 'content-length': good.length }).write(half));
+  const stuck = await faultOf(kraken({ origin: server.origin, timeoutMs: 150 }));
+  for (const { message } of [hung, stuck]) assert.match(message, 'no whole answer within 150 ms');
+  server.reply(path, (response) => {
+    response.writeHead(200, { 'content-length': good.length }).write(half, () => response.destroy());
+  });
+  const broken = await faultOf(kraken({ origin: server.origin }));
+  const gone = await startAnsweringServer();
+  await gone.close();
+  const absent = await faultOf(kraken({ origin: gone.origin }));
+  assert.match(absent.message, 'ECONNREFUSED');
+  for (const fault of [hung, stuck, broken, absent]) {
+    assert.is(fault.kind, 'transient');
+    assert.is(fault.code, 'rate_source_unreachable');
+    assert.match(fault.message, 'kraken');
+  }
+});
+
+serverTest('an endless body, and one that is small only while compressed', async (server) => {
+  let closed = false;
+  server.reply(path, (response) => {
+    response.writeHead(200);
+    const pour = () => {
+      while (!closed && response.write(' '.repeat(65_536)));
+    };
+    response.on('drain', pour).on('close', () => {
+      closed = true;
+    });
+    pour();
+  });
+  const endless = await faultOf(kraken({ origin: server.origin }));
+  assert.is(endless.code, 'rate_source_malformed');
+  assert.match(endless.message, /the body is longer than \d+ bytes/);
+  server.reply(path, (response) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(16 << 20, ' ')));
+  });
+  assert.match((await faultOf(kraken({ origin: server.origin }))).message, /the body is longer than \d+ bytes/);
+});
+
+serverTest('a redirect, which is not followed', async (server) => {
+  server.reply('/elsewhere', { body: good });
+  server.reply(path, (response) => void response.writeHead(302, { location: '/elsewhere' }).end());
+  assert.is((await faultOf(kraken({ origin: server.origin }))).code, 'rate_source_unreachable');
+  assert.equal(server.asked, [path]);
+});
+
+// ── Nonsense in each format ──────────────────────────────────────────────────────────────────────────────────────────
 
 type Asked = Readonly<{
-  name: string;
   open(limits: Partial<HttpLimits>): RateSource;
   path: string;
   /** A good answer whose rate of EUR is this JSON value. */
@@ -265,176 +342,41 @@ type Asked = Readonly<{
 /** Puts a JSON value where a valid body has the text "EURO". */
 const put = (body: string, value: unknown): string => body.replaceAll('"EURO"', JSON.stringify(value));
 
-const asked: readonly Asked[] = [
-  {
-    name: 'kraken',
+const asked: Readonly<Record<string, Asked>> = {
+  kraken: {
     open: kraken,
     path: paths.kraken,
     body: (eur) => put(krakenBody({ USDTEUR: ['EURO', '0.92590'] }), eur),
   },
-  { name: 'binance', open: binance, path: paths.binance, body: (eur) => put(binanceBody({ EURUSDT: 'EURO' }), eur) },
-  {
-    name: 'coinbase',
+  binance: { open: binance, path: paths.binance, body: (eur) => put(binanceBody({ EURUSDT: 'EURO' }), eur) },
+  coinbase: {
     open: coinbase,
     path: paths.coinbaseUsdt,
     body: (eur) => put(coinbaseBody('USDT', { EUR: 'EURO' }), eur),
   },
-  {
-    name: 'ecb',
-    open: ecb,
-    path: paths.ecb,
-    body: (eur) => ecbBody('2026-11-20', { USD: String(eur) }),
-  },
-];
+  ecb: { open: ecb, path: paths.ecb, body: (eur) => ecbBody('2026-11-20', { USD: String(eur) }) },
+};
 
-for (const { name, open, path, body } of asked) {
-  const survives = suite(`${name} survives`);
+const documents = ['', 'null', '[]]', '"text"', '{"data":[]}', '<html></html>', '{"error":"no","result":7}', '\u0000'];
+const prices = ['', 'abc', '-0.9', '1e-3', '0x1', 'NaN', '0,92', '0'.repeat(80), '0.0000000000001', '9'.repeat(30)];
+/** JSON numbers have been a float somewhere. */
+const values = [0.9261, 1, null, true, ['0.9261'], { value: '0.9261' }];
 
-  survives(
-    'refusals by status',
-    withServer(async (server) => {
-      const refusals: readonly [status: number, body: string, advice: string][] = [
-        [429, '{"code":-1003,"msg":"Too many requests"}', 'rates.sources'],
-        [418, '{"code":-1003,"msg":"Way too many requests"}', 'rates.sources'],
-        [451, '{"code":0,"msg":"Service unavailable from a restricted location"}', `remove ${name} from rates.sources`],
-        [403, '<html>Forbidden</html>', `remove ${name} from rates.sources`],
-        [500, '', 'next refresh'],
-        [503, 'x'.repeat(100_000), 'next refresh'],
-      ];
-      for (const [status, text, advice] of refusals) {
-        server.reply(path, { status, body: text });
-        const fault = await faultOf(open({ origin: server.origin }));
-        assert.is(fault.kind, 'transient');
-        assert.is(fault.code, 'rate_source_refused');
-        for (const part of [name, server.origin, `HTTP ${status}`, advice]) assert.match(fault.message, part);
-        assert.ok(fault.message.length < 600, 'a foreign body is not repeated whole');
-      }
-    }),
-  );
-
-  survives(
-    'a server that hangs before the headers or in the body, or closes the connection',
-    withServer(async (server) => {
-      const good = body('0.92610');
-      const half = good.slice(0, good.length / 2);
-      server.reply(path, 'hang');
-      const hung = await faultOf(open({ origin: server.origin, timeoutMs: 150 }));
-      assert.match(hung.message, 'no whole answer within 150 ms');
-      server.reply(path, (response) => void response.writeHead(200, { 'content-length': good.length }).write(half));
-      const stuck = await faultOf(open({ origin: server.origin, timeoutMs: 150 }));
-      assert.match(stuck.message, 'no whole answer within 150 ms');
-      server.reply(path, (response) => {
-        response.writeHead(200, { 'content-length': good.length }).write(half, () => response.destroy());
-      });
-      const broken = await faultOf(open({ origin: server.origin }));
-      for (const fault of [hung, stuck, broken]) {
-        assert.is(fault.kind, 'transient');
-        assert.is(fault.code, 'rate_source_unreachable');
-        assert.match(fault.message, name);
-      }
-    }),
-  );
-
-  survives(
-    'an endless body, and one that is small only while compressed',
-    withServer(async (server) => {
-      let closed = false;
-      server.reply(path, (response) => {
-        response.writeHead(200);
-        const pour = () => {
-          while (!closed && response.write(' '.repeat(65_536)));
-        };
-        response.on('drain', pour).on('close', () => {
-          closed = true;
-        });
-        pour();
-      });
-      const endless = await faultOf(open({ origin: server.origin }));
-      assert.is(endless.code, 'rate_source_malformed');
-      assert.match(endless.message, /the body is longer than \d+ bytes/);
-      server.reply(path, (response) => {
-        response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(16 << 20, ' ')));
-      });
-      assert.match((await faultOf(open({ origin: server.origin }))).message, /the body is longer than \d+ bytes/);
-    }),
-  );
-
-  survives(
-    'a redirect, which is not followed',
-    withServer(async (server) => {
-      server.reply('/elsewhere', { body: body('0.92610') });
-      server.reply(path, (response) => void response.writeHead(302, { location: '/elsewhere' }).end());
-      assert.is((await faultOf(open({ origin: server.origin }))).code, 'rate_source_unreachable');
-      assert.equal(server.asked, [path]);
-    }),
-  );
-
-  survives('an address without a listener', async () => {
-    const server = await startAnsweringServer();
-    await server.close();
-    const fault = await faultOf(open({ origin: server.origin }));
-    assert.is(fault.code, 'rate_source_unreachable');
-    assert.match(fault.message, 'ECONNREFUSED');
-  });
-
-  survives(
-    'nonsense instead of the document or of a price, naming the field',
-    withServer(async (server) => {
-      for (const text of [
-        '',
-        'null',
-        '[]]',
-        '"text"',
-        '{"data":[]}',
-        '<html></html>',
-        '{"error":"no","result":7}',
-        '\u0000',
-      ]) {
+for (const [name, { open, path, body }] of Object.entries(asked)) {
+  serverTest(
+    `${name}: nonsense instead of the document or of a price is a fault that names the field`,
+    async (server) => {
+      const expects = async (text: string, named: string) => {
         server.reply(path, { body: text });
         const fault = await faultOf(open({ origin: server.origin }));
         assert.is(fault.code, 'rate_source_malformed', text);
-        assert.match(fault.message, name);
-      }
-      for (const price of [
-        '',
-        'abc',
-        '-0.9',
-        '1e-3',
-        '0x1',
-        'NaN',
-        '0,92',
-        '0'.repeat(80),
-        '0.0000000000001',
-        '9'.repeat(30),
-      ]) {
-        server.reply(path, { body: body(price) });
-        const fault = await faultOf(open({ origin: server.origin }));
-        assert.is(fault.code, 'rate_source_malformed', price);
-        assert.match(fault.message, name === 'ecb' ? 'USD' : 'EUR');
-      }
-      if (name === 'ecb') return;
-      // JSON numbers have been a float somewhere.
-      for (const price of [0.9261, 1, null, true, ['0.9261'], { value: '0.9261' }]) {
-        server.reply(path, { body: body(price) });
-        const fault = await faultOf(open({ origin: server.origin }));
-        assert.is(fault.code, 'rate_source_malformed', JSON.stringify(price));
-        assert.match(fault.message, 'EUR');
-      }
-    }),
+        for (const part of [name, named]) assert.match(fault.message, part);
+      };
+      for (const text of documents) await expects(text, name);
+      for (const price of name === 'ecb' ? prices : [...prices, ...values])
+        await expects(body(price), name === 'ecb' ? 'USD' : 'EUR');
+    },
   );
-
-  survives(
-    'being stopped',
-    withServer(async (server) => {
-      server.reply(path, 'hang');
-      const stop = new AbortController();
-      const asking = faultOf(open({ origin: server.origin }), stop.signal);
-      stop.abort();
-      assert.is((await asking).kind, 'transient');
-    }),
-  );
-
-  survives.run();
 }
 
 test.run();

@@ -1,102 +1,64 @@
-/** The sources of rates as real servers, and what becomes of them. */
-import { suite } from 'uvu';
+/** Alarms about exchange rates, by what their sources and the coins are. */
+import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { watchRates } from '../../../src/app/watches/rates.ts';
-import { openLog } from '../../../src/lib/log.ts';
-import { coinbase } from '../../../src/rates/coinbase.ts';
-import { kraken } from '../../../src/rates/kraken.ts';
-import { createRates, type Rates } from '../../../src/rates/rates.ts';
-import { staticRates } from '../../../src/rates/static.ts';
-import { coinbaseBody, krakenBody, paths } from '../../rates/rate-answers.ts';
-import { type AnsweringServer, startAnsweringServer } from '../../support/answering-server.ts';
-import { type HandClock, handClock } from '../../support/hand-clock.ts';
-import { plainRateRules } from '../../support/plain-policies.ts';
-import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
+import type { Peg } from '../../../src/rates/pegs.ts';
+import type { SourceStatus } from '../../../src/rates/rates.ts';
+import { handClock } from '../../support/hand-clock.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
 import { CALM_MS, PATIENCE_MS, type Watched, watched } from '../../support/watched.ts';
 
-type Stage = { server: AnsweringServer; temp: TempDatabase; clock: HandClock; rates: Rates; bench: Watched };
-const watching = suite<Stage>('watching rates');
+/** A source that answered, or failed so. */
+const source = (name: string, fault: string | null = null): SourceStatus => ({
+  ...{ source: name, answeredAtMs: null, ageS: 0, pairs: 1 },
+  fresh: fault === null,
+  fault,
+});
 
-watching.before.each(async (stage) => {
-  stage.server = await startAnsweringServer();
-  stage.temp = openTempDatabase();
-  stage.clock = handClock();
-  const at = { origin: stage.server.origin };
-  stage.rates = createRates({
-    ...plainRateRules,
-    sources: [kraken(at), coinbase(at)],
-    refresh: '0 0 1 1 *',
-    ageSMax: { kraken: 86_400 * 400, coinbase: 86_400 * 400 },
-    clock: stage.clock,
-    log: openLog('test', 'silent'),
+type Shown = { sources: readonly SourceStatus[]; pegs: readonly Peg[] };
+
+/** Runs with a watch of what `shown` holds. */
+const watching = (title: string, play: (shown: Shown, bench: Watched) => Promise<void>) =>
+  test(title, async () => {
+    const { database, close } = openTempDatabase();
+    const shown: Shown = { sources: [source('kraken'), source('coinbase')], pegs: [] };
+    const watch = watchRates({ status: () => shown.sources, pegs: () => shown.pegs });
+    await play(shown, watched(watch, database, handClock())).finally(close);
   });
-  stage.bench = watched(watchRates(stage.rates), stage.temp.database, stage.clock);
-});
 
-watching.after.each(async ({ server, temp, rates }) => {
-  await rates.stop();
-  await server.close();
-  temp.close();
-});
-
-function answer({ server }: Stage, usdt: string): void {
-  server.reply(paths.kraken, { body: krakenBody({ USDTZUSD: [usdt, usdt], USDTEUR: ['0.9', '0.9'] }) });
-  server.reply(paths.coinbaseUsdt, { body: coinbaseBody('USDT', { EUR: '0.9', USD: usdt }) });
-  server.reply(paths.coinbaseUsdc, { body: coinbaseBody('USDC', { EUR: '0.9' }) });
-}
-
-watching('no source, then only one, are alarms after a while; two end them', async (stage) => {
-  const { bench, rates, server } = stage;
-  for (const path of Object.values(paths)) server.reply(path, { status: 503, body: '' });
-  await rates.refresh();
+watching('no source, then only one, are alarms after a while; two end them', async (shown, bench) => {
+  shown.sources = [source('kraken', 'HTTP 503'), source('coinbase', 'no answer')];
   assert.equal(await bench.look(), []);
   assert.equal(await bench.after(PATIENCE_MS), ['rates_stale']);
-  assert.match(
-    (await bench.open())[0]?.message ?? '',
-    /^no source of rates is fresh: kraken \(.*HTTP 503.*\); coinbase \(/,
-  );
-  answer(stage, '1.0');
-  server.reply(paths.coinbaseUsdt, { status: 503, body: '' });
-  await rates.refresh();
+  const message = async () => (await bench.open())[0]?.message ?? '';
+  assert.match(await message(), 'no source of rates is fresh: kraken (HTTP 503); coinbase (no answer)');
+  shown.sources = [source('kraken'), source('coinbase', 'no answer')];
   await bench.look();
   assert.equal(await bench.after(PATIENCE_MS), ['rates_single_source']);
-  assert.match((await bench.open())[0]?.message ?? '', /^only kraken has fresh rates: coinbase \(/);
-  answer(stage, '1.0');
-  await rates.refresh();
+  assert.match(await message(), 'only kraken has fresh rates: coinbase (no answer)');
+  shown.sources = [source('kraken'), source('coinbase')];
   await bench.look();
   assert.equal(await bench.after(CALM_MS), []);
 });
 
-watching('a coin that lost its peg is an alarm at once, which ends by itself when it is back', async (stage) => {
-  const { bench, rates } = stage;
-  answer(stage, '0.95');
-  await rates.refresh();
+watching('a coin that lost its peg is an alarm at once, which ends by itself when it is back', async (shown, bench) => {
+  shown.pegs = [{ currency: 'USDT', price: '0.95000', isOff: true, sources: ['kraken', 'coinbase'] }];
   assert.equal(await bench.look(), ['coin_depegged']);
   const [alarm] = await bench.open();
   assert.is(alarm?.key, 'coin:USDT');
   assert.match(
     alarm?.message ?? '',
-    /^USDT is worth 0\.9500\d* USD \(kraken, coinbase\)\. It is not offered to sessions/,
+    /^USDT is worth 0\.95000 USD \(kraken, coinbase\)\. It is not offered to sessions/,
   );
-  answer(stage, '0.999');
-  await rates.refresh();
+  shown.pegs = [{ currency: 'USDT', price: '0.99900', isOff: false, sources: ['kraken', 'coinbase'] }];
   await bench.look();
   assert.equal(await bench.after(CALM_MS), []);
 });
 
-watching('rates that a person chose need no source', async ({ temp, clock }) => {
-  const rates = createRates({
-    ...plainRateRules,
-    sources: [staticRates({ EUR: '1.08' })],
-    refresh: '0 0 1 1 *',
-    ageSMax: { static: 86_400 * 400 },
-    clock,
-    log: openLog('test', 'silent'),
-  });
-  const bench = watched(watchRates(rates), temp.database, clock);
+watching('rates that a person chose need no source', async (shown, bench) => {
+  shown.sources = [source('static')];
   await bench.look();
   assert.equal(await bench.after(PATIENCE_MS), []);
-  await rates.stop();
 });
 
-watching.run();
+test.run();
