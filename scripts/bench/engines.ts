@@ -2,9 +2,9 @@
  * Signed creates of sessions on both engines: SQLite with one server; PostgreSQL on the same machine, whose commits are
  * synced too, with one, two and four.
  */
-import { openMachines, startMachine } from '../../test/support/machines.ts';
+import { openMachines } from '../../test/support/machines.ts';
 import { copyTemplate, serverPrograms, startPostgres } from '../../test/support/postgres.ts';
-import { find } from '../../test/support/quayside-process.ts';
+import { find, type Supervisor } from '../../test/support/quayside-process.ts';
 import { CONCURRENT, createOrder, openTarget } from './calls.ts';
 import { median, progress, type Row, round, show } from './frame.ts';
 
@@ -53,13 +53,15 @@ async function rateOn(url: string | null, servers: number, burst: number): Promi
   const limits = { pool_target: burst, requests_per_second_per_key: 100_000, requests_per_second_per_address: 100_000 };
   const bench = await openMachines(url, 2_000, { limits });
   try {
-    const machines = [await startMachine(bench.folder)];
-    while (machines.length < servers) machines.push(await startMachine(bench.addFolder()));
+    const machines = [bench.first];
+    while (machines.length < servers) machines.push(bench.add());
+    const supervisors: Supervisor[] = [];
+    for (const machine of machines) supervisors.push(await machine.start());
     await find('enough deposit addresses', async () =>
-      (await bench.cli('status')).pools.every(({ free }: { free: number }) => free >= burst),
+      (await bench.first.cli('status')).pools.every(({ free }: { free: number }) => free >= burst),
     );
-    const targets = machines.map(({ baseUrl, supervisor }) => openTarget(baseUrl, supervisor.pid));
-    const { apiKey: key, apiSecret: secret } = bench.credentials(machines[0] as (typeof machines)[number]);
+    const targets = machines.map(({ server }, at) => openTarget(server().base_url, supervisors[at]?.pid ?? 0));
+    const { apiKey: key, apiSecret: secret } = bench.store.credentials;
     let orders = 0;
     const lane = async (_: unknown, at: number) => {
       const target = targets[at % servers] as (typeof targets)[number];

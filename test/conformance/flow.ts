@@ -5,8 +5,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Currency, Token } from '../../src/core/transfer.ts';
-import type { FlowShop } from '../support/flow-shop.ts';
-import type { Instance, Json } from '../support/instance.ts';
+import type { FlowShop, Instance, Json } from '../support/instance.ts';
 import { expectBooks } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 

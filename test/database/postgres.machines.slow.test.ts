@@ -4,7 +4,6 @@
  *
  *   SERVERS_S=300 npm test -- --postgres machines.slow      five minutes of orders, while either server is killed
  */
-import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -15,11 +14,10 @@ import { indexerLease, LEASE_MS } from '../../src/database/leases.ts';
 import { openSecretKey } from '../../src/lib/secret-key.ts';
 import { booksAgree } from '../conformance/database/place.ts';
 import { keyOf } from '../e2e/simulated-network.ts';
-import type { Json } from '../support/instance.ts';
-import { type Machine, openMachines, serverOf, startMachine } from '../support/machines.ts';
+import type { Json, Machine } from '../support/instance.ts';
+import { openMachines } from '../support/machines.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { copyTemplate, cutOne, onPool } from '../support/postgres.ts';
-import { signedClient } from '../support/signed-client.ts';
 import { until } from '../support/until.ts';
 
 const server = process.env.TEST_POSTGRES ?? '';
@@ -53,19 +51,15 @@ async function openBench() {
   opened.push(copied.remove);
   const machines = await openMachines(copied.url, BLOCK_MS, { limits: { pool_target: 1_000 } });
   opened.push(machines.close);
-  const { node, folder, cli, storeId } = machines;
-  await cli('webhook', 'add', `${merchant.origin}/hook`, '--store', storeId, '--mode', 'test');
-  const secretKey = openSecretKey(join(folder.dataDir, 'secret.key'));
+  const { node, first, store } = machines;
+  const { cli } = first;
+  await cli('webhook', 'add', `${merchant.origin}/hook`, '--store', store.id, '--mode', 'test');
+  const secretKey = openSecretKey(join(first.dataDir, 'secret.key'));
   const plain = { file: '', busyTimeoutMs: 5_000, outageWaitS: 600 };
   const database = openSqliteDatabase({ ...plain, url: copied.url, secretKey });
   opened.push(database.close);
-  /** A server that was started again has another port. */
   const send = (machine: Machine, method: string, path: string, body?: object) =>
-    signedClient(machines.credentials({ ...machine, baseUrl: serverOf(machine).base_url })).send(
-      method,
-      `/api/v1/checkout/sessions/${path}`,
-      body,
-    );
+    store.clientOf(machine).send(method, `/api/v1/checkout/sessions/${path}`, body);
   const call = async (...asked: Parameters<typeof send>): Promise<Json> => {
     const { status, json, text } = await send(...asked);
     assert.is(status, 200, text);
@@ -75,7 +69,7 @@ async function openBench() {
   const orderOf = (id: string) => ({ amount: 1000, currency: 'USD', order_id: id, expires_in: 3600 });
   let orders = 0;
   return {
-    ...{ ...machines, database, url: copied.url, send, show, orderOf },
+    ...{ ...machines, cli, database, url: copied.url, send, show, orderOf },
     newSession: (machine: Machine) => call(machine, 'POST', 'create', orderOf(`single-${++orders}`)),
     pay: (session: Json) => node.pay(keyOf(node, 'ethereum', session), UNITS),
     paid: (machine: Machine, session: Json) =>
@@ -92,16 +86,6 @@ async function openBench() {
 }
 
 type Bench = Awaited<ReturnType<typeof openBench>>;
-
-/** Kills a supervisor and its processes at once, as the loss of the machine does. */
-async function lose({ supervisor }: Machine): Promise<void> {
-  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
-  for (const line of lines) {
-    const [pid, parent] = line.trim().split(/\s+/).map(Number);
-    if (pid && (pid === supervisor.pid || parent === supervisor.pid)) process.kill(pid, 'SIGKILL');
-  }
-  await supervisor.ended;
-}
 
 /** Tries an order at both machines until it is answered. @returns the ids that were answered, which must be one */
 async function order(
@@ -130,7 +114,7 @@ async function order(
 /** Kills a server, which its supervisor starts again. @returns how many */
 function kill(machine: Machine): number {
   try {
-    process.kill(serverOf(machine).pid, 'SIGKILL');
+    process.kill(machine.server().pid, 'SIGKILL');
     return 1;
   } catch {
     // It is just being started.
@@ -181,10 +165,12 @@ async function orderAtBoth(bench: Bench, machines: readonly Machine[]): Promise<
 
 onServer('two servers are one shop; a standby follows a network when its indexer is lost or paused', async () => {
   const bench = await openBench();
-  let a = await startMachine(bench.folder);
+  const a = bench.first;
+  await a.start();
   await until('the first follows', async () => (await bench.holder())?.includes(a.dataDir) === true);
-  const b = await startMachine(bench.addFolder());
-  await until('the second is a standby', () => b.supervisor.stderr().includes('is its standby'));
+  const b = bench.add();
+  await b.start();
+  await until('the second is a standby', () => b.output().includes('is its standby'));
 
   const shared = await bench.newSession(a);
   bench.pay(shared);
@@ -193,7 +179,7 @@ onServer('two servers are one shop; a standby follows a network when its indexer
   await until('the merchant knows', () => bench.told(shared) > 0);
   assert.is(bench.told(shared), 1, 'by one of two senders');
 
-  await lose(a);
+  await a.kill();
   const late = await bench.newSession(b);
   bench.pay(late);
   await until('the standby has seen the payment', async () => (await bench.show(b, late)).payments.length > 0);
@@ -204,7 +190,7 @@ onServer('two servers are one shop; a standby follows a network when its indexer
     return ['chores', LEASE].every((name) => ofB.some(({ job }: Json) => job === name));
   });
 
-  a = await startMachine(bench.folder);
+  await a.start();
   const { pid } = (await bench.cli('status')).networks[0];
   process.kill(pid, 'SIGSTOP');
   const paused = await bench.newSession(a);
@@ -212,7 +198,7 @@ onServer('two servers are one shop; a standby follows a network when its indexer
   await bench.paid(a, paused);
   assert.ok((await bench.holder())?.includes(a.dataDir));
   process.kill(pid, 'SIGCONT');
-  await until('the paused one has lost its lease', () => b.supervisor.stderr().includes('lease_lost'));
+  await until('the paused one has lost its lease', () => b.output().includes('lease_lost'));
   const more = await bench.newSession(b);
   bench.pay(more);
   await bench.paid(b, more);

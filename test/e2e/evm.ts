@@ -14,8 +14,7 @@ import {
   type TokenContract,
 } from '../support/contracts.ts';
 import type { EvmNode } from '../support/evm-node.ts';
-import { openFlowInstallation } from '../support/flow-shop.ts';
-import type { Json } from '../support/instance.ts';
+import { type Json, openFlowInstallation } from '../support/instance.ts';
 import { openPayoutShop, type PayoutChain } from '../support/payout-shop.ts';
 
 const DEPTH = 4;

@@ -7,8 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import { type FlowInstallation, openFlowInstallation } from '../support/flow-shop.ts';
-import type { Json } from '../support/instance.ts';
+import { type FlowInstallation, type Json, openFlowInstallation } from '../support/instance.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { expectBooks } from '../support/quayside-process.ts';
 import { accountKey, SANDBOX_CHAIN_ID, sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
@@ -125,7 +124,7 @@ test('blocks that cannot be read: the lag is that of the node’s head, and an a
   for (const text of messages()) assert.not.match(text, /ws:|hidden/);
   await quayside.cli('alarm', 'acknowledge', alarm.id, '--reason', 'looking');
   assert.match(await metrics(), /^quayside_alarm_open\{.*\} 1$/m);
-  assert.equal(await (await fetch(`${quayside.baseUrl}/readyz`)).json(), {
+  assert.equal(await (await fetch(`${quayside.server().base_url}/readyz`)).json(), {
     status: 'unavailable',
     reasons: ['no_network_followed:test'],
     networks_not_followed: [{ network: 'test:ethereum', reason: stuck.reason.code }],

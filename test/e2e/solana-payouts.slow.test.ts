@@ -1,7 +1,8 @@
-/** The sweep, restore and refund suites on Solana, and what only its locks and expiry do. */
+/** The sweep, restore and refund suites on Solana, what only its locks and expiry do, and the short payment suite. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { closeBooks, refundConforms } from '../conformance/refund.ts';
+import { paymentConforms } from '../conformance/flow.ts';
+import { refundConforms } from '../conformance/refund.ts';
 import { restoreConforms } from '../conformance/restore.ts';
 import { sweepConforms } from '../conformance/sweep.ts';
 import type { Json } from '../support/instance.ts';
@@ -10,7 +11,7 @@ import { openSolanaPayouts } from './solana.ts';
 
 const SOL = 1_000_000_000n;
 
-const { shop, node } = await openSolanaPayouts();
+const { shop, node, payments } = await openSolanaPayouts();
 
 // One transaction sweeps six addresses, the largest amounts first.
 sweepConforms(shop, {
@@ -83,4 +84,9 @@ test('while the network drops what it takes, nothing is paid twice and nothing i
   ]);
 });
 
-closeBooks(shop);
+test.run();
+
+// Payments are counted block by block, which the suites above cannot wait for.
+test.before(() => node.rest());
+test.after(shop.close);
+paymentConforms(payments);

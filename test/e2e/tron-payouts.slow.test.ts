@@ -1,10 +1,11 @@
 /**
  * The sweep suite on TRON, with burned TRX, and with energy that is lent and reclaimed; the restore and refund suites;
- * and a refund by a stake.
+ * a refund by a stake; and the short payment suite.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { closeBooks, refundConforms } from '../conformance/refund.ts';
+import { paymentConforms } from '../conformance/flow.ts';
+import { refundConforms } from '../conformance/refund.ts';
 import { restoreConforms } from '../conformance/restore.ts';
 import { sweepConforms } from '../conformance/sweep.ts';
 import type { Json } from '../support/instance.ts';
@@ -14,7 +15,7 @@ import { openTronPayouts } from './tron.ts';
 
 const TRX = 1_000_000n;
 
-const { shop, node, pass } = await openTronPayouts({ finality: 'finalized', usual: 4, blocks: null, tiers: null });
+const { shop, node, pass, payments } = await openTronPayouts();
 const { chain, quayside, gasWallet, refundWallet } = shop;
 const { world } = node;
 
@@ -94,4 +95,9 @@ test('with a stake of its own, the refund wallet burns nothing for the energy of
   assert.is(world.accounts().lent(gasWallet, refundWallet), 0n, 'a refund is lent nothing');
 });
 
-closeBooks(shop);
+test.run();
+
+// Payments are counted block by block, which the suites above cannot wait for.
+test.before(() => node.rest());
+test.after(shop.close);
+paymentConforms(payments);

@@ -8,8 +8,7 @@ import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressOf, XPUB } from '../e2e/evm.ts';
 import { deployToken, type TokenContract } from '../support/contracts.ts';
 import type { EvmNode } from '../support/evm-node.ts';
-import { type FlowInstallation, openFlowInstallation } from '../support/flow-shop.ts';
-import type { Json } from '../support/instance.ts';
+import { type FlowInstallation, type Json, openFlowInstallation } from '../support/instance.ts';
 import { expectBooks } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 

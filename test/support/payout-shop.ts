@@ -19,8 +19,7 @@ import { seedOf } from '../../src/signer/keystore.ts';
 import type { PolicySettings } from '../../src/signer/policy.ts';
 import { restoreSigner } from '../../src/signer/setup.ts';
 import type { Faults } from '../simulated/faults.ts';
-import { openFlowInstallation } from './flow-shop.ts';
-import type { Json } from './instance.ts';
+import { type Json, openFlowInstallation } from './instance.ts';
 import { makeSignerIn } from './temp-signer.ts';
 import { until } from './until.ts';
 

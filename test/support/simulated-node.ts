@@ -151,12 +151,14 @@ export async function startSimulatedNode(options: SimulatedNodeOptions) {
       const from = accountKeyOf(family, 'payer');
       return writtenBy[family].transaction(world.pay({ kind, from, outputs: [{ token, to, units }] }));
     },
-    /** Mines a block at intervals until the node is closed. */
+    /** Mines a block at intervals until the node rests or is closed. */
     mineEvery(ms: number) {
       miner = startMiner(world, systemClock, { intervalMs: ms }, (error) => {
         throw error;
       });
     },
+    /** Ends the mining at intervals. */
+    rest: async () => miner?.stop(),
     /** Makes the node unreachable; `start` opens it again at the same ports with the same chain. */
     stop: () => server.close(),
     async start() {
