@@ -3,8 +3,9 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as epay from '../../src/doors/epay/codec.ts';
 import { isDoorFault } from '../../src/doors/faults.ts';
-import { addQuery, type Fields, findRecut, joined, readFields, verify } from '../../src/doors/signed.ts';
+import { addQuery, type Fields, findRecut, readFields, verify } from '../../src/doors/signed.ts';
 import { cleanName, methodOf, readMoney } from '../../src/doors/words.ts';
+import { md5Of } from '../support/doors.ts';
 import { answerOf, type EpayClient, epayClients, signedBy } from './epay-clients.ts';
 import { paidDoorOrder } from './paid-order.ts';
 
@@ -124,9 +125,8 @@ test('a notice has the seven fields and the signature that clients compute', () 
 
 /** Returns what is read from fields with the right signature. */
 function readSigned(fields: Fields) {
-  const text = joined(fields, { keepsEmpty: false, dropsBackslashes: false });
-  const md5 = createHash('md5').update(`${text}${KEY}`).digest('hex');
-  return epay.readOrder(new Map([...fields, ['sign', md5], ['sign_type', 'MD5']]), door);
+  const sign = md5Of(Object.fromEntries(fields), KEY);
+  return epay.readOrder(new Map([...fields, ['sign', sign], ['sign_type', 'MD5']]), door);
 }
 const request = (changes: Readonly<Record<string, string>> = {}): Fields =>
   new Map([...fieldsOf(NEW_API), ...Object.entries(changes)]);

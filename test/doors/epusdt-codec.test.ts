@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as epusdt from '../../src/doors/epusdt/codec.ts';
@@ -6,6 +5,7 @@ import { spelled, spellings } from '../../src/doors/epusdt/numbers.ts';
 import { isDoorFault } from '../../src/doors/faults.ts';
 import { verify } from '../../src/doors/signed.ts';
 import { shortest } from '../../src/doors/words.ts';
+import { md5Of, type Values } from '../support/doors.ts';
 import { answerOf, bodyOf, type EpusdtClient, epusdtClients } from './epusdt-clients.ts';
 import { paidDoorOrder } from './paid-order.ts';
 
@@ -103,17 +103,8 @@ test('a notice is written specially only for an order that was signed so', () =>
 
 const base = { order_id: 'a1', amount: 10, notify_url: 'https://panel.example/n' };
 /** Returns what is read from a body that is signed in the plain way. */
-function readSigned(
-  dialect: epusdt.EpusdtDialect,
-  values: Readonly<Record<string, string | number>>,
-  isChoice = false,
-) {
-  const text = Object.entries(values)
-    .filter(([, value]) => value !== '')
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map((pair) => pair.join('='))
-    .join('&');
-  const signature = createHash('md5').update(`${text}${KEY}`).digest('hex');
+function readSigned(dialect: epusdt.EpusdtDialect, values: Values, isChoice = false) {
+  const signature = md5Of(values, KEY);
   const body = epusdt.readBody(JSON.stringify({ ...values, signature }), true);
   return isDoorFault(body) ? body : epusdt.readOrder(dialect, body, door, isChoice);
 }
@@ -145,17 +136,16 @@ test('a way to pay is fixed, usual or the payer’s, by the dialect', () => {
 });
 
 test('a signed request is refused by its field', () => {
-  const table: readonly (readonly [epusdt.EpusdtDialect, Readonly<Record<string, string | number>>, string, string])[] =
-    [
-      ['gmpay', { currency: 'usd' }, 'currency', 'currency'],
-      ['bepusdt', { fiat: 'USD' }, 'fiat', 'currency'],
-      ['epusdt', { amount: 10.001 }, 'amount', 'malformed'],
-      ['epusdt', { amount: 0 }, 'amount', 'malformed'],
-      ['epusdt', { amount: '' }, 'amount', 'missing'],
-      ['epusdt', { order_id: 'a&b' }, 'order_id', 'malformed'],
-      ['epusdt', { notify_url: 'x' }, 'notify_url', 'malformed'],
-      ['epusdt', { redirect_url: 'javascript:1' }, 'redirect_url', 'malformed'],
-    ];
+  const table: readonly (readonly [epusdt.EpusdtDialect, Values, string, string])[] = [
+    ['gmpay', { currency: 'usd' }, 'currency', 'currency'],
+    ['bepusdt', { fiat: 'USD' }, 'fiat', 'currency'],
+    ['epusdt', { amount: 10.001 }, 'amount', 'malformed'],
+    ['epusdt', { amount: 0 }, 'amount', 'malformed'],
+    ['epusdt', { amount: '' }, 'amount', 'missing'],
+    ['epusdt', { order_id: 'a&b' }, 'order_id', 'malformed'],
+    ['epusdt', { notify_url: 'x' }, 'notify_url', 'malformed'],
+    ['epusdt', { redirect_url: 'javascript:1' }, 'redirect_url', 'malformed'],
+  ];
   for (const [dialect, changes, field, code] of table) {
     assert.equal(readSigned(dialect, { ...base, ...changes }), { field, code });
   }

@@ -4,7 +4,6 @@
  *
  *   HISTORIES=10000 npm test doors/histories      a failure names the SEED
  */
-import { createHash } from 'node:crypto';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type DoorDialect, doorDialects } from '../../src/core/door.ts';
@@ -23,6 +22,7 @@ import { readFields } from '../../src/doors/signed.ts';
 import { paidOrder } from '../../src/doors/success.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
+import { createRandom, type Random } from '../../src/sandbox/random.ts';
 import {
   act,
   inWorld,
@@ -34,6 +34,7 @@ import {
   T0_MS,
   type World,
 } from '../conformance/database/place.ts';
+import { md5Of } from '../support/doors.ts';
 import { claimDue, recordAttempt } from '../support/record-attempt.ts';
 
 const HISTORIES = Number(process.env.HISTORIES ?? 200);
@@ -42,29 +43,7 @@ const KEY = 'k'.repeat(32);
 const STEPS = 14;
 const MINUTE_MS = 60_000;
 
-/** Returns numbers below a limit (mulberry32). */
-function diceOf(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
-
 type Fields = Readonly<Record<string, string>>;
-
-/** Signs without the code that is tested. */
-const textOf = (fields: Fields): string =>
-  Object.keys(fields)
-    .sort()
-    .map((name) => `${name}=${fields[name]}`)
-    .join('&');
-const md5 = (fields: Fields): string =>
-  createHash('md5')
-    .update(textOf(fields) + KEY)
-    .digest('hex');
 
 function read({ dialect, pid }: Door, asked: Readonly<{ orderNo: string; money: string; notify: string }>) {
   const { orderNo, money, notify } = asked;
@@ -73,7 +52,7 @@ function read({ dialect, pid }: Door, asked: Readonly<{ orderNo: string; money: 
       ? { pid: String(pid), out_trade_no: orderNo, money, notify_url: notify, name: 'VIP', type: 'alipay' }
       : { order_id: orderNo, amount: money, notify_url: notify };
   const fields: Fields = dialect === 'gmpay' ? { ...own, pid: String(pid), currency: 'usd' } : own;
-  const signed = new URLSearchParams({ ...fields, [dialect === 'epay' ? 'sign' : 'signature']: md5(fields) });
+  const signed = new URLSearchParams({ ...fields, [dialect === 'epay' ? 'sign' : 'signature']: md5Of(fields, KEY) });
   const received = readFields(signed.toString());
   invariant(!isDoorFault(received), 'the request is well-formed');
   return dialect === 'epay'
@@ -88,7 +67,7 @@ class History {
   readonly orderNo: string;
   readonly #world: World;
   readonly #door: Door;
-  readonly #dice: (below: number) => number;
+  readonly #dice: Random['int'];
   readonly #money: string;
   readonly #notices: ClaimedDelivery[] = [];
   readonly #sessions = new Map<string, Session>();
@@ -97,7 +76,7 @@ class History {
   constructor(world: World, door: Door, seed: number, database: Database) {
     this.#world = world;
     this.#door = door;
-    this.#dice = diceOf(seed);
+    this.#dice = createRandom('doors', seed).int;
     this.orderNo = `N${seed}`;
     this.#money = `${1 + this.#dice(50)}.${String(this.#dice(100)).padStart(2, '0')}`;
     this.database = database;
@@ -200,7 +179,7 @@ class History {
       assert.is(session?.request.amountMinor, BigInt(order.terms.money.replace('.', '')));
       const { sign, signature = sign, sign_type: _, ...own } = sent;
       const texts = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, String(value)]));
-      assert.is(signature, md5(texts));
+      assert.is(signature, md5Of(texts, KEY));
       const kind = format.judge({ kind: 'answered', status: 200, retryAfterMs: null }, this.#dice(3) ? 'ok' : 'no');
       const verdict = kind === 'retry' ? { kind, atMs: this.#nowMs } : { kind };
       const went = { startedAtMs: this.#nowMs, durationMs: 0, status: 200, error: null };
