@@ -94,7 +94,7 @@ export function acceptEffect({ effect, after }: Accepted): Sentence {
         'The payment is paid with {has} of {due}, and your shop gets the event. It stays with you; a paid payment can be refunded.',
         { has, due },
       )
-    : say('Nothing else changes. It stays with you; a paid payment can be refunded.');
+    : say('The payment stays as it is, and the money with you; a paid payment can be refunded.');
 }
 
 export const acceptHeld = defineAct({

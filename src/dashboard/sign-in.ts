@@ -220,52 +220,37 @@ function ownPath(to: string | null): string | null {
   return /^\/(sign-in|sign-out|link)\b/.test(to) ? null : to;
 }
 
-/** A page for somebody who is not signed in. `kept`: what the address of its form keeps. */
-type Narrow = Readonly<{
-  title: string;
-  heading: string;
-  refused: Refused | null;
-  said?: Html | null;
-  path: string;
-  kept?: Readonly<Record<string, string>>;
-  form: Html;
-  below?: Html;
-}>;
+/** A page for somebody who is not signed in, whose form is sent to its own address. */
+type Narrow = Readonly<{ heading: string; refused: Refused | null; said?: Html | null; form: Html; below?: Html }>;
 
 function sendNarrow({ languages }: SignInDeps, response: Response, page: Narrow): void {
-  const { title, heading, refused, said = null, path, kept = {}, form, below = null } = page;
-  const words = wordsFor(languages, response);
-  const query = new URLSearchParams(kept).toString();
+  const { heading, refused, said = null, form, below = null } = page;
   const content = html`<main id="main" class="narrow">
 <h1>${heading}</h1>
 ${said}${faultMessage(refused?.fault ?? null)}
-<form method="post" action="${query === '' ? path : `${path}?${query}`}" class="card">
+<form method="post" class="card">
 ${form}
 </form>
 ${below}</main>`;
   response
     .status(refused?.status ?? 200)
     .type('html')
-    .send(documentOf(words, title, content));
+    .send(documentOf(wordsFor(languages, response), heading, content));
 }
 
 function sendSignIn(deps: SignInDeps, response: Response, refused: Refused | null): void {
   const { languages, passkeys } = deps;
   const words = wordsFor(languages, response);
-  const query = queryOf(response.req);
-  const to = ownPath(query.get('to'));
   const change = isChange(response.req);
   const asked = passkeys.isPossible ? passkeys.request([], PURPOSE) : null;
-  const isEnded = query.get('ended') === 'yes' && refused === null;
+  const isEnded = queryOf(response.req).get('ended') === 'yes' && refused === null;
   const why = change
     ? 'Show once more that it is you. Then you set a new password, a new app and new recovery codes. Your sessions and passkeys end.'
     : isEnded
       ? 'Your session has ended. Sign in, and you are back where you were.'
       : null;
   sendNarrow(deps, response, {
-    title: words.say('Sign in'),
-    heading: words.say(change ? 'Password and codes' : 'Sign in'),
-    ...{ refused, path: '/sign-in', kept: { ...(to !== null && { to }), ...(change && { change: 'yes' }) } },
+    ...{ heading: words.say(change ? 'Password and codes' : 'Sign in'), refused },
     said: why && html`<p class="message attention" role="status">${words.say(why)}</p>`,
     form: html`<label>${words.say('Your name')} <input name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required></label>
 <label>${words.say('Password')} <input name="password" type="password" autocomplete="current-password" required></label>
@@ -318,16 +303,13 @@ function sendLink(
 ): void {
   const { languages, config, url } = deps;
   const words = wordsFor(languages, response);
-  const { params, path } = response.req;
-  const secret = newSecretOf(String(params.token), salt);
+  const secret = newSecretOf(String(response.req.params.token), salt);
   const uri = setUpUri(secret, name, new URL(url).host);
   const mayWait = !isFactorRequired(config.networks);
   const later = html` <button class="plain" name="later" value="yes" formnovalidate>${words.say('Set it up later')}</button>`;
   const why = html`<p class="hint">${words.say('While every network is simulated, your password is enough. A second factor is required before a network with real transactions is used.')}</p>`;
   sendNarrow(deps, response, {
-    title: words.say('Welcome'),
-    heading: words.say('Welcome, {name}', { name }),
-    ...{ refused, path },
+    ...{ heading: words.say('Welcome, {name}', { name }), refused },
     form: html`<input type="hidden" name="username" autocomplete="username" value="${name}">
 <h2>${words.say('1. Choose a password')}</h2>
 <label>${words.say('Password')} <input name="password" type="password" autocomplete="new-password" minlength="12" required></label>

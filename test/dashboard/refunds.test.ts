@@ -106,7 +106,6 @@ test('a refund is refused where the API would refuse it, before anybody confirms
     for (const [fields, fault] of [
       [{ amount: '4,50' }, 'digits with at most 2 decimals'],
       [{ currency: 'USDC' }, 'received nothing in that coin'],
-      [{ address: 'T-nonsense' }, 'not an address of the network that the session was paid on'],
       [{ address: chains.evm.address.format(deposit) }, 'belongs to this installation'],
     ] as const) {
       const answer = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT', ...fields });

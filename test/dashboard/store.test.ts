@@ -69,12 +69,6 @@ test('the policy is saved after it was shown before and after, and a refund limi
       const alone = await ada.submit(path, path, { ...shown, ...risky });
       assert.is((await confirm(ada, path, alone)).status, 403, 'a session alone lowers no price, and frames no page');
     }
-    api.clock.advance(60_000);
-    const origins = 'https://shop.example, https://other.example:8443';
-    const look = await ada.submit(path, path, { ...shown, accent: '#FFEE00', origins });
-    assert.is((await confirm(ada, path, look, { code: code(ada.token) })).status, 303);
-    const page = await api.database().stores.values(api.merchantId);
-    assert.equal([page.accent, page.embedOrigins], ['#ffee00', ['https://shop.example', 'https://other.example:8443']]);
     for (const [key, value] of [
       ...[['name', ' '] as const, ['tolerance', '-1'] as const, ['accent', 'red"'] as const],
       ...['https://shop.example/path', 'https://a;report-uri'].map((one) => ['origins', one] as const),
@@ -102,12 +96,7 @@ test('somebody is added by a link that works once, with that role in that store 
     const ada = await member(dashboard, 'Ada');
     const team = teamOf(dashboard);
     const review = await ada.submit(settingsOf(dashboard), team, { name: 'Grace', role: 'staff' });
-    const made = Object.values(factsOf((await confirm(ada, team, review)).text));
-    const token =
-      made
-        .find((one) => one.includes('/link/'))
-        ?.split('/')
-        .at(-1) ?? '';
+    const [, token = ''] = /\/link\/([\w-]+)/.exec((await confirm(ada, team, review)).text) ?? [];
     const grace = dashboard.visitor();
     const claim = () => grace.post(`/link/${token}`, { password: PASSWORD, code: dashboard.code(token) });
     assert.is((await claim()).status, 200);
@@ -118,17 +107,6 @@ test('somebody is added by a link that works once, with that role in that store 
     assert.match(alertOf(taken.text), 'That name is taken');
     assert.is(await roleOf(dashboard, 'Grace'), 'staff');
     assert.is((await ada.submit(settingsOf(dashboard), team, { name: 'Eve', role: 'operator' })).status, 400);
-  }));
-
-test('nobody removes themselves, and only an owner removes others', () =>
-  withDashboard(async (dashboard) => {
-    const ada = await member(dashboard, 'Ada');
-    await member(dashboard, 'Bob');
-    const answer = await forced(ada, `${teamOf(dashboard)}/remove`, { name: 'Ada', typed: 'Ada' });
-    assert.match(alertOf(answer.text), 'Nobody removes themselves');
-    const eve = await member(dashboard, 'Eve', 'staff');
-    assert.is((await forced(eve, `${teamOf(dashboard)}/remove`, { name: 'Ada', typed: 'Ada' })).status, 404);
-    assert.equal([await roleOf(dashboard, 'Ada'), await roleOf(dashboard, 'Eve')], ['owner', 'staff']);
   }));
 
 test('two owners who remove each other at once leave one', () =>
@@ -151,13 +129,18 @@ test('two owners who remove each other at once leave one', () =>
     assert.is(owners.length, 1);
   }));
 
-test('a member is removed by name, and loses the store at once; one without another role loses the account', () =>
+test('an owner removes a member by name, who loses the store at once, and the account without another role', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
     const ada = await member(dashboard, 'Ada');
     const mary = await member(dashboard, 'Mary', 'staff');
     const payments = `/s/${api.merchantId}/test/payments`;
     const remove = `${teamOf(dashboard)}/remove`;
+    await member(dashboard, 'Bob');
+    const answer = await forced(ada, remove, { name: 'Ada', typed: 'Ada' });
+    assert.match(alertOf(answer.text), 'Nobody removes themselves');
+    assert.is((await forced(mary, remove, { name: 'Ada', typed: 'Ada' })).status, 404);
+    assert.is(await roleOf(dashboard, 'Ada'), 'owner');
     const review = await ada.submit(settingsOf(dashboard), remove, { name: 'Mary' });
     assert.is((await confirm(ada, remove, review, { typed: 'mary' })).status, 403);
     assert.is((await mary.get(payments)).status, 200);

@@ -58,7 +58,7 @@ async function alarmsPage(deps: DashboardDeps, visit: Visit<null>): Promise<Repl
   const all = await showList(alarmList(deps), visit);
   return {
     title: 'Alarms',
-    content: html`${section('all', 'The newest first', all.table, 'plain')}
+    content: html`${all.table}
 ${all.isFirst ? await noticeSection(deps, visit) : null}`,
   };
 }
