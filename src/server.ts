@@ -11,7 +11,7 @@ import { createApp } from './api/app.ts';
 import { refundForDoor } from './api/refunds.ts';
 import { createForDoor, createPayment } from './api/session-service.ts';
 import { backupsOf, readBackupReport } from './app/backup/report.ts';
-import { type Listening, listen } from './app/http-server.ts';
+import { type Listening, listen, listenersOf } from './app/http-server.ts';
 import { createMetrics, createWriteTimes, type Metrics, type WriteTimes } from './app/metrics.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from './app/new-credentials.ts';
 import { openDatabase } from './app/open-database.ts';
@@ -146,8 +146,7 @@ async function listenForMerchants(
 ): Promise<Listening> {
   const checkDestination = await createDestinationCheck(config);
   const guard = createUrlGuard(config.webhooks.allowCidrs);
-  const { host, port: wanted } = config;
-  return listen({ host, port: wanted, setting: 'QUAYSIDE_PORT' }, (port) => {
+  return listen(listenersOf(config).merchants, (port) => {
     const boundConfig = withPorts(config, { port });
     const hasSandbox = config.networks.some(({ sandbox }) => sandbox);
     const simulation = hasSandbox && { simulate: createSimulator({ sessions: database.sessions, config, clock }) };
@@ -180,8 +179,6 @@ async function listenForMerchants(
 
 /** The dashboard, at an address of its own. */
 async function listenForPeople({ config, database, rates, log }: Parts): Promise<Listening> {
-  const { host, dashboardPort: wanted } = config;
-  const at = { host, port: wanted, setting: 'QUAYSIDE_DASHBOARD_PORT' };
   const passwords = createPasswords();
   const guard = createUrlGuard(config.webhooks.allowCidrs);
   const sender = createSender(guard, attemptLimits, clock);
@@ -205,13 +202,14 @@ async function listenForPeople({ config, database, rates, log }: Parts): Promise
       newNotices: createTargetMaker({ ways: { send: createSend(guard, clock), mail: config.mail }, clock }),
       readBackups: () => backupsOf(readBackupReport(config.dataDir)),
     });
-  return listen(at, (port) => answerAt(withPorts(config, { dashboardPort: port }).dashboardUrl));
+  return listen(listenersOf(config).people, (port) =>
+    answerAt(withPorts(config, { dashboardPort: port }).dashboardUrl),
+  );
 }
 
 /** `/metrics` for Prometheus and `/rates` for the operator's tool, on a port that is never shown to merchants. */
 function listenForOperators({ config, rates }: Parts, metrics: Metrics): Promise<Listening> {
-  const { metricsHost: host, metricsPort: port } = config;
-  const at = { host, port, setting: 'QUAYSIDE_METRICS_PORT' };
+  const at = listenersOf(config).operators;
   const answer: RequestListener = async (request, response) => {
     const send = (status: number, type: string, text: string) =>
       response.writeHead(status, { 'content-type': type }).end(request.method === 'HEAD' ? undefined : text);
@@ -226,7 +224,7 @@ function listenForOperators({ config, rates }: Parts, metrics: Metrics): Promise
       send(503, 'text/plain', `${error.message}\n`);
     }
   };
-  return listen(at, () => forOwnNames(host, answer));
+  return listen(at, () => forOwnNames(at.host, answer));
 }
 
 /** Waits until each pool has an address, within a limit: a new installation must derive some first. */

@@ -99,3 +99,26 @@ function serve(server: Server, answer: RequestListener): Listening['close'] {
     forgetLimit();
   };
 }
+
+/**
+ * Refuses ports that cannot be listened on now, before a start makes anything that it needs them for.
+ * @throws Fault permanent `port_in_use`, `cannot_listen`
+ */
+export async function refuseTakenPorts(config: Ports): Promise<void> {
+  for (const at of Object.values(listenersOf(config))) {
+    if (at.port === 0) continue;
+    const { close } = await listen(at, () => () => {});
+    await close(0);
+  }
+}
+
+type Ports = Readonly<
+  Record<'host' | 'metricsHost', string> & Record<'port' | 'metricsPort' | 'dashboardPort', number>
+>;
+
+/** Returns where the listeners of an installation listen. */
+export const listenersOf = ({ host, port, metricsHost, metricsPort, dashboardPort }: Ports) => ({
+  merchants: { host, port, setting: 'QUAYSIDE_PORT' },
+  operators: { host: metricsHost, port: metricsPort, setting: 'QUAYSIDE_METRICS_PORT' },
+  people: { host, port: dashboardPort, setting: 'QUAYSIDE_DASHBOARD_PORT' },
+});

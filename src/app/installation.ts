@@ -12,6 +12,7 @@ import { openLog } from '../lib/log.ts';
 import { databaseFile, secretKeyFile } from '../lib/secret-key.ts';
 import { collectStartGarbage } from '../lib/start-garbage.ts';
 import { removeAbandoned } from './backup/scratch.ts';
+import { refuseTakenPorts } from './http-server.ts';
 import { atTimes, COMPARISON_TIME, daily, runOnce } from './nightly.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { RETENTION_TIME } from './retention.ts';
@@ -87,6 +88,7 @@ async function run(config: Config, isNew: boolean): Promise<void> {
   const hasSandbox = simulated.length > 0;
   // People who wait for a first start, or watch one, see what takes long.
   const sayStep = (text: string) => (isNew || process.stdout.isTTY ? say([text]) : undefined);
+  await refuseTakenPorts(config);
   if (isNew) closeToOthers(config.dataDir);
   if (isNew) sayStep(`Making a new installation in ${config.dataDir} …`);
   if (hasSandbox) sayStep(`Starting simulated networks (${simulated.join(', ')}) …`);

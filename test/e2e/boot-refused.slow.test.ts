@@ -41,14 +41,16 @@ test('the demo says what to do if nothing runs', async () => {
   assert.match(stderr, /run `npm start` in another terminal first/);
 });
 
-test('a port in use ends the start, with what to set', async () => {
+test('a port in use ends the start before anything is made, with what to set', async () => {
   // What fails below must not keep this process from ending.
   const other = createServer().unref();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const { port } = other.address() as AddressInfo;
-  const supervisor = spawnSupervisor({ QUAYSIDE_DATA_DIR: join(folder, 'crowded'), QUAYSIDE_PORT: String(port) });
+  const ports = { QUAYSIDE_PORT: '0', QUAYSIDE_METRICS_PORT: String(port) };
+  const supervisor = spawnSupervisor({ QUAYSIDE_DATA_DIR: join(folder, 'crowded'), ...ports });
   assert.is(await supervisor.ended, 2);
-  assert.match(supervisor.stderr(), new RegExp(`^quayside: port ${port} is in use .*QUAYSIDE_PORT`, 'm'));
+  assert.match(supervisor.stderr(), new RegExp(`^quayside: port ${port} is in use .*QUAYSIDE_METRICS_PORT`, 'm'));
+  assert.not.ok(existsSync(join(folder, 'crowded/quayside.db')));
   other.close();
 });
 

@@ -58,7 +58,9 @@ async function showPayment(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<
   const opening = html` <a class="button plain" href="${url}" target="_blank" rel="noreferrer">${words.say('Payment page')}</a>`;
   const refunding = html` <a class="button plain" href="${pathOf(at, session)}/refund">${words.say('Refund')}</a>`;
   const shown = { config, words, webhooks };
-  const heading = html`${data(confirmedText(session) ?? price(session))} ${sessionState(words, session)}<small>${askedText(words, session)}</small>`;
+  const confirmed = confirmedText(session);
+  const priced = confirmed === null && session.conversion === null ? null : askedText(words, session);
+  const heading = html`${data(confirmed ?? price(session))} ${sessionState(words, session)}${priced && html`<small>${priced}</small>`}`;
   return {
     title: words.say('Order {order}', { order: session.request.orderId }),
     content: html`<p class="actions"><a href="${pathIn(at, 'payments')}">${words.say('All payments')}</a>${opening}${isRefundable ? refunding : null}</p>
@@ -99,6 +101,7 @@ function asked(shown: Shown, session: Session): Html {
   const { config, words } = shown;
   const { request, terms, options, life } = session;
   const [seen, late] = [seenText(session), lateText(session)];
+  const offered = terms.accepts.filter((coin) => options.some(({ currency }) => currency === coin));
   const ways = options.map((option) => {
     const network = `${session.mode}:${option.network}` as const;
     const address = shownOnChain(shown, addressOf(network, optionAddress(session, option)), 'whole');
@@ -108,10 +111,7 @@ function asked(shown: Shown, session: Session): Html {
   return html`${facts([
     request.description === null ? null : [words.say('Description'), data(request.description)],
     [words.say('Session'), copyCode(session.id)],
-    [
-      words.say('Due'),
-      words.html('{amount} in {coins}', { amount: coins(terms.duePar), coins: coinNames(terms.accepts) }),
-    ],
+    [words.say('Due'), words.html('{amount} in {coins}', { amount: coins(terms.duePar), coins: coinNames(offered) })],
     seen === null ? null : [words.say('Seen, not confirmed yet'), data(seen)],
     late === null ? null : [words.say('Late'), data(late)],
     [words.say('Expires'), time(terms.expiresAtS * 1000)],
