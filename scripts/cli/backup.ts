@@ -81,7 +81,7 @@ async function checkBackup(input: Input, file: string): Promise<Answer> {
   const isSound = problems.length === 0;
   return recordAnswer(
     { file, sound: isSound, made_at: madeAt, files, ledger_entries: ledgerEntries, problems },
-    isSound ? [] : ['THE BACKUP IS NOT SOUND:', ...problems],
+    isSound ? [] : ['THE BACKUP IS NOT SOUND.'],
     !isSound,
   );
 }

@@ -21,7 +21,7 @@ import { readShipped } from '../../src/lib/installation.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { countOf, exitCodeOf, type Finding, failure, findingLines, ok, warning } from '../nodes/finding.ts';
 import type { Input, Installation, OfflineCommand } from './command.ts';
-import { checkOnce } from './node-check.ts';
+import { checkOnce } from './nodes.ts';
 import { readPlaces } from './show-network.ts';
 import { withSigner } from './signer-freeze.ts';
 import { readRates } from './status.ts';

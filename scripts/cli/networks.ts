@@ -1,6 +1,6 @@
-/**
- * Gets a network that has stopped going again.
- */
+/** Networks and their transactions as people name them; gets a network that has stopped going again. */
+import { faultOf, isRefusal } from '../../src/acts/act.ts';
+import { networkNamed } from '../../src/acts/networks.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { type Fault, permanent } from '../../src/core/fault.ts';
@@ -17,9 +17,28 @@ import {
   usage,
   wholeOption,
 } from './command.ts';
-import { networkOf } from './network-name.ts';
-import { nodeUrl } from './node-check.ts';
+import { nodeUrl } from './nodes.ts';
 import { progressBar } from './output.ts';
+
+/**
+ * Returns the network that is named by its key or, if only one mode has it, by its name.
+ * @throws Fault permanent `not_found` if none or several are
+ */
+export function networkOf(networks: readonly NetworkConfig[], text: string): NetworkConfig {
+  const named = networkNamed(networks, text);
+  if (isRefusal(named)) throw faultOf(named);
+  return named;
+}
+
+/** Returns the transactions that an option names, with commas between. @throws Fault permanent `usage` */
+export function transactionsOf(input: Input, option: string, { key, family }: NetworkConfig): string[] {
+  const words = (textOption(input, option) ?? '').split(',').filter(Boolean);
+  return words.map((word) => {
+    const tx = chains[family].transactionId(word.trim());
+    if (tx === null) throw usage(`--${option} has "${word}", which is no transaction id of ${key}`);
+    return tx;
+  });
+}
 
 const NUMBER_MAX = 999_999_999_999_999;
 
@@ -100,6 +119,8 @@ export const networksReread: Command = {
   notes: [
     'For a payment that was missed, for blocks that were skipped, and for those before the ' +
       'network was added. The indexer credits them, as any payment.',
+    'The answer counts transfers that were missing here, those that the node does not show (unknown), blocks that are ' +
+      'others there, and transfers out of our wallets without a payout (outgoing).',
     '--skip: first try another node: set the network’s url. The skipped blocks are recorded as a gap, shown by `status` and ' +
       'reported by an alarm, until it is read from a node that has it. Where the wallets have no sequence numbers (TRON, ' +
       'Solana), money out is frozen meanwhile: refunds may have been paid in those blocks.',

@@ -1,7 +1,7 @@
 /** Readings: lists with the same filters, the same limit, JSON for programs and a table for people. */
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { type Command, type Input, type Installation, type Option, textOption, wholeOption } from './command.ts';
-import { networkOf } from './network-name.ts';
+import { networkOf } from './networks.ts';
 import { listLines } from './table.ts';
 
 const LISTED = 50;

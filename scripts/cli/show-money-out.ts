@@ -8,8 +8,7 @@ import type { Refund } from '../../src/database/refunds/refund.ts';
 import { TRACED_MAX } from '../../src/database/transfers.ts';
 import { type Finding, failure, finding, waiting } from '../nodes/finding.ts';
 import { momentOrNull } from './command.ts';
-import { freezeText } from './payout-freeze.ts';
-import { shownPayout } from './payouts.ts';
+import { freezeText, shownPayout } from './payouts.ts';
 import { at, type Finder, type Scene, type Shown } from './show-network.ts';
 
 /** Finds a refund or a return of held money, with its payout. */

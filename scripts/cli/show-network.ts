@@ -10,7 +10,7 @@ import type { Database } from '../../src/database/database.ts';
 import { type NetworkStatus, whyUnfollowed } from '../../src/database/networks.ts';
 import { type Finding, failure, finding } from '../nodes/finding.ts';
 import { type Installation, moment } from './command.ts';
-import { networkOf } from './network-name.ts';
+import { networkOf } from './networks.ts';
 
 /** A configured network; `gaps` are open. */
 export type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;

@@ -2,7 +2,6 @@
 
 import { heldAdvice, heldJson, meanings, parText } from '../../src/acts/held.ts';
 import { paymentSession } from '../../src/api/session-view.ts';
-import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import { openPar } from '../../src/core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
@@ -10,7 +9,7 @@ import { deadline } from '../../src/core/session.ts';
 import { mapInOrder } from '../../src/database/engine/bodies.ts';
 import type { HeldMoney } from '../../src/database/held-money.ts';
 import type { Session } from '../../src/database/session.ts';
-import type { TracedAddress, TracedOutgoing, TracedTransfer } from '../../src/database/transfers.ts';
+import type { TracedAddress, TracedTransfer } from '../../src/database/transfers.ts';
 import { parseSessionId } from '../../src/lib/id.ts';
 import { createAddressFormat } from '../../src/payments/destination.ts';
 import { type Finding, failure, finding, note, waiting } from '../nodes/finding.ts';
@@ -174,21 +173,8 @@ async function transactionShown(scene: Scene, tx: string): Promise<Shown[]> {
   const payoutId = await payouts.ownerOf(tx);
   const payout = payoutId === null ? null : await payouts.find(payoutId);
   if (payout) return [await payoutShown(scene, payout)];
-  const findings = [
-    ...(await traces.ofTransaction(tx)).flatMap((one) => transferFindings(scene, one, null)),
-    ...(await traces.outgoingOf(tx)).map((one) => outgoingFinding(scene, one)),
-  ];
+  const findings = (await traces.ofTransaction(tx)).flatMap((one) => transferFindings(scene, one, null));
   return findings.length === 0 ? [] : [{ kind: 'transaction', json: { transaction_hash: tx }, findings }];
-}
-
-function outgoingFinding({ config }: Scene, one: TracedOutgoing): Finding {
-  const { network, blockNumber: number, role, toKey, currency, units, state } = one;
-  const to = createAddressFormat(config)(network, toKey);
-  const amount = coinText(config.networks, network, currency, units);
-  const text = `${amount} left the ${role} wallet in block ${number} of ${network}, to ${to}`;
-  if (state === 'known') return note('outgoing', `${text}; no payout of ours (${state})`);
-  if (state === 'open') return waiting('outgoing', `${text}; judged once the block is final`);
-  return failure('outgoing', `${text}, and no payout explains it`, `\`quayside payout reconcile ${network}\``);
 }
 
 /** Returns what an address without a session is. */

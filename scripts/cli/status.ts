@@ -14,7 +14,7 @@ import { createAddressFormat } from '../../src/payments/destination.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { linesOf } from '../nodes/finding.ts';
 import { type Command, type Installation, moment, momentOrNull } from './command.ts';
-import { freezeText } from './payout-freeze.ts';
+import { freezeText } from './payouts.ts';
 import { followedFindings, networkFacts, readPlaces, secondsSince } from './show-network.ts';
 import { recordLines } from './table.ts';
 

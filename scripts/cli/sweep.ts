@@ -8,7 +8,7 @@ import { unitsOf } from '../../src/core/ledger.ts';
 import { delayOf, type Payout } from '../../src/core/payout.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import { type Command, dryRunOption, type Input, type Installation } from './command.ts';
-import { networkOf } from './network-name.ts';
+import { networkOf } from './networks.ts';
 import { progressBar } from './output.ts';
 import { shownPayout, withPayoutAccess } from './payouts.ts';
 import { listLines, recordLines } from './table.ts';

@@ -8,7 +8,7 @@ import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { builtOnce, changeRows, findRows, insertRow, perDatabase, selectRows } from './engine/rows.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
-import { addresses, blocks, networks, outgoingTransfers, pools, transfers } from './tables.ts';
+import { addresses, blocks, networks, pools, transfers } from './tables.ts';
 
 export type TransferRow = typeof transfers.$inferSelect;
 
@@ -212,7 +212,6 @@ type RowOf<Query extends (...input: never[]) => Promise<readonly unknown[]>> = A
 export type TracedAddress = RowOf<Traces['findAddresses']>;
 /** A transfer to one of our addresses with its block; dust, and what is in blocks that left the chain, included. */
 export type TracedTransfer = RowOf<Traces['ofSession']>;
-export type TracedOutgoing = RowOf<Traces['outgoingOf']>;
 
 type Own = Readonly<{ address: typeof addresses.$inferSelect; pool: typeof pools.$inferSelect }>;
 
@@ -278,8 +277,5 @@ export function traceQueries(db: Db) {
       }),
     /** Returns the ids of the sessions of an order, one in each store and mode at most. */
     sessionsOfOrder: (orderId: string) => read(async () => (await ofOrder.all(orderId)) as string[]),
-    /** Returns what left our own wallets in a transaction and no attempt explains. */
-    outgoingOf: (tx: string) =>
-      read(() => selectRows(db, outgoingTransfers, `WHERE tx = :tx ORDER BY id LIMIT ${TRACED_MAX}`, { tx })),
   };
 }

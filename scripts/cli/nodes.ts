@@ -1,18 +1,21 @@
-/** Checks one node before an installation relies on it, once or for a while. */
+/** Nodes: checks one before an installation relies on it; shows how far all are, until they are ready. */
 import { parseSpan } from '../../src/acts/times.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { exitCodeOf, type Finding, findingLines } from '../nodes/finding.ts';
 import type { RepeatedCheck, RepeatedFinding } from '../nodes/repeated-check.ts';
+import { leftText, roughly } from '../nodes/sync-estimate.ts';
+import type { SyncRow } from '../nodes/sync-watch.ts';
 import { type Answer, type Input, moment, type OfflineCommand, textOption, usage } from './command.ts';
 import { untilStopped } from './output.ts';
+import { listLines } from './table.ts';
 
 const BLOCKS_WAITED = 3;
 const HEAD_WAIT_MS_MIN = 5_000;
 const HEAD_WAIT_MS_MAX = 60_000;
 const OUTAGE_DAYS = 3;
 const OUTAGE_MS_MAX = 365 * DAY_MS;
-const FOR_MS_MAX = 7 * DAY_MS;
+const CHECKED_MS_MAX = 7 * DAY_MS;
 
 export const nodeCheck: OfflineCommand = {
   name: 'network check',
@@ -38,7 +41,7 @@ export const nodeCheck: OfflineCommand = {
     const network = readNetwork(input, String(input.args[0]), url === undefined ? undefined : nodeUrl(url));
     const { repeatCheck, progressText } = await import('../nodes/repeated-check.ts');
     const isOnce = input.options.for === undefined;
-    const forMs = isOnce ? 0 : readSpan(input, 'for', FOR_MS_MAX, '');
+    const forMs = isOnce ? 0 : readSpan(input, 'for', CHECKED_MS_MAX, '');
     const onRound = (soFar: RepeatedCheck) =>
       isOnce ? undefined : input.progress.show(`${network.key}: ${progressText(soFar, forMs)}`);
     const checked = await untilStopped((stop) =>
@@ -111,3 +114,77 @@ export function readSpan(input: Input, name: string, msMax: number, fallback: st
   if (ms > 0 && ms <= msMax) return ms;
   throw usage(`--${name} is "${text}", expected a time such as 90s, 30m or 2h, at most ${msMax / 3_600_000}h`);
 }
+
+const EVERY_MS = 15_000;
+const WATCHED_MS_MAX = 90 * DAY_MS;
+
+export const nodeSync: OfflineCommand = {
+  name: 'network sync',
+  args: '[network]',
+  summary: 'Show how far the nodes are, and how fast, until all are ready.',
+  options: {
+    url: { value: 'URL', help: 'the node of the network (default: the configured one)' },
+    for: { value: 'TIME', help: 'end after this long, ready or not, such as 10m (default: never)' },
+  },
+  notes: [
+    'A node is ready when its newest block has been young for two minutes, or for as long as it was looked at. Times left ' +
+      'are a range, from the fastest and the slowest part of the last ten minutes; there is none where nobody can know.',
+    'Exit codes: 0 every node is ready; 1 otherwise, also after Ctrl-C; 2 wrong usage or settings.',
+  ],
+  async runOffline(input) {
+    const { readNetwork, configuredNames } = await import('../nodes/network.ts');
+    const [wanted] = input.args;
+    const url = textOption(input, 'url');
+    if (url !== undefined && wanted === undefined) throw usage('--url needs a network before it');
+    const names = wanted === undefined ? configuredNames(input) : [wanted];
+    const own = url === undefined ? undefined : nodeUrl(url);
+    const networks = names.map((name) => readNetwork(input, name, own));
+    return untilStopped((stop) => watch(input, networks, stop));
+  },
+};
+
+async function watch(input: Input, networks: readonly NetworkConfig[], stop: AbortSignal): Promise<Answer> {
+  const { isReady, openSyncWatch } = await import('../nodes/sync-watch.ts');
+  const endMs = systemClock.nowMs() + (input.options.for ? readSpan(input, 'for', WATCHED_MS_MAX, '') : WATCHED_MS_MAX);
+  const watches = await Promise.all(networks.map((network) => openSyncWatch(network, systemClock)));
+  try {
+    for (;;) {
+      const rows = await Promise.all(watches.map((one) => one.look()));
+      const isDone = rows.every(isReady);
+      const isLast = isDone || stop.aborted || systemClock.nowMs() >= endMs;
+      const lines = syncLines(rows);
+      if (isLast) return { json: { ready: isDone, networks: rows.map(syncJson) }, lines, code: isDone ? 0 : 1 };
+      input.progress.show(...lines);
+      await systemClock.sleep(Math.min(EVERY_MS, Math.max(0, endMs - systemClock.nowMs())), stop);
+    }
+  } finally {
+    await Promise.all(watches.map((one) => one.close()));
+  }
+}
+
+const stateOf = ({ estimate, fault }: SyncRow): string =>
+  fault !== null ? 'no answer' : (estimate?.state ?? 'measuring');
+
+const syncLines = (rows: readonly SyncRow[]): string[] => [
+  ...listLines(rows.map(syncJson), ['network', 'state', 'head', 'behind', 'blocks_per_s', 'left', 'peers']),
+  ...rows.flatMap(({ network, sample, fault }) => {
+    const note = fault ?? sample?.phase;
+    return note ? [`${network.key}: ${note}`] : [];
+  }),
+];
+
+const syncJson = (row: SyncRow) => ({
+  network: row.network.key,
+  state: stateOf(row),
+  head: row.sample?.number ?? null,
+  behind: row.estimate ? roughly(row.estimate.behindS * 1000) : null,
+  behind_s: row.estimate?.behindS ?? null,
+  chain_s_per_s: row.estimate?.rate ?? null,
+  blocks_per_s: row.estimate?.blocksPerS == null ? null : Number(row.estimate.blocksPerS.toFixed(1)),
+  left: row.fault === null && row.estimate ? leftText(row.estimate) : null,
+  left_ms_min: row.estimate?.left?.minMs ?? null,
+  left_ms_max: row.estimate?.left?.maxMs ?? null,
+  peers: row.sample?.peers ?? null,
+  phase: row.sample?.phase ?? null,
+  fault: row.fault,
+});
