@@ -4,13 +4,10 @@ import { chains } from '../../src/chains/index.ts';
 import { solanaOfflineKeys } from '../../src/chains/solana/offline-keys.ts';
 import { tokenAddress } from '../../src/chains/solana/token-account.ts';
 import type { PayoutNode, PayoutNodeOptions, SpendNetwork } from '../../src/chains/spend.ts';
-import { invariant } from '../../src/core/fault.ts';
 import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { startLiar } from '../support/liar.ts';
 import { simulatedChains, solanaTokens, startSimulatedNode, writtenBy } from '../support/simulated-node.ts';
 import { startTronBridge } from '../support/tron-bridge.ts';
-import { withClient } from './payout-bench.ts';
 import { createSeedWallets } from './seed-wallets.ts';
 
 type Setup = Readonly<{
@@ -138,24 +135,6 @@ export async function makeSimulatedPayouts(family: Family, seed = 'payouts', dia
       for (const node of opened) await node.close();
       await bridge?.stop();
       await Promise.all([sandbox.close(), blind.close()]);
-    },
-  };
-}
-
-/** A bench for TRON's own tests, with a liar before the node. */
-export async function makeTronPayouts(seed: string) {
-  const bench = withClient(await makeSimulatedPayouts('tron', seed));
-  const { outlive } = bench;
-  invariant(outlive, 'transactions of TRON expire');
-  const liar = await startLiar(bench.sandbox);
-  return {
-    ...bench,
-    ...{ liar, outlive },
-    /** Makes the newest block final. */
-    mineFinal: () => bench.mine(bench.finalBlocks),
-    async close() {
-      await liar.close();
-      await bench.close();
     },
   };
 }

@@ -86,15 +86,6 @@ test('a shown rate is at least the exact one, and exceeds it by less than one in
   );
 });
 
-test('formatting a formatted rate does not change it', () => {
-  fc.assert(
-    fc.property(rates, (exact) => {
-      const shown = rate(formatRate(exact));
-      assert.is(compareRates(rate(formatRate(shown)), shown), 0);
-    }),
-  );
-});
-
 test('the median of an odd number is the middle one, of an even number the mean of the two in the middle', () => {
   const is = (texts: string[], expected: string) =>
     assert.is(compareRates(medianRate(texts.map(rate)), rate(expected)), 0, `${texts} → ${expected}`);

@@ -10,7 +10,8 @@ import * as assert from 'uvu/assert';
 import { worldShape } from '../../src/sandbox/families.ts';
 import { openDurableWorld } from '../../src/sandbox/journal.ts';
 import { openTronPool } from '../../src/sandbox/tron-pool.ts';
-import { makeTronPayouts } from '../chains/simulated-payouts.ts';
+import { withClient } from '../chains/payout-bench.ts';
+import { makeSimulatedPayouts } from '../chains/simulated-payouts.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { TRON_CHAIN_ID, tronTokenKeys } from '../support/simulated-node.ts';
 
@@ -18,7 +19,7 @@ import { TRON_CHAIN_ID, tronTokenKeys } from '../support/simulated-node.ts';
 type Json = any;
 
 const TRX = 1_000_000n;
-const bench = await makeTronPayouts('wallets');
+const bench = withClient(await makeSimulatedPayouts('tron', 'wallets'));
 const { sandbox, world, openWallets, openFundedWallets, signOn, prepare, send, mine } = bench;
 test.after.each(() => sandbox.faults.heal());
 test.after(() => bench.close());

@@ -59,20 +59,6 @@ for (const length of [0, 1, 541, 70_000, BYTES_MAX]) {
     }));
 }
 
-test('concurrent answers are not mixed up', () =>
-  withTransport(async (transport, server) => {
-    const bodies = [70_000, 541, 200_000, 0].map(bytesOf);
-    bodies.forEach((body, at) => {
-      server.reply(`/${at}`, inPieces(body, 9_000));
-    });
-    const answers = await Promise.all(
-      bodies.map((_, at) => transport.post(`/${at}`, '{}', AbortSignal.timeout(TIMEOUT_MS))),
-    );
-    answers.forEach((bytes, at) => {
-      assert.ok(bodies[at]?.equals(bytes));
-    });
-  }));
-
 test('one byte more than allowed is too large, announced or not, and the next answer is read', () =>
   withTransport(async (transport, server) => {
     const body = bytesOf(BYTES_MAX + 1);

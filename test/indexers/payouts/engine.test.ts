@@ -130,28 +130,6 @@ benchTest(
   },
 );
 
-let isGone = true;
-benchTest(
-  'an unreachable signer is reported, and payouts resume when it is back',
-  async (bench) => {
-    await bench.plan('r1');
-    assert.is((await bench.pass())?.code, 'signer_unreachable');
-    isGone = false;
-    await untilSettled(bench, 'r1');
-  },
-  {
-    signer: (signer) =>
-      new Proxy(signer, {
-        get: (target, name) =>
-          isGone
-            ? async () => {
-                throw transient('signer_unreachable', 'nothing listens');
-              }
-            : Reflect.get(target, name),
-      }),
-  },
-);
-
 let isPruned = false;
 benchTest(
   'while the node no longer has the final state, payouts are made on the count at its head',
