@@ -8,7 +8,7 @@ import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressOf, XPUB } from '../e2e/evm.ts';
 import { deployToken, type TokenContract } from '../support/contracts.ts';
 import type { EvmNode } from '../support/evm-node.ts';
-import { type FlowInstallation, type Json, openFlowInstallation } from '../support/instance.ts';
+import { type Json, openFlowInstallation } from '../support/instance.ts';
 import { expectBooks } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 
@@ -19,37 +19,12 @@ const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a
 /** geth's own limit on a filter. */
 const ADDRESSES_PER_FILTER = 1_000;
 
-export type NodeShop = FlowInstallation &
-  Readonly<{
-    node: EvmNode;
-    contracts: Readonly<Record<Currency, TokenContract>>;
-    /** Sends so many cents to a session's address. @returns the transaction */
-    pay(session: Json, cents: number, currency?: Currency): Promise<string>;
-    /**
-     * Waits until a session is paid. Expects exactly these amounts to be confirmed, whatever was taken back before, and
-     * their sum in the one webhook.
-     */
-    expectPaid(session: Json, amounts: readonly string[], currency?: Currency): Promise<void>;
-    /** The network as `quayside status` shows it. */
-    network(): Promise<Json>;
-    /** Waits until the network is followed to the node's head. */
-    untilLevel(): Promise<void>;
-    /** Waits until the network is in a state for a reason, such as `halted` and `reorg_below_floor`. */
-    untilState(state: string, reason?: string): Promise<void>;
-    /** Codes of all alarms so far, oldest first. */
-    alarms(): readonly string[];
-    /**
-     * Expects the canonical transfers in the database to be those in the node's logs, each once, and the ledger to
-     * balance.
-     * @returns how many transfers there are
-     */
-    expectBooks(): Promise<number>;
-  }>;
+export type NodeShop = Awaited<ReturnType<typeof openNodeShop>>;
 
 const unitsOf = (cents: number): bigint => BigInt(cents) * 10n ** BigInt(DECIMALS - 2);
 
 /** Deploys the tokens and starts Quayside. The node is closed with the shop. */
-export async function openNodeShop(node: EvmNode): Promise<NodeShop> {
+export async function openNodeShop(node: EvmNode) {
   const contracts = {
     USDT: await deployToken(node, { symbol: 'USDT', decimals: DECIMALS }),
     USDC: await deployToken(node, { symbol: 'USDC', decimals: DECIMALS }),
@@ -88,8 +63,14 @@ export async function openNodeShop(node: EvmNode): Promise<NodeShop> {
     ...installation,
     node,
     contracts,
-    pay: (session, cents, currency = 'USDT') => contracts[currency].transfer(addressOf(session), unitsOf(cents)),
-    async expectPaid(session, amounts, currency = 'USDT') {
+    /** Sends so many cents to a session's address. @returns the transaction */
+    pay: (session: Json, cents: number, currency: Currency = 'USDT') =>
+      contracts[currency].transfer(addressOf(session), unitsOf(cents)),
+    /**
+     * Waits until a session is paid. Expects exactly these amounts to be confirmed, whatever was taken back before, and
+     * their sum in the one webhook.
+     */
+    async expectPaid(session: Json, amounts: readonly string[], currency: Currency = 'USDT') {
       await shop.waitForStatus(session, 'paid');
       const { payments } = await shop.show(session);
       const standing = payments.filter((one: Json) => one.status !== 'orphaned');
@@ -98,19 +79,28 @@ export async function openNodeShop(node: EvmNode): Promise<NodeShop> {
       const cents = amounts.reduce((sum, amount) => sum + Math.round(Number(amount) * 100), 0);
       assert.is((await shop.completed(session)).amount, cents);
     },
+    /** Returns the network as `quayside status` shows it. */
     network,
+    /** Waits until the network is followed to the node's head. */
     untilLevel: () =>
       until('the network is followed to the head', async () => {
         const { state, cursor } = await network();
         return state === 'following' && cursor === (await node.head()).number;
       }),
-    untilState: (state, reason) =>
+    /** Waits until the network is in a state for a reason, such as `halted` and `reorg_below_floor`. */
+    untilState: (state: string, reason?: string) =>
       until(`the network is ${state} ${reason ?? ''}`, async () => {
         const now = await network();
         return now.state === state && (reason === undefined || now.reason?.code === reason);
       }),
+    /** Returns the codes of all alarms so far, oldest first. */
     alarms: () => read<{ code: string }>('SELECT code FROM alarms ORDER BY id').map(({ code }) => code),
-    async expectBooks() {
+    /**
+     * Expects the canonical transfers in the database to be those in the node's logs, each once, and the ledger to
+     * balance.
+     * @returns how many transfers there are
+     */
+    async expectBooks(): Promise<number> {
       const saved = read<Transfer>(TRANSFERS);
       const watched = read<{ key: string }>(`SELECT key FROM addresses WHERE state = 'taken'`).map(({ key }) => key);
       assert.equal(saved.map(lineOf).sort(), (await readLogs(node, contracts, watched)).map(lineOf).sort());
@@ -137,7 +127,7 @@ const lineOf = ({ block, tx, position, currency, to, units }: Transfer): string 
 /** Reads transfers above zero to the addresses, in all blocks, from the node's own logs. */
 async function readLogs(
   { rpc }: EvmNode,
-  contracts: NodeShop['contracts'],
+  contracts: Readonly<Record<Currency, TokenContract>>,
   keys: readonly string[],
 ): Promise<readonly Transfer[]> {
   type Log = Record<'blockHash' | 'transactionHash' | 'logIndex' | 'data', string> & { topics: readonly string[] };

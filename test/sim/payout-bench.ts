@@ -9,36 +9,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { Database } from '../../src/database/database.ts';
 import { createDatabaseFile } from '../support/database-file.ts';
 import { connectTo } from '../support/temp-database.ts';
-import { openSimSigner, type SimSigner } from './payout-signer.ts';
+import { openSimSigner } from './payout-signer.ts';
 
-/**
- * A database, through its port and directly, with statements that read, write and remove a network's rows, table by
- * table.
- */
-export type Base = Readonly<{
-  database: Database;
-  raw: Sqlite.Database;
-  selections: readonly Sqlite.Statement[];
-  insertions: readonly Sqlite.Statement[];
-  removals: readonly Sqlite.Statement[];
-  /** Returns how many payouts of a network may still be paid. */
-  countOpen(network: NetworkKey): number;
-  /** Returns the bytes of an attempt by its transaction, or undefined. */
-  bytesOf(tx: string): Buffer | null | undefined;
-}>;
-
-export type Bench = Readonly<{
-  main: Base;
-  /** A backup, or the database of a second engine. */
-  other: Base;
-  signer: SimSigner;
-  /** Opens another signer, empty or with the journal's content that is given. */
-  openSigner(content?: Uint8Array): SimSigner;
-  close(): void;
-}>;
+export type Base = ReturnType<typeof openBase>;
+export type Bench = ReturnType<typeof openBench>;
 
 /** The tables in the order in which rows may be written, and which of their rows are a network's. */
 const parts: readonly (readonly [string, string])[] = [
@@ -63,14 +39,24 @@ const parts: readonly (readonly [string, string])[] = [
 const MEMORY = '/dev/shm';
 const folderFor = (): string => mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'quayside-payouts-'));
 
-function statementsOf(raw: Sqlite.Database): Omit<Base, 'database' | 'raw'> {
+/**
+ * Opens a database, through its port and directly, with statements that read, write and remove a network's rows, table
+ * by table.
+ */
+function openBase(file: string) {
+  createDatabaseFile(file);
+  const raw = new Sqlite(file);
+  raw.pragma('foreign_keys = OFF');
   const columnsOf = (table: string) =>
     (raw.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name);
   const open = raw.prepare(`SELECT count(*) FROM payouts WHERE network = ? AND state IN ('waiting', 'sent')`).pluck();
   const bytes = raw.prepare('SELECT bytes FROM payout_attempts WHERE tx = ?').pluck();
   return {
-    countOpen: (network) => open.get(network) as number,
-    bytesOf: (tx) => bytes.get(tx) as Buffer | null | undefined,
+    ...{ database: connectTo(file), raw },
+    /** Returns how many payouts of a network may still be paid. */
+    countOpen: (network: NetworkKey) => open.get(network) as number,
+    /** Returns the bytes of an attempt by its transaction, or undefined. */
+    bytesOf: (tx: string) => bytes.get(tx) as Buffer | null | undefined,
     selections: parts.map(([table, own]) => raw.prepare(`SELECT * FROM ${table} WHERE ${own}`)),
     insertions: parts.map(([table]) => {
       const names = columnsOf(table);
@@ -80,25 +66,20 @@ function statementsOf(raw: Sqlite.Database): Omit<Base, 'database' | 'raw'> {
   };
 }
 
-export function openBench(clock: Readonly<{ nowMs(): number }>): Bench {
+export function openBench(clock: Readonly<{ nowMs(): number }>) {
   const folder = folderFor();
-  const bases = ['main', 'other'].map((name): Base => {
-    const file = join(folder, `${name}.db`);
-    createDatabaseFile(file);
-    const raw = new Sqlite(file);
-    raw.pragma('foreign_keys = OFF');
-    return { database: connectTo(file), raw, ...statementsOf(raw) };
-  });
+  const [main, other] = [openBase(join(folder, 'main.db')), openBase(join(folder, 'other.db'))];
   let signers = 0;
+  /** Opens another signer, empty or with the journal's content that is given. */
   const openSigner = (content?: Uint8Array) => openSimSigner(join(folder, `signer-${signers++}.db`), clock, content);
   const signer = openSigner();
   return {
-    main: bases[0] as Base,
-    other: bases[1] as Base,
-    signer,
-    openSigner,
+    main,
+    /** A backup, or the database of a second engine. */
+    other,
+    ...{ signer, openSigner },
     close() {
-      for (const { database, raw } of bases) {
+      for (const { database, raw } of [main, other]) {
         raw.close();
         database.close();
       }

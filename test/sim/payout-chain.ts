@@ -70,30 +70,13 @@ export const calm: Weather = {
   pruned: 0,
 };
 
-export interface Chain {
-  readonly lane: Lane;
-  weather: Weather;
-  /** Mines one block, sometimes after a reorg. */
-  step(): void;
-  /**
-   * Forgets what waits behind a number that no node has. Nodes show nothing of it, so one that was put back cannot
-   * wait for it (docs/money.md, "After a gap").
-   */
-  forgetHidden(): void;
-  /** Someone else uses the wallet's next number. */
-  usurp(payer: string): void;
-  blocks(): readonly Block[];
-  /** Blocks that can never be removed. */
-  final(): readonly Block[];
-  nonceOf(payer: string, blocks: readonly Block[]): number;
-  node(): PayoutNode;
-}
+export type Chain = ReturnType<typeof createChain>;
 
 /**
  * Creates a chain.
  * @param onWire called with every transaction before the node does anything with it
  */
-export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Array) => void): Chain {
+export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Array) => void) {
   let blocks: Block[] = [];
   let price = 100n;
   const pool = new Map<string, Pooled>();
@@ -245,23 +228,30 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
     async close() {},
   };
 
-  const chain: Chain = {
+  const chain = {
     lane,
     weather: calm,
+    /** Mines one block, sometimes after a reorg. */
     step() {
       if (blocks.length > 0 && random.chance(chain.weather.reorgs)) reorganise();
       mine();
     },
+    /**
+     * Forgets what waits behind a number that no node has. Nodes show nothing of it, so one that comes back from an
+     * older state cannot wait for it (docs/money.md, "After a gap").
+     */
     forgetHidden() {
       if (!isNumbered) return;
       for (const [tx, { payer, terms }] of pool) if (Number(terms.nonce) >= pendingOf(payer)) pool.delete(tx);
     },
-    usurp(payer) {
+    /** Spends the wallet's next number, as somebody else with its key does. */
+    usurp(payer: string) {
       const nonce = nonceOf(payer, blocks);
       blocks.push([{ tx: `foreign ${blocks.length}`, intentId: 'foreign', payer, nonce, paid: true }]);
     },
-    blocks: () => blocks,
-    final,
+    blocks: (): readonly Block[] => blocks,
+    /** Returns the blocks that can never be removed. */
+    final: (): readonly Block[] => final(),
     nonceOf,
     node: () => node,
   };

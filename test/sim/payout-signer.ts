@@ -12,7 +12,7 @@ import { assetOf, unitsOf } from '../../src/core/ledger.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
-import { createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
+import { createJournal, openJournal } from '../../src/signer/journal.ts';
 import type { NetworkPolicy } from '../../src/signer/policy.ts';
 import { openSigningService, type SigningService } from '../../src/signer/signing-service.ts';
 import { decodeSpend, encodeSpend, type Lane, lanes, signedIntents, TREASURY } from './payout-chain.ts';
@@ -79,14 +79,7 @@ function spending(lane: Lane): Spending {
 
 const quiet = { info() {}, warn() {}, error() {} } as unknown as Log;
 
-export type SimSigner = Readonly<{
-  /** @param walletIndices which wallets pay */
-  service(network: NetworkKey, lane: Lane, walletIndices?: NetworkPolicy['walletIndices']): SigningService;
-  journal: Journal;
-  /** Returns the journal's content, to go on from. */
-  copy(): Uint8Array;
-  close(): void;
-}>;
+export type SimSigner = ReturnType<typeof openSimSigner>;
 
 /** An empty journal, made once: that takes longer than a copy. */
 let empty: Uint8Array | null = null;
@@ -97,14 +90,15 @@ function makeEmpty(file: string): Uint8Array {
 }
 
 /** @param content of an earlier journal (`copy`), to go on from */
-export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>, content?: Uint8Array): SimSigner {
+export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>, content?: Uint8Array) {
   empty ??= makeEmpty(file);
   writeFileSync(file, content ?? empty, { mode: 0o600 });
   const journal = openJournal(file);
   const spendings = new Map<Family, Spending>(lanes.map((lane) => [familyOf[lane], spending(lane)]));
   return {
     journal,
-    service(key, lane, walletIndices) {
+    /** @param walletIndices which wallets pay */
+    service(key: NetworkKey, lane: Lane, walletIndices?: NetworkPolicy['walletIndices']): SigningService {
       const network: NetworkPolicy = {
         key,
         family: familyOf[lane],
@@ -127,7 +121,8 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>, content
       };
       return openSigningService({ seed, ...parts });
     },
-    copy() {
+    /** Returns the journal's content, to go on from. */
+    copy(): Uint8Array {
       const reader = new Sqlite(file, { readonly: true });
       try {
         return new Uint8Array(reader.serialize());

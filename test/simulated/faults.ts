@@ -98,34 +98,28 @@ export type InjectedFault = Readonly<{ kind: FaultKind; roll: number; lagBlocks:
 
 type FaultSettings = Readonly<{ rates: FaultRates; lagBlocks: number }>;
 
-export interface Faults {
-  /** Returns the fault that hits this request, of the kinds that apply to it. */
-  strike(kinds: readonly FaultKind[], method: string, params: unknown): InjectedFault | null;
-  /** Adds to the current rates. */
-  set(changes: Partial<FaultSettings>): void;
-  /** Ends all faults. Connections that are already dead stay dead. */
-  heal(): void;
-  report(): FaultSettings & Readonly<{ injected: FaultRates }>;
-}
+export type Faults = ReturnType<typeof createFaults>;
 
 /** How many different requests are counted separately; beyond that, counting restarts. */
 const COUNTED_REQUESTS_MAX = 20_000;
 const LAG_BLOCKS = 5;
 export const CLOCK_BEHIND_S = 90;
 
-export function createFaults(seed: string): Faults {
+export function createFaults(seed: string) {
   const timesAsked = new Map<string, number>();
   const injected: FaultRates = {};
   let rates: FaultRates = {};
   let lagBlocks = LAG_BLOCKS;
 
+  /** Adds to the current rates. */
   function set(changes: Partial<FaultSettings>): void {
     rates = { ...rates, ...changes.rates };
     lagBlocks = changes.lagBlocks ?? lagBlocks;
   }
 
   return {
-    strike(kinds, method, params) {
+    /** Returns the fault that hits this request, of the kinds that apply to it. */
+    strike(kinds: readonly FaultKind[], method: string, params: unknown): InjectedFault | null {
       const possible = kinds.filter((kind) => (rates[kind] ?? 0) > 0);
       if (possible.length === 0) return null;
       const request = digest(method, JSON.stringify(params ?? null));
@@ -142,6 +136,7 @@ export function createFaults(seed: string): Faults {
       return null;
     },
     set,
+    /** Ends all faults. Connections that are already dead stay dead. */
     heal() {
       rates = {};
     },

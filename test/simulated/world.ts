@@ -45,32 +45,7 @@ export type TrueTransfer = Readonly<{
   units: bigint;
 }>;
 
-export type World = Omit<Chain, 'reorg' | 'mine'> &
-  Readonly<{
-    /** Mines one block of these transactions or of so many payments between strangers, and of pending ones. */
-    mine(first?: number | readonly WorldTransaction[]): WorldBlock;
-    /**
-     * Loses the newest blocks and whatever is pending, as a node that was killed comes back with. The lost blocks are
-     * not known by their hashes either.
-     * @returns the lost blocks, oldest first
-     * @throws Fault permanent `sandbox_request_invalid` if one of them is final
-     */
-    restart(options: Readonly<{ depth: number; breakFinality?: boolean }>): readonly WorldBlock[];
-    /**
-     * Gets blocks back that a restart lost, as from other nodes.
-     * @throws Fault permanent `sandbox_request_invalid` if other blocks were mined instead
-     */
-    rejoin(lost: readonly WorldBlock[]): void;
-    /**
-     * Replaces the newest blocks.
-     * @throws Fault permanent `sandbox_request_invalid` if they cannot be replaced
-     */
-    reorg(options: ReorgOptions): Change;
-    /** Makes everything up to `number` (default: the tip) final. */
-    finalize(number?: number): WorldBlock;
-    /** Returns the truth to audit against, oldest first, as far back as blocks are kept. */
-    transfers(): TrueTransfer[];
-  }>;
+export type World = Readonly<ReturnType<typeof extendWorld>>;
 
 type Shape = Pick<WorldOptions, 'seed' | 'tokens' | 'keyBytes'>;
 
@@ -94,7 +69,7 @@ const delegating = (first: Chain, present: () => Chain): Chain =>
 export function extendWorld(
   open: (change: Pick<Partial<ChainOptions>, 'seed' | 'kept'>) => Chain,
   { seed, tokens, keyBytes }: Shape,
-): World {
+) {
   let present = open({});
   const chain = delegating(present, () => present);
   const listeners = new Set<(change: Change) => void>();
@@ -136,17 +111,24 @@ export function extendWorld(
 
   return {
     ...chain,
-    onChange(listener) {
+    onChange(listener: (change: Change) => void) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    mine: (first = 0) => chain.mine(typeof first === 'number' ? Array.from({ length: first }, makeNoise) : first),
+    /** Mines one block of these transactions or of so many payments between strangers, and of pending ones. */
+    mine: (first: number | readonly WorldTransaction[] = 0) =>
+      chain.mine(typeof first === 'number' ? Array.from({ length: first }, makeNoise) : first),
     finalized,
+    /** Makes everything up to `number` (default: the tip) final. */
     finalize(number = chain.tip().number) {
       raised = Math.max(raised, Math.min(number, chain.tip().number));
       return finalized();
     },
-    reorg({ depth, keep = 'none', blocks = depth, breakFinality = false }) {
+    /**
+     * Replaces the newest blocks.
+     * @throws Fault permanent `sandbox_request_invalid` if they cannot be replaced
+     */
+    reorg({ depth, keep = 'none', blocks = depth, breakFinality = false }: ReorgOptions): Change {
       if (!breakFinality) refuseFinal(depth);
       const change = chain.reorg({
         depth,
@@ -159,7 +141,13 @@ export function extendWorld(
       }
       return change;
     },
-    restart({ depth, breakFinality = false }) {
+    /**
+     * Loses the newest blocks and whatever is pending, as a node that was killed comes back with. The lost blocks are
+     * not known by their hashes either.
+     * @returns the lost blocks, oldest first
+     * @throws Fault permanent `sandbox_request_invalid` if one of them is final
+     */
+    restart({ depth, breakFinality = false }: Pick<ReorgOptions, 'depth' | 'breakFinality'>): readonly WorldBlock[] {
       if (!breakFinality) refuseFinal(depth);
       const lost = [...chain.canonical()].slice(-depth);
       const below = chain.byHash(lost[0]?.parent ?? '');
@@ -168,14 +156,19 @@ export function extendWorld(
       reopen([...others, below], { removed: lost, added: [] });
       return lost;
     },
-    rejoin(lost) {
+    /**
+     * Gets blocks back that a restart lost, as from other nodes.
+     * @throws Fault permanent `sandbox_request_invalid` if other blocks were mined instead
+     */
+    rejoin(lost: readonly WorldBlock[]): void {
       if (lost[0]?.parent !== chain.tip().hash)
         throw permanent('sandbox_request_invalid', 'other blocks were mined instead of those that were lost');
       const waiting = chain.pending();
       reopen([...chain.kept(), ...lost], { removed: [], added: lost });
       for (const transaction of waiting) chain.submit(transaction);
     },
-    transfers() {
+    /** Returns the truth to audit against, oldest first, as far back as blocks are kept. */
+    transfers(): TrueTransfer[] {
       const found: TrueTransfer[] = [];
       for (const block of chain.canonical()) {
         for (const { transaction, entry, index } of loggedEntries(block)) {

@@ -34,39 +34,16 @@ const CHEAP = { ln: 4, r: 1, p: 1 };
 export type Answer = Readonly<{ status: number; text: string; headers: Headers }>;
 
 /** A browser without scripts: keeps its cookie, and sends what browsers send with a form of the same origin. */
-export type Visitor = Readonly<{
-  get(path: string, headers?: Record<string, string>): Promise<Answer>;
-  post(path: string, fields: Record<string, string>, headers?: Record<string, string>): Promise<Answer>;
-  /** Posts the form of a page that has this action, with the page's own hidden fields. */
-  submit(page: string, action: string, fields?: Record<string, string>): Promise<Answer>;
-  /** The cookie of its session. */
-  cookie(): string;
-}>;
+export type Visitor = ReturnType<typeof openVisitor>;
 
-export type Dashboard = Readonly<{
-  api: ApiServer;
-  url: string;
-  visitor(): Visitor;
-  /** Makes a link as the operator's tool does. */
-  invite(name: string, membership: Membership): Promise<Readonly<{ id: string; token: string }>>;
-  /** Signs a new person in by a link. */
-  person(name: string, membership: Membership): Promise<Visitor & Readonly<{ id: string; token: string }>>;
-  /** The code that the app shows now for somebody who was invited with this link. */
-  code(linkToken: string): string;
-  /** The secret of that app. */
-  secret(linkToken: string): string;
-  close(): Promise<void>;
-}>;
+export type Dashboard = Awaited<ReturnType<typeof startDashboard>>;
 
 const act = (atMs: number) => ({ atMs, operator: 'root', command: 'user create', reason: null });
 
 /** `signer`: null for an installation that only receives. */
 export type DashboardOptions = ApiServerOptions & Readonly<{ languages?: Languages; signer?: null }>;
 
-export async function startDashboard({
-  languages = everyLanguage,
-  ...options
-}: DashboardOptions = {}): Promise<Dashboard> {
+export async function startDashboard({ languages = everyLanguage, ...options }: DashboardOptions = {}) {
   const api = await startApi({ addresses: 20, ...options });
   const { clock } = api;
   let url = '';
@@ -120,7 +97,8 @@ export async function startDashboard({
     };
     return createDashboard(parts);
   });
-  const invite: Dashboard['invite'] = async (name, membership) => {
+  /** Makes a link as the operator's tool does. */
+  const invite = async (name: string, membership: Membership) => {
     const id = `usr_${sortableId(clock.nowMs())}`;
     const linkToken = newToken();
     await database.people.add({ id, name, membership, createdAtMs: clock.nowMs() }, act(clock.nowMs()));
@@ -129,11 +107,13 @@ export async function startDashboard({
     return { id, token: linkToken };
   };
   const secrets = new Map<string, string>();
+  /** Returns the secret of the app of somebody who was invited with this link. */
   const secret = (linkToken: string): string => {
     const known = secrets.get(linkToken) ?? linkSecretIn(api.file, linkToken);
     secrets.set(linkToken, known);
     return known;
   };
+  /** Returns the code that this app shows now. */
   const code = (linkToken: string) => codeAt(secret(linkToken), clock.nowMs());
   return {
     api,
@@ -142,7 +122,8 @@ export async function startDashboard({
     invite,
     code,
     secret,
-    async person(name, membership) {
+    /** Signs a new person in by a link. */
+    async person(name: string, membership: Membership) {
       const invited = await invite(name, membership);
       const visitor = openVisitor(url);
       await visitor.post(`/link/${invited.token}`, { password: PASSWORD, code: code(invited.token) });
@@ -160,7 +141,7 @@ export async function startDashboard({
 export const plainNetwork = network('test', 'ethereum', '8401', [token('1', 'USDT', 6)]);
 
 /** Opens a browser without scripts at a dashboard. */
-export function openVisitor(url: string): Visitor {
+export function openVisitor(url: string) {
   const cookies = new Map<string, string>();
   async function send(
     method: string,
@@ -185,12 +166,13 @@ export function openVisitor(url: string): Visitor {
     return { status: response.status, text: await response.text(), headers: response.headers };
   }
   const form = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' };
-  const post: Visitor['post'] = (path, fields, headers = {}) =>
+  const post = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
     send('POST', path, new URLSearchParams(fields).toString(), { ...form, ...headers });
   return {
-    get: (path, headers = {}) => send('GET', path, null, headers),
+    get: (path: string, headers: Record<string, string> = {}) => send('GET', path, null, headers),
     post,
-    async submit(page, action, fields = {}) {
+    /** Posts the form of a page that has this action, with the page's own hidden fields. */
+    async submit(page: string, action: string, fields: Record<string, string> = {}) {
       const { text } = await send('GET', page, null, {});
       const own = [...text.matchAll(/<form method="post"[^>]*action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)].find(
         ([, target]) => target === action,
@@ -200,6 +182,7 @@ export function openVisitor(url: string): Visitor {
       const given = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]));
       return post(action, { ...given, ...fields });
     },
+    /** The cookie of its session. */
     cookie: () => cookies.get('quayside') ?? '',
   };
 }
