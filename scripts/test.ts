@@ -24,7 +24,6 @@ import PQueue from 'p-queue';
 import { buildGeth } from '../test/nodes/geth-binary.ts';
 import { buildTests } from '../test/run/build-tests.ts';
 import { killRunning, type Result, runBatch } from '../test/run/run-batch.ts';
-import { startBrowserProcess } from '../test/support/browser-process.ts';
 import { serverPrograms, startPostgres } from '../test/support/postgres.ts';
 
 /** Slow files mostly wait for blocks, so many more of them run at a time than there are cores. */
@@ -93,6 +92,12 @@ async function retry(results: readonly Result[], run: (batch: readonly string[])
   return results.map((result) => tried.find(({ file }) => file === result.file) ?? result);
 }
 
+/** Starts the Chromium of the run, whose library takes a while to load. */
+async function startBrowser() {
+  const { startBrowserProcess } = await import('../test/support/browser-process.ts');
+  return startBrowserProcess(print);
+}
+
 async function runAll(files: readonly string[]): Promise<readonly Result[]> {
   const bin = flags.postgres ? serverPrograms() : null;
   if (flags.postgres && !bin) return skipAll(files, 'PostgreSQL is not installed (package postgresql)');
@@ -100,7 +105,7 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
   execFileSync(process.execPath, [builder, '--if-stale'], { stdio: ['ignore', 2, 2] });
   buildTests();
   const needsBrowser = files.some((file) => readFileSync(file, 'utf8').includes('support/browser.ts'));
-  const browser = needsBrowser ? await startBrowserProcess(print) : null;
+  const browser = needsBrowser ? await startBrowser() : null;
   const postgres = bin ? await startPostgres(bin) : null;
   const shared = {
     ...(browser && { TEST_BROWSER: browser.address }),
@@ -133,7 +138,7 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
     for (const { file } of results.filter((result) => result.failed)) failedOnce.add(file);
     return await retry(results, run);
   } finally {
-    browser?.stop();
+    await browser?.stop();
     postgres?.stop();
   }
 }
