@@ -24,7 +24,6 @@ type Program = Readonly<{
   /** The program's source. */
   module: URL;
   args?: readonly string[];
-  env: NodeJS.ProcessEnv;
   /** What it works with, sent at once; null: it loads them itself. Absent for a program that has none. */
   settings?: Config | null | undefined;
 }>;
@@ -33,9 +32,9 @@ type Program = Readonly<{
 export type Sent = Readonly<{ settings: Config | null }>;
 
 /** Starts the program, with a channel that carries what structured clones can: the configuration has bigints. */
-export function forkProgram({ module, args = [], env, settings }: Program): ChildProcess {
+export function forkProgram({ module, args = [], settings }: Program): ChildProcess {
   const child = fork(runnable(module), args, {
-    env: { ...returnsMemory, ...env },
+    env: { ...returnsMemory, ...process.env },
     execArgv: [...process.execArgv, ...nodeArguments, `--max-semi-space-size=${newSpaceMb(module)}`],
     serialization: 'advanced',
   });

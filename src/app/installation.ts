@@ -50,7 +50,6 @@ const children: Supervised[] = [];
 const background: Promise<void>[] = [];
 /** Rejected when a child that the others need is halted. */
 const broken: Promise<never>[] = [];
-/** The children's environment. */
 const { env } = process;
 /** The ports, once the system has chosen them: a restarted server keeps them. */
 let ports: Ports | null = null;
@@ -144,7 +143,7 @@ function startWebhooks(): void {
 
 /** Runs a program to its end. */
 const runToEnd = (program: string): Promise<void> =>
-  runOnce({ module: new URL(program, import.meta.url), env, settings: currentConfig() }, log, stopping.signal);
+  runOnce({ module: new URL(program, import.meta.url), settings: currentConfig() }, log, stopping.signal);
 
 /** Runs a program at the times of a cron expression. */
 function runAt(times: string, program: string): void {
@@ -206,8 +205,8 @@ function startSigner(dataDir: string, { dir, unlock }: SignerConfig, logLevel: s
   });
 }
 
-function supervised(spec: Omit<ChildSpec, 'env'>): void {
-  children.push(supervise({ ...spec, env: () => env }, { clock, log }));
+function supervised(spec: ChildSpec): void {
+  children.push(supervise(spec, { clock, log }));
 }
 
 function say(lines: readonly string[]): void {

@@ -29,8 +29,6 @@ export type ChildSpec = Readonly<{
   /** The program's source. */
   module: URL;
   args: readonly string[];
-  /** Read at each start. */
-  env: () => NodeJS.ProcessEnv;
   /** Read at each start; see `forkProgram`. */
   settings?: () => Config | null;
   /** Called with each message of the child. */
@@ -54,7 +52,7 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
     const { module, args } = spec;
     while (!stopping.signal.aborted) {
       const startedAtMs = clock.nowMs();
-      const started = forkProgram({ module, args, env: spec.env(), settings: spec.settings?.() });
+      const started = forkProgram({ module, args, settings: spec.settings?.() });
       child = started;
       if (spec.onMessage) child.on('message', spec.onMessage);
       let hasServed = false;

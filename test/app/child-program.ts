@@ -24,15 +24,10 @@ if (behaviour === 'hang') {
   const sleep = (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / 500, signal);
   void giveSignsOfLife(new AbortController().signal, { sleep });
 }
-process.send?.(
-  { up: true, pid: process.pid, ready: behaviour === 'serve', setting: process.env.SETTING },
-  undefined,
-  undefined,
-  () => {
-    const code = exitCodes.get(behaviour);
-    if (code !== undefined) process.exit(code);
-  },
-);
+process.send?.({ up: true, pid: process.pid, ready: behaviour === 'serve' }, undefined, undefined, () => {
+  const code = exitCodes.get(behaviour);
+  if (code !== undefined) process.exit(code);
+});
 if (behaviour === 'settings') {
   await runProgram('settings', async ({ config }) => {
     process.send?.({ given: config });
