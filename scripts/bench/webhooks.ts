@@ -164,7 +164,7 @@ async function addLoad(
     // The terms end with the options; three that are null stand before the URL.
     `UPDATE sessions SET terms = substr(terms, 1, length(terms) - 1) || ',null,null,null,"' || :origin || '/order"]'
        WHERE id = :sessionId`,
-    `${count(':events')} INSERT INTO events (id, store_id, session_id, type, object, created_at_ms, mode)
+    `${count(':events')} INSERT INTO events (id, store_id, session_id, type, facts, created_at_ms, mode)
        SELECT i, :storeId, :sessionId, 'payment.expired', '{}', i, 'test' FROM n`,
     `${count('1000')} INSERT INTO endpoints (${columns})
        SELECT 'we_old' || i, :storeId, 'test', 'https://old.example/' || i, '[]', 0, 0, 1, 0, 0, 0, 0 FROM n`,

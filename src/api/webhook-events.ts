@@ -10,9 +10,9 @@ import {
   extendedPaymentEvents,
   extendedRefundEvents,
   type PaymentEventType,
-  paymentEventObject,
+  paymentFacts,
   type RefundEventType,
-  refundEventObject,
+  refundFacts,
   type SessionStatus,
 } from '../core/event.ts';
 import { currencies } from '../core/transfer.ts';
@@ -111,16 +111,14 @@ const refundEvents: Readonly<Record<RefundEventType, string>> = {
   'refund.processing': 'Opt-in: the refund has an address and is sent after the cancel window.',
 };
 
-const common = {
-  sessionId: examples.session.id,
-  orderId: examples.session.metadata.order_id,
-} as const;
+const envelopeOf = { mode: 'live', sessionId: examples.session.id } as const;
+const { order_id: orderId } = examples.session.metadata;
 
 const paymentExample = (type: PaymentEventType, status: SessionStatus): string =>
   eventBody(
-    { id: exampleEventId, type, createdAtS: examples.session.created + 42, mode: 'live' },
-    paymentEventObject({
-      ...common,
+    { id: exampleEventId, type, createdAtS: examples.session.created + 42, ...envelopeOf },
+    paymentFacts({
+      orderId,
       status,
       sum: { amountMinor: BigInt(examples.session.target_amount_total), currency: 'USDT' },
       exchangeRate: examples.session.exchange_rate,
@@ -129,9 +127,9 @@ const paymentExample = (type: PaymentEventType, status: SessionStatus): string =
 
 const refundExample = (type: RefundEventType): string =>
   eventBody(
-    { id: 'evt_1795003790000000001', type, createdAtS: examples.refund.processed_at, mode: 'live' },
-    refundEventObject({
-      ...common,
+    { id: 'evt_1795003790000000001', type, createdAtS: examples.refund.processed_at, ...envelopeOf },
+    refundFacts({
+      orderId,
       type,
       refundId: examples.refund.refund_id,
       amountMinor: 4_50n,

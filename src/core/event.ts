@@ -57,16 +57,30 @@ export const eventIdAt = (atS: number): string => `evt_${(BigInt(atS) * 1_000_00
 export const isExtended = (type: EventType): type is ExtendedEventType =>
   (extendedEvents as readonly string[]).includes(type);
 
-type Envelope = Readonly<{ id: string; type: string; createdAtS: number; mode: Mode }>;
+type Envelope = Readonly<{ id: string; type: string; createdAtS: number; mode: Mode; sessionId: string }>;
 
-/**
- * Returns the exact JSON text that is sent on every attempt.
- * @param object what happened, as JSON text: it is made once, and stored
- */
-export function eventBody({ id, type, createdAtS, mode }: Envelope, object: string): string {
+/** Returns the body of an event. @param object JSON text */
+function bodyOf({ id, type, createdAtS, mode }: Omit<Envelope, 'sessionId'>, object: string): string {
   const head = JSON.stringify({ id, type, created_at: createdAtS, livemode: mode === 'live' });
   return `${head.slice(0, -1)},"data":{"object":${object}}}`;
 }
+
+/**
+ * Returns the exact JSON text that is sent on every attempt.
+ * @param facts what happened, as JSON text: it is made once, and stored. The session's id stands at its end for a
+ * payment, and at its beginning for a refund
+ */
+export function eventBody({ sessionId, ...envelope }: Envelope, facts: string): string {
+  const session = JSON.stringify({ session_id: sessionId }).slice(1, -1);
+  const isRefund = envelope.type.startsWith('refund.');
+  return bodyOf(
+    envelope,
+    isRefund ? `{${session},${facts.slice(1)}` : `${facts.slice(0, -1)},${session},"source":"api"}`,
+  );
+}
+
+/** Returns the body of a test event, which an operator sends to try an endpoint. It concerns no payment. */
+export const testEventBody = (envelope: Omit<Envelope, 'sessionId'>): string => bodyOf(envelope, '{"source":"api"}');
 
 /** Webhooks call the session status `paid` `completed`. */
 type PaymentEventStatus = 'completed' | Exclude<SessionStatus, 'paid'>;
@@ -76,7 +90,6 @@ type PaymentEventStatus = 'completed' | Exclude<SessionStatus, 'paid'>;
  * neither applies. `exchangeRate` is null when the session is at par.
  */
 export type PaymentEvent = Readonly<{
-  sessionId: string;
   orderId: string;
   status: SessionStatus;
   sum: Readonly<{ amountMinor: bigint; currency: Currency }> | null;
@@ -86,8 +99,8 @@ export type PaymentEvent = Readonly<{
 /** The rate that events show for a session at par. The session itself shows none. */
 const PAR_RATE = '1.0000';
 
-/** Returns what happened in a payment event, as JSON text. */
-export function paymentEventObject(event: PaymentEvent): string {
+/** Returns what happened to a payment, as JSON text for `eventBody`. */
+export function paymentFacts(event: PaymentEvent): string {
   const status: PaymentEventStatus = event.status === 'paid' ? 'completed' : event.status;
   return JSON.stringify({
     ...(event.sum && { amount: Number(event.sum.amountMinor) }),
@@ -95,15 +108,12 @@ export function paymentEventObject(event: PaymentEvent): string {
     ...(event.sum && { currency: event.sum.currency }),
     exchange_rate: event.exchangeRate ?? PAR_RATE,
     order_id: event.orderId,
-    session_id: event.sessionId,
-    source: 'api',
   });
 }
 
 /** A refund event. */
 export type RefundEvent = Readonly<{
   type: RefundEventType;
-  sessionId: string;
   orderId: string;
   refundId: string;
   amountMinor: bigint;
@@ -128,10 +138,9 @@ export function shownDestination(network: NetworkKey, to: RefundEvent['destinati
   return { destination: { network: nameOf(network), address: to.address }, destination_source: source } as const;
 }
 
-/** Returns what happened in a refund event, as JSON text. */
-export const refundEventObject = (event: RefundEvent): string =>
+/** Returns what happened to a refund, as JSON text for `eventBody`. */
+export const refundFacts = (event: RefundEvent): string =>
   JSON.stringify({
-    session_id: event.sessionId,
     order_id: event.orderId,
     refund_id: event.refundId,
     refund_amount: Number(event.amountMinor),

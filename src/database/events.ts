@@ -3,7 +3,7 @@
  * off gets deliveries too: they wait until it is on.
  */
 
-import { type EventType, eventBody, isExtended } from '../core/event.ts';
+import { type EventType, eventBody, eventTypes, isExtended } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { hashOf } from '../lib/id.ts';
@@ -21,7 +21,7 @@ import { type attempts, type deliveries, events } from './tables.ts';
 type EventRow = typeof events.$inferSelect;
 
 /** `body` is the exact text that every endpoint gets. */
-export type StoredEvent = Omit<EventRow, 'id' | 'object'> & Readonly<{ id: string; body: string }>;
+export type StoredEvent = Omit<EventRow, 'id' | 'facts'> & Readonly<{ id: string; body: string }>;
 
 /** A store's ids rise in the order of commits, so a merchant who reads on from the last id misses none. */
 export type EventFilter = Readonly<{
@@ -75,17 +75,17 @@ const deliveryNumber = (nowMs: number, eventId: number, endpointId: string): num
 export type EventSession = Pick<SessionRow, 'id' | 'storeId' | 'mode' | 'terms'>;
 
 /** Returns an event as it is sent. */
-const toEvent = ({ id: number, object, ...row }: EventRow): StoredEvent => {
+const toEvent = ({ id: number, facts, ...row }: EventRow): StoredEvent => {
   const id = eventIdOf(number);
-  return { ...row, id, body: eventBody({ ...row, id, createdAtS: toSeconds(row.createdAtMs) }, object) };
+  return { ...row, id, body: eventBody({ ...row, id, createdAtS: toSeconds(row.createdAtMs) }, facts) };
 };
 
 /** Saves an event with the store's next number. One that another store has is passed over. */
 async function saveEvent(db: Db, event: Omit<EventRow, 'id'>): Promise<number> {
   const { storeId, createdAtMs } = event;
   const insert = db.client.prepare(
-    `INSERT INTO events (id, store_id, mode, session_id, type, object, created_at_ms)
-     VALUES (:id, :storeId, :mode, :sessionId, :type, :object, :createdAtMs) ON CONFLICT (id) DO NOTHING`,
+    `INSERT INTO events (id, store_id, mode, session_id, type, facts, created_at_ms)
+     VALUES (:id, :storeId, :mode, :sessionId, :type, :facts, :createdAtMs) ON CONFLICT (id) DO NOTHING`,
   );
   for (;;) {
     const id = await nextNumber(db, `events:${storeId}`, firstEvent(createdAtMs));
@@ -111,17 +111,17 @@ const receives = ({ extendedEvents }: EventEndpoint, type: EventType): boolean =
 /**
  * Saves an event and one delivery, due at once, for each endpoint that receives its type, on or off, and for the door
  * whose order it pays. To be called within a transaction.
- * @param object what happened, as the exact JSON text to send
+ * @param facts what happened: see `eventBody`
  */
 export async function postEvent(
   db: Db,
   session: EventSession,
   type: EventType,
   nowMs: number,
-  object: string,
+  facts: string,
 ): Promise<void> {
   const { id: sessionId, storeId, mode, terms } = session;
-  const eventId = await saveEvent(db, { storeId, sessionId, mode, type, object, createdAtMs: nowMs });
+  const eventId = await saveEvent(db, { storeId, sessionId, mode, type, facts, createdAtMs: nowMs });
   const all = await endpointsOf(db, { storeId, mode, webhookUrl: terms.webhookUrl, nowMs });
   const door = await doorOf(db, session, type);
   const ids = all.flatMap((endpoint) => (receives(endpoint, type) ? endpoint.id : []));
@@ -129,31 +129,29 @@ export async function postEvent(
 }
 
 export function eventQueries(db: Db) {
-  type Range = Omit<EventFilter, 'types'>;
-  async function list(
-    which: '' | 'AND type = :type',
-    { first, fromId, beforeId, ...range }: Range,
-    more: Readonly<{ type?: EventType }> = {},
-  ): Promise<StoredEvent[]> {
-    const where = `WHERE store_id = :storeId AND mode = :mode ${which} AND id >= :from AND id < :before`;
-    const order = `ORDER BY id ${first === 'newest' ? 'DESC' : 'ASC'} LIMIT :limit`;
-    const ids = { from: firstEventFrom(fromId), before: firstEventFrom(beforeId) };
-    return (await selectRows(db, events, `${where} ${order}`, { ...range, ...ids, ...more })).map(toEvent);
-  }
   const ofSession = 'WHERE session_id = :sessionId ORDER BY id LIMIT :limit';
 
-  /** Reads up to `limit` of each type, so that a rare type is not searched among all the others. */
-  async function ofTypes(types: readonly EventType[], range: Range): Promise<StoredEvent[]> {
-    const ofEach = await mapInOrder([...new Set(types)], (type) => list('AND type = :type', range, { type }));
-    const sign = range.first === 'newest' ? -1 : 1;
-    const sorted = ofEach.flat().sort((a, b) => (a.id < b.id ? -sign : sign));
-    return sorted.slice(0, range.limit);
-  }
-
   return {
-    /** Returns at most `limit` events by their ids; the cost does not grow with what is stored. */
-    async list({ types, ...range }: EventFilter): Promise<readonly StoredEvent[]> {
-      return db.read(() => (types ? ofTypes(types, range) : list('', range)));
+    /**
+     * Returns at most `limit` events by their ids; the cost does not grow with what is stored. The index has them by
+     * type, so up to `limit` of each are read, and a rare type is not searched among the others.
+     */
+    async list({
+      types = eventTypes,
+      first,
+      fromId,
+      beforeId,
+      ...range
+    }: EventFilter): Promise<readonly StoredEvent[]> {
+      const isNewest = first === 'newest';
+      const ofType = `WHERE store_id = :storeId AND mode = :mode AND type = :type AND id >= :from AND id < :before
+        ORDER BY id ${isNewest ? 'DESC' : 'ASC'} LIMIT :limit`;
+      const ids = { from: firstEventFrom(fromId), before: firstEventFrom(beforeId) };
+      const ofEach = await db.read(() =>
+        mapInOrder([...new Set(types)], (type) => selectRows(db, events, ofType, { ...range, ...ids, type })),
+      );
+      const sorted = ofEach.flat().sort((a, b) => (isNewest ? b.id - a.id : a.id - b.id));
+      return sorted.slice(0, range.limit).map(toEvent);
     },
     async find(id: string): Promise<StoredEvent | null> {
       const row = await db.read(() => findRow(db, events, { id: eventNumberOf(id) }));
@@ -213,12 +211,21 @@ const toDelivery = ({ id, eventId, ...row }: ListedRow): Delivery => ({
   eventId: eventIdOf(eventId),
 });
 
+/** The newest events of a store, of each type: among them are the newest of all. */
+const NEWEST = eventTypes
+  .map(
+    (type) => `SELECT id FROM (SELECT id FROM events
+         WHERE store_id = :storeId AND mode = :mode AND type = '${type}' AND id <= :fromId
+         ORDER BY id DESC LIMIT :limit + 1) AS limited`,
+  )
+  .join(' UNION ALL ');
+
 export function deliveryQueries({ client, read }: Db) {
   const looking = (isOne: string) =>
     client.prepare(
       `SELECT ${COLUMNS} FROM events AS v
          LEFT JOIN deliveries AS d ON d.event_id = v.id ${isOne}
-       WHERE v.store_id = :storeId AND v.mode = :mode AND v.id <= :fromId AND (v.id < :fromId OR d.id > :afterId)
+       WHERE v.id IN (${NEWEST}) AND (v.id < :fromId OR d.id > :afterId)
        ORDER BY v.id DESC, d.id LIMIT :limit`,
     );
   const [ofAll, ofEndpoint] = [looking(''), looking('AND d.endpoint_id = :endpointId')];

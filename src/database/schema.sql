@@ -363,11 +363,10 @@ CREATE TABLE events (
   mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
   session_id TEXT NOT NULL REFERENCES sessions (id),
   type TEXT NOT NULL, --> EventType
-  object TEXT NOT NULL, -- what happened, in the exact bytes to send; the rest of the body is in the row
+  facts TEXT NOT NULL, -- what happened, in the exact bytes to send; the rest of the body is in the row
   created_at_ms INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX events_by_session ON events (session_id);
-CREATE INDEX events_by_mode ON events (store_id, mode, id);
 CREATE INDEX events_by_type ON events (store_id, mode, type, id);
 
 -- One event for one endpoint, on or off.

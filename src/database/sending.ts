@@ -87,7 +87,7 @@ const ENDPOINTS_LOOKED_MAX = 1_024;
 
 type EndpointRow = typeof endpoints.$inferSelect;
 type DueRow = Pick<ClaimedDelivery, 'eventType' | 'sessionId'> &
-  Readonly<{ id: number; eventId: number; object: string; createdAtMs: number; attempts: number }>;
+  Readonly<{ id: number; eventId: number; facts: string; createdAtMs: number; attempts: number }>;
 type Found = DueRow & Readonly<{ endpoint: EndpointRow; isUnproven: boolean }>;
 type Lease = Readonly<{ id: number; endpointId: string }>;
 
@@ -110,7 +110,7 @@ function prepareChoosing(db: Db) {
   const dueEndpoints = `WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs
     ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`;
   const dueOf = db.client.prepare(
-    `SELECT d.id, d.event_id AS "eventId", v.type AS "eventType", v.session_id AS "sessionId", v.object,
+    `SELECT d.id, d.event_id AS "eventId", v.type AS "eventType", v.session_id AS "sessionId", v.facts,
        v.created_at_ms AS "createdAtMs", d.attempts
      FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
      WHERE d.endpoint_id = :endpointId AND d.due_at_ms <= :nowMs AND d.lease_until_ms IS NULL
@@ -160,15 +160,15 @@ function prepareOpening(db: VaultDb) {
   return async (leased: readonly Found[], leaseUntilMs: number): Promise<ClaimedDelivery[]> => {
     const pairs = new Map<string, SecretPair>();
     return mapInOrder(leased, async (one) => {
-      const { endpoint, attempts, isUnproven, sessionId, eventType, object, createdAtMs } = one;
+      const { endpoint, attempts, isUnproven, sessionId, eventType, facts, createdAtMs } = one;
       const { id: endpointId, storeId, mode } = endpoint;
       const [id, eventId] = [deliveryIdOf(one.id), eventIdOf(one.eventId)];
-      const envelope = { id: eventId, type: eventType, createdAtS: toSeconds(createdAtMs), mode };
+      const envelope = { id: eventId, type: eventType, createdAtS: toSeconds(createdAtMs), mode, sessionId };
       const { secret, nextSecret } = pairs.get(endpointId) ?? (await secrets.signing({ endpointId, storeId, mode }));
       pairs.set(endpointId, { secret, nextSecret });
       return {
         ...{ id, eventId, eventType, sessionId },
-        body: eventBody(envelope, object),
+        body: eventBody(envelope, facts),
         secret,
         nextSecret,
         endpointId,

@@ -2,7 +2,7 @@
  * How a session changes: add what is new to its sums, let core decide, save the result and its events.
  */
 
-import { type PaymentEvent, type PaymentEventType, paymentEventObject } from '../core/event.ts';
+import { type PaymentEvent, type PaymentEventType, paymentFacts } from '../core/event.ts';
 import {
   accept,
   type HeldKind,
@@ -53,9 +53,9 @@ function postPayment(
   payment: PaymentOf,
   nowMs: number,
 ): Promise<void> {
-  const { id: sessionId, orderId, terms } = row;
+  const { orderId, terms } = row;
   const exchangeRate = terms.conversion?.rate ?? null;
-  return postEvent(db, row, type, nowMs, paymentEventObject({ ...payment, sessionId, orderId, exchangeRate }));
+  return postEvent(db, row, type, nowMs, paymentFacts({ ...payment, orderId, exchangeRate }));
 }
 
 /** Events that say what was due where nothing was received. */

@@ -298,7 +298,7 @@ export const events = sqliteTable('events', {
   mode: text().$type<'live' | 'test'>().notNull(),
   sessionId: text().notNull(),
   type: text().$type<EventType>().notNull(),
-  object: text().notNull(),
+  facts: text().notNull(),
   createdAtMs: integer().notNull(),
 });
 

@@ -3,7 +3,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { type TestAnswer, webhookHeaders } from '../core/delivery.ts';
-import { eventBody } from '../core/event.ts';
+import { testEventBody } from '../core/event.ts';
 import type { Database } from '../database/database.ts';
 import type { Endpoint } from '../database/endpoints.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
@@ -22,9 +22,7 @@ export async function sendTestEvent(
   if (!secrets) return null;
   const startedAtMs = clock.nowMs();
   const eventId = `evt_${BigInt(startedAtMs) * 1_000_000n}`;
-  const envelope = { id: eventId, type: TEST_EVENT_TYPE, createdAtS: toSeconds(startedAtMs), mode };
-  // It concerns no payment.
-  const body = eventBody(envelope, '{"source":"api"}');
+  const body = testEventBody({ id: eventId, type: TEST_EVENT_TYPE, createdAtS: toSeconds(startedAtMs), mode });
   const stamp = { timestampS: toSeconds(startedAtMs), nonce: randomUUID() };
   const { secret, nextSecret } = secrets;
   const signed = { secret, nextSecret, mode, eventId, eventType: TEST_EVENT_TYPE, body, ...stamp };

@@ -201,7 +201,7 @@ test('the events of a refund show its destination', () =>
     await api.database().refunds.reject((await findRefund(api, 'r-1')).id, 'no', api.clock.nowMs());
     const client = new Sqlite(api.file, { readonly: true });
     const object = JSON.parse(
-      String(client.prepare("SELECT object FROM events WHERE type = 'refund.failed'").pluck().get()),
+      String(client.prepare("SELECT facts FROM events WHERE type = 'refund.failed'").pluck().get()),
     );
     client.close();
     assert.equal(object.destination, { network: 'ethereum', address: named });

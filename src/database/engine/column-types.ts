@@ -65,24 +65,24 @@ export type SessionTerms = Omit<Terms, keyof Beginning> &
 /** The order of the terms in the file: their names would be most of a session's row. The last ones are often null. */
 const termNames = [
   ...(['duePar', 'tolerancePar', 'accepts', 'expiresAtS', 'topUpGraceS', 'monitoringS', 'latePolicy'] as const),
-  ...(['inclusionGraceS', 'options', 'conversion', 'taxMinor', 'shippingMinor', 'webhookUrl', 'doorOrder'] as const),
+  ...(['options', 'conversion', 'taxMinor', 'shippingMinor', 'webhookUrl', 'doorOrder'] as const),
 ] satisfies readonly (keyof SessionTerms)[];
 
 /** The kinds of the first terms, without which nobody can tell what is due. */
-const kindsOfTerms = ['bigint', 'bigint', 'list', 'number', 'number', 'number', 'string', 'object', 'list'];
+const kindsOfTerms = ['bigint', 'bigint', 'list', 'number', 'number', 'number', 'string', 'list'];
 const kindOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'list' : typeof value);
 
-/** A network that a session offers: its key, family, chain id and usual confirmations, and the tokens there. */
-type OfferedNetwork = [NetworkKey, string, string, number, ...OfferedToken[]];
+/** A network that a session offers: its key, family, chain id, usual confirmations and inclusion grace, and its tokens. */
+type OfferedNetwork = [NetworkKey, string, string, number, number | null, ...OfferedToken[]];
 /** A token's currency, contract and decimals. What is due in it follows from `duePar`. */
 type OfferedToken = [Currency, string, number];
 
-function writeOptions(options: readonly PaymentOption[]): OfferedNetwork[] {
+function writeOptions({ options, inclusionGraceS }: SessionTerms): OfferedNetwork[] {
   const networks: OfferedNetwork[] = [];
   for (const { networkKey, family, chainId, confirmationsRequired, currency, token, decimals } of options) {
     let network = networks.at(-1);
     if (network?.[0] !== networkKey) {
-      network = [networkKey, family, chainId, confirmationsRequired];
+      network = [networkKey, family, chainId, confirmationsRequired, inclusionGraceS[networkKey] ?? null];
       networks.push(network);
     }
     network.push([currency, token, decimals]);
@@ -91,7 +91,7 @@ function writeOptions(options: readonly PaymentOption[]): OfferedNetwork[] {
 }
 
 const readOptions = (duePar: bigint, networks: readonly OfferedNetwork[]): PaymentOption[] =>
-  networks.flatMap(([networkKey, family, chainId, confirmationsRequired, ...tokens]) =>
+  networks.flatMap(([networkKey, family, chainId, confirmationsRequired, _graceS, ...tokens]) =>
     tokens.map(([currency, token, decimals]) => ({
       ...{ network: nameOf(networkKey), networkKey, family, chainId, confirmationsRequired },
       ...{ currency, token, decimals, units: parToUnitsCeil(duePar, decimals) },
@@ -104,13 +104,21 @@ export function readSessionTerms(text: string): SessionTerms {
   if (!Array.isArray(values) || !kindsOfTerms.every((kind, at) => kindOf(values[at]) === kind))
     throw permanent('row_altered', 'The terms of a session were altered in the database: restore it from a backup.');
   const named = termNames.map((name, at) => [name, values[at] ?? null]);
-  const { doorOrder, ...terms } = Object.fromEntries(named) as SessionTerms & { options: OfferedNetwork[] };
-  return { ...terms, options: readOptions(terms.duePar, terms.options), ...(doorOrder && { doorOrder }) };
+  const { doorOrder, options, ...terms } = Object.fromEntries(named) as Omit<SessionTerms, 'options'> & {
+    options: OfferedNetwork[];
+  };
+  const graces = options.flatMap(([key, , , , graceS]) => (graceS === null ? [] : [[key, graceS]]));
+  return {
+    ...terms,
+    inclusionGraceS: Object.fromEntries(graces),
+    options: readOptions(terms.duePar, options),
+    ...(doorOrder && { doorOrder }),
+  };
 }
 
 /** A session's terms as JSON text: a list of their values, with options by network. */
 export const sessionTerms = asText<SessionTerms>((terms) => {
-  const values = termNames.map((name) => (name === 'options' ? writeOptions(terms.options) : (terms[name] ?? null)));
+  const values = termNames.map((name) => (name === 'options' ? writeOptions(terms) : (terms[name] ?? null)));
   return writeBigJson(values.slice(0, values.findLastIndex((value) => value !== null) + 1));
 }, readSessionTerms);
 

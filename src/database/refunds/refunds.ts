@@ -3,7 +3,7 @@
  * planned in the transaction of the refund's own step.
  */
 
-import { type RefundEventType, refundEventObject } from '../../core/event.ts';
+import { type RefundEventType, refundFacts } from '../../core/event.ts';
 import { invariant } from '../../core/fault.ts';
 import type { RefundGate } from '../../core/gates.ts';
 import { refundEntry } from '../../core/ledger.ts';
@@ -359,12 +359,10 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
     if (row.heldKind !== null) return;
     const session = await findSession(db, row.sessionId);
     invariant(session, `refund ${row.id} belongs to a session`);
-    const { sessionId, refundId, network, amountMinor, currency } = row;
+    const { refundId, network, amountMinor, currency } = row;
     const [orderId, destination] = [session.orderId, rows.destinationOf(row)];
-    const object = refundEventObject({
-      ...{ type, sessionId, orderId, refundId, network, destination, amountMinor, currency },
-    });
-    await postEvent(db, session, type, nowMs, object);
+    const facts = refundFacts({ type, orderId, refundId, network, destination, amountMinor, currency });
+    await postEvent(db, session, type, nowMs, facts);
   }
 
   /** Ends a refund and frees its amount. @returns the row with its changes */

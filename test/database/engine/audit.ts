@@ -21,14 +21,15 @@ const contradictions: Readonly<Record<string, string>> = {
     SELECT id FROM sessions WHERE
       (SELECT group_concat(family) FROM (SELECT family FROM addresses WHERE session_id = sessions.id ORDER BY family)) IS NOT
       (SELECT group_concat(family) FROM
-        (SELECT DISTINCT json_extract(value, '$[1]') AS family FROM json_each(terms, '$[8]') ORDER BY family))`,
+        (SELECT DISTINCT json_extract(value, '$[1]') AS family FROM json_each(terms, '$[7]') ORDER BY family))`,
   'a paid session without its one event': `
     SELECT id FROM sessions WHERE (status = 'paid') <>
       (SELECT count(*) FROM events WHERE session_id = sessions.id AND type = 'payment.completed')`,
   'an ended session without an event': `
     SELECT id FROM sessions WHERE status <> 'pending' AND NOT EXISTS (SELECT 1 FROM events WHERE session_id = sessions.id)`,
-  'an event whose body names another event or session': `
-    SELECT id FROM events WHERE json_extract(object, '$.session_id') <> session_id`,
+  'an event whose body names another order': `
+    SELECT e.id FROM events AS e JOIN sessions AS s ON s.id = e.session_id
+    WHERE json_extract(e.facts, '$.order_id') <> s.order_id`,
   'an endpoint whose due time is not that of its deliveries': `
     SELECT e.id, e.due_at_ms FROM endpoints AS e WHERE e.due_at_ms IS DISTINCT FROM (
       SELECT max(min(due_at_ms), e.paused_until_ms) FROM deliveries

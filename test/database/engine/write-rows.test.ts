@@ -62,7 +62,7 @@ test('removing an endpoint with a long backlog is done in slices', async () => {
   const client = new Sqlite(file);
   client.exec(`
     WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${MANY})
-    INSERT INTO events (id, store_id, session_id, type, object, created_at_ms, mode)
+    INSERT INTO events (id, store_id, session_id, type, facts, created_at_ms, mode)
     SELECT n, 'm1', 'cs_o1', 'payment.pending', '{}', ${T0_MS}, 'live' FROM n;
     INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, due_at_ms)
     SELECT id, id, 'e1', 'waiting', 0, ${T0_MS} FROM events;`);
