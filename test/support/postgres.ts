@@ -159,7 +159,7 @@ async function empty({ pool }: Owned): Promise<void> {
   const { rows } = (await pool.query(TABLES)) as { rows: readonly { relname: string }[] };
   const removals = rows.map(({ relname }) =>
     relname === 'meta'
-      ? `DELETE FROM meta WHERE name NOT SIMILAR TO 'made_at_ms|migration %'`
+      ? `DELETE FROM meta WHERE name NOT IN ('made_at_ms', 'schema_version')`
       : `DELETE FROM ${relname}`,
   );
   // Neither foreign keys nor the triggers of tables to which rows are only added.
