@@ -72,7 +72,7 @@ const termNames = [
 const kindsOfTerms = ['bigint', 'bigint', 'list', 'number', 'number', 'number', 'string', 'list'];
 const kindOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'list' : typeof value);
 
-/** A network that a session offers: its key, family, chain id, usual confirmations and inclusion grace, and its tokens. */
+/** A network that a session offers: its key, family, chain id, usual confirmations, inclusion grace, and its tokens. */
 type OfferedNetwork = [NetworkKey, string, string, number, number | null, ...OfferedToken[]];
 /** A token's currency, contract and decimals. What is due in it follows from `duePar`. */
 type OfferedToken = [Currency, string, number];
