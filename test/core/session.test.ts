@@ -155,7 +155,7 @@ test('a canceled session remembers when, ends once, and takes late money where t
   assert.equal(cancel(terms, canceled.life, [], at(410)).life, canceled.life);
   const money = receipt(10n * ONE, 390, 'confirmed');
   const accepted = look(canceled, [money], 420, { terms: { ...terms, latePolicy: 'accept' } });
-  assert.equal([accepted.life.status, accepted.life.paidLate], ['paid', true]);
+  assert.equal({ status: accepted.life.status, paidLate: accepted.life.paidLate }, { status: 'paid', paidLate: true });
 });
 
 test('a transaction that is mined again keeps its first time, and the same id elsewhere is another transaction', () => {
