@@ -252,10 +252,8 @@ test('every setting of a store is changed, shown before and after, and recorded'
   }
   assert.match((await answer('store', 'set', store)).after.logo, /^[0-9a-f]{64}$/);
   assert.is((await answer('store', 'set', store, 'logo=none')).after.logo, null);
-  for (const credit of ['finalized', 'ethereum=safe', 'bsc=30', 'ethereum=second-node@500', 'ethereum=129']) {
-    const { code, err } = await run('store', 'set', store, `credit=${credit}`);
-    assert.equal([code, err.includes('credit: ')], [2, true], credit);
-  }
+  const { code, err } = await run('store', 'set', store, 'credit=ethereum=129');
+  assert.equal([code, err.includes('credit: ')], [2, true]);
 });
 
 test('alarms: the open ones come first, with what somebody said about one', async () => {

@@ -149,16 +149,6 @@ test('the wallet with the index of the policy is shown, on its network only', as
   assert.equal(wallets, [address(0), address(1)]);
 });
 
-test('a network whose file has no caps is refused in a new signer', async () => {
-  const config = join(dir, 'capless.json');
-  writeFileSync(config, JSON.stringify({ data_dir: 'capless', networks: { sepolia: { signer: null } } }));
-  const words = ['init', '--import', '--treasury', `evm=${treasury}`];
-  const { code, stderr } = await run(words, [mnemonic, passphrase], config);
-  assert.is(code, 2);
-  assert.match(stderr, /networks\.sepolia\.signer: missing, expected the caps to start with/);
-  assert.not.ok(existsSync(join(dir, 'capless')));
-});
-
 test('an import of nonsense, over an existing signer, or with a short passphrase creates nothing', async () => {
   const made = join(dir, 'nonsense');
   const options = ['--dir', made, '--treasury', `evm=${treasury}`, '--json'];
