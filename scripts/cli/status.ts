@@ -74,10 +74,14 @@ async function receiving({ config, database, clock }: Installation): Promise<Par
         const next = isLow ? `derive and import addresses from ${nextIndex} on with \`quayside address-pool\`` : '';
         return { family, mode, free, taken, next };
       }),
-      rates: (running && (await readRates(running.metrics_url))) ?? [],
+      rates: ((running && (await readRates(running.metrics_url))) ?? []).map(
+        ({ source, pairs, ageS: age_s, fresh, fault }) => ({ source, pairs, age_s, fresh, fault }),
+      ),
     },
     wrong: [
-      ...(running ? [] : ['the server is not running; start it with `npm start`']),
+      ...(running
+        ? []
+        : ['the server is not running; start it with `systemctl start quayside`, or `npm start` in a clone']),
       ...places.flatMap((place) => followedFindings(place, nowMs)).flatMap(linesOf),
       ...(heldOpen > 0 ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
     ],
