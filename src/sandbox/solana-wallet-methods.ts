@@ -20,16 +20,6 @@ const INITIALISED = 1;
 /** The largest epoch: rent is never collected. */
 export const RENT_EPOCH = 2n ** 64n - 1n;
 
-type SolanaWallets = Readonly<{
-  /**
-   * Returns an account as `getMultipleAccounts` shows it; null if there is none.
-   * @param key hex
-   * @param number the block in whose state it is
-   */
-  account(key: string, number: number): object | null;
-  methods: Readonly<Record<string, Method>>;
-}>;
-
 /**
  * Creates the methods.
  * @param chain.heightOf returns the height of a slot's block
@@ -38,7 +28,7 @@ export function solanaWallets({
   world,
   tokens,
   heightOf,
-}: Readonly<{ world: World; tokens: readonly string[]; heightOf: (slot: number) => number }>): SolanaWallets {
+}: Readonly<{ world: World; tokens: readonly string[]; heightOf: (slot: number) => number }>) {
   const owners = openTokenAccounts(world, tokens);
   const pool = openSolanaPool(world, owners, lastSlotFor, idOfSignature);
 
@@ -64,6 +54,11 @@ export function solanaWallets({
   const lamportsOf = (key: string, accounts: Accounts): bigint =>
     accounts.native(key) + (owners.isPayer(key) ? PAYER_LAMPORTS : 0n);
 
+  /**
+   * Returns an account as `getMultipleAccounts` shows it; null if there is none.
+   * @param key hex
+   * @param number the block in whose state it is
+   */
   function account(key: string, number: number): object | null {
     const accounts = world.accounts(number);
     const held = owners.find(key);

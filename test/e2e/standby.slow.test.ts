@@ -16,7 +16,6 @@ import { checkIntegrity } from '../../src/database/engine/inspection.ts';
 import { runnable } from '../../src/lib/installation.ts';
 import { createDatabaseFile } from '../support/database-file.ts';
 import { until } from '../support/until.ts';
-import { litestream } from './litestream.ts';
 
 const KILLS = 20;
 /** The copy is made every second; the rest is for a busy machine. */
@@ -25,6 +24,9 @@ const LOST_MS_MAX = 15_000;
 const checker = 'deploy/standby/check-litestream.sh';
 const folder = mkdtempSync(join(tmpdir(), 'quayside-kills-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
+/** The path of the program that copies a database to a standby; null where it is not installed. */
+const litestream =
+  ['.tmp/litestream/bin/litestream', 'litestream'].find((path) => spawnSync(path, ['version']).status === 0) ?? null;
 const on = litestream === null ? test.skip : test;
 
 async function kill(child: ChildProcess): Promise<void> {
