@@ -78,7 +78,7 @@ export function createPayer(options: PayerOptions) {
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
   const settlingIn = settlingInOf(options);
-  const signerFreezer = createSignerFreezer({ network: network.key, signer, holds, engines, clock, log });
+  const signerFreezer = createSignerFreezer({ network: network.key, signer, holds, clock, log });
   const walletWatch = createWalletWatch({ ...options, wallets });
   const balances = createBalanceWatch(options);
   /** When each open payout is due next, what is remembered of it, and its last fault. */

@@ -40,9 +40,6 @@ export type NoticeProgress = Readonly<{
 /** An approver's approval as stored with a refund; the signer verifies it. */
 export type RefundApproval = Readonly<{ approver: string; untilS: number; signature: string }>;
 
-/** The freeze of the signer itself, which the signer enforces, whatever this database says. */
-export type SeenSignerFreeze = Readonly<{ reason: string; frozenBy: string; frozenAtMs: number }>;
-
 /** A store's policy, copied into each new session: a change never affects an open session. */
 export type StoreSettings = Readonly<{
   settlementCurrency: Currency;

@@ -558,7 +558,6 @@ CREATE TABLE payout_engines (
   fence INTEGER NOT NULL CHECK (fence >= 0), -- one more at each start: the signer serves the highest that it has seen
   journal_id INTEGER NOT NULL CHECK (journal_id >= 0), -- through this entry, the signer's journal is in our attempts
   reason TEXT CHECK (json_valid(reason)), --> Reason
-  signer_freeze TEXT CHECK (json_valid(signer_freeze)), --> SeenSignerFreeze
   beat_at_ms INTEGER, -- its last heartbeat; without one of the last two minutes, it settles in
   settling_until_ms INTEGER -- until when it settles in, by the chain's time. 0: not known yet
 ) STRICT, WITHOUT ROWID;

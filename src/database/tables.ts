@@ -21,7 +21,6 @@ import type {
   Passkey,
   RefundApproval,
   Scope,
-  SeenSignerFreeze,
   StoreSettings,
 } from './column-values.ts';
 import { exactJson, intent, json, receiptSums, sessionTerms, units } from './engine/column-types.ts';
@@ -424,7 +423,6 @@ export const payoutEngines = sqliteTable('payout_engines', {
   fence: integer().notNull(),
   journalId: integer().notNull(),
   reason: json<Reason>(),
-  signerFreeze: json<SeenSignerFreeze>(),
   beatAtMs: integer(),
   settlingUntilMs: integer(),
 });

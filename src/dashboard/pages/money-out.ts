@@ -11,7 +11,6 @@ import { shownUnits } from '../../core/money.ts';
 import { delayOf, type Payout } from '../../core/payout.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { unreadMinutes } from '../../core/wallet-books.ts';
-import type { PayoutEngine } from '../../database/payouts/engines.ts';
 import { type Freeze, needsReconcile } from '../../database/payouts/holds.ts';
 import type { OutgoingRecord, WalletBalance } from '../../database/payouts/wallets.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -163,13 +162,6 @@ async function unswept(deps: DashboardDeps, { nowMs, words }: Visit<null>): Prom
   })}<p class="hint"><code>quayside sweep &lt;network&gt;</code> shows what a sweep brings and costs, asks, and makes it.</p>`;
 }
 
-/** Says that the signer itself is frozen, as the engines have last seen it, and what ends that; null if it is not. */
-function signerFrozen(engines: readonly Pick<PayoutEngine, 'signerFreeze'>[]): Html | null {
-  const freeze = engines.flatMap(({ signerFreeze }) => signerFreeze ?? []).at(0);
-  if (!freeze) return null;
-  return html`<p class="message attention">${badge('the signer is frozen', 'danger')} Since ${time(freeze.frozenAtMs)}, by ${data(freeze.frozenBy)}: ${data(freeze.reason)}. It signs nothing on any network until an approver ends that: <code>quayside-signer thaw</code> prints what they are to sign.</p>`;
-}
-
 /** Transfers of a network that are shown. */
 const SHOWN_MAX = 100;
 /** Open refunds that they are compared with, of each state. */
@@ -183,9 +175,7 @@ const thawing = formOf(thawMoneyOut, { path: `${MONEY_PATH}/thaw`, inputs: ['net
 async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { database, config } = deps;
   const freezes = await database.holds.list();
-  const engines = await database.engines.list();
-  const signer = signerFrozen(engines);
-  const waiting = engines.map(
+  const waiting = (await database.engines.list()).map(
     ({ network, reason }) =>
       reason && html`<p>${badge('does not pay now', 'attention')} ${data(network)}: ${english(reason.message)}</p>`,
   );
@@ -213,8 +203,8 @@ async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Promise<H
     offers: { network: Object.fromEntries([[EVERYWHERE, say('every network')], ...networkNames]) },
     below: html`<p class="hint">The signer goes on for every process that has its socket. <code data-copy>quayside payout freeze --reason REASON</code> stops that too.</p>`,
   });
-  const state = freezes.length > 0 || signer ? null : html`<p>${badge('not frozen', 'good')}</p>`;
-  return section('freeze', 'Freeze', html`${signer}${state}${waiting}${reconciling}${thaws}${freeze}`);
+  const state = freezes.length > 0 ? null : html`<p>${badge('not frozen', 'good')} in this installation</p>`;
+  return section('freeze', 'Freeze', html`${state}${waiting}${reconciling}${thaws}${freeze}`);
 }
 
 /** Shows what `payout reconcile` shows before it asks the nodes: what left the wallets, and which refund it may be. */

@@ -7,7 +7,6 @@ import { invariant } from '../../core/fault.ts';
 import type { Wallet } from '../../core/intent.ts';
 import { paidAfterEnd, type Reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { SeenSignerFreeze } from '../column-values.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import { MADE_AT_MS } from '../engine/migrate.ts';
 import type { Db } from '../engine/open.ts';
@@ -21,16 +20,13 @@ import { giveBackNonce, type JournaledSignature, laneOf, raiseNonce } from './at
 import { followLost } from './outcomes.ts';
 import { noWait, type PayoutRow, payoutStepsOf } from './payouts.ts';
 
-/**
- * The payout engine of a network. `signerFreeze`: as the engine has last seen it; null if there is none, or it could
- * not be asked yet. `settlingUntilMs`: null once it has settled in.
- */
+/** The payout engine of a network. `settlingUntilMs`: null once it has settled in. */
 export type PayoutEngine = typeof payoutEngines.$inferSelect;
 
 /** A restart takes less. A longer gap may be anything: a stop, or a machine that was put back to a snapshot. */
 const GAP_MS_MAX = 120_000;
 
-const newEngine = { fence: 0, journalId: 0, reason: null, signerFreeze: null, beatAtMs: null, settlingUntilMs: null };
+const newEngine = { fence: 0, journalId: 0, reason: null, beatAtMs: null, settlingUntilMs: null };
 
 /** Changes the row of an engine within a transaction; a new one has no row yet. */
 async function saveEngine(db: Db, network: NetworkKey, set: Partial<PayoutEngine>): Promise<void> {
@@ -100,9 +96,6 @@ export function engineCommands(db: Db) {
     },
     /** Saves until when a network settles in, by the chain's time; null: it has. */
     settle: (network: NetworkKey, settlingUntilMs: number | null): Promise<void> => save(network, { settlingUntilMs }),
-    /** Records whether a network's engine sees the signer frozen. */
-    reportSignerFreeze: (network: NetworkKey, signerFreeze: SeenSignerFreeze | null): Promise<void> =>
-      save(network, { signerFreeze }),
     list: (): Promise<readonly PayoutEngine[]> => read(() => selectRows(db, payoutEngines, all)),
   };
 }

@@ -5,6 +5,7 @@ import { createSignerFreezer } from '../../../indexers/payouts/signer-freeze.ts'
 import { transient } from '../../../src/core/fault.ts';
 import type { Freeze } from '../../../src/database/payouts/holds.ts';
 import type { FreezeState } from '../../../src/signer/protocol.ts';
+import { fails } from '../../conformance/database/place.ts';
 import { handClock } from '../../support/hand-clock.ts';
 
 const network = 'test:one';
@@ -21,7 +22,7 @@ function place(approvers: readonly string[]) {
   const freezes: Freeze[] = [];
   const asked: string[] = [];
   const clock = handClock();
-  const seen = { isAway: false, questions: 0, reports: [] as (string | null)[] };
+  const seen = { isAway: false, questions: 0 };
   let state: FreezeState = { fingerprint: '00000000', freeze: null, approvers };
   const signer = {
     async freezeState() {
@@ -39,7 +40,6 @@ function place(approvers: readonly string[]) {
   return {
     clock,
     seen,
-    freezeByHand: () => signer.freeze('a stolen key', 'ann'),
     freezes,
     asked,
     lines,
@@ -52,17 +52,15 @@ function place(approvers: readonly string[]) {
         signer,
         clock,
         holds: { list: async () => freezes },
-        engines: {
-          reportSignerFreeze: async (_network, freeze) =>
-            void seen.reports.push(freeze && `${freeze.frozenBy}: ${freeze.reason}`),
+        log: {
+          warn: (_: unknown, line?: string) => void lines.push(line ?? ''),
         },
-        log: { warn: (_: unknown, line?: string) => void lines.push(line ?? '') },
       }),
   };
 }
 
 test('the signer is frozen at once with the network, and again while that is frozen', async () => {
-  const { clock, freezes, asked, thaw, start, seen } = place(['anna']);
+  const { clock, freezes, asked, thaw, start } = place(['anna']);
   const engine = start();
   const byHand = { ...outflow, code: 'payouts_frozen', reason: 'maintenance', frozenBy: 'ann' };
   freezes.push({ ...outflow, network: 'test:two' }, { ...byHand, network: null }, byHand);
@@ -73,7 +71,6 @@ test('the signer is frozen at once with the network, and again while that is fro
   await engine.renew();
   await engine.renew();
   assert.equal(asked, [`quayside: ${network}: transaction t1 moved money out`]);
-  assert.is(seen.reports.at(-1), asked[0], 'reported at once');
   thaw();
   clock.advance(30_000);
   await engine.renew();
@@ -95,31 +92,17 @@ test('a signer without approvers is not frozen, because nobody could end that; t
   assert.match(String(lines[0]), 'no approver');
 });
 
-test('whether the signer is frozen is asked twice a minute and reported when it changes', async () => {
-  const { clock, seen, freezeByHand, thaw, start } = place(['anna']);
-  const { reports } = seen;
+test('a signer that is away is asked again at the next look, and one that freezes nothing is never asked', async () => {
+  const { freezes, asked, seen, start } = place(['anna']);
   const engine = start();
-  for (let look = 0; look < 10; look++) await engine.renew();
-  assert.equal({ reports, questions: seen.questions }, { reports: [null], questions: 1 });
-  await freezeByHand();
-  clock.advance(29_000);
   await engine.renew();
-  assert.is(reports.length, 1);
-  clock.advance(1_000);
-  await engine.renew();
-  assert.equal(reports, [null, 'ann: a stolen key']);
-  clock.advance(30_000);
-  await engine.renew();
-  assert.is(reports.length, 2, 'nothing has changed');
+  assert.is(seen.questions, 0);
+  freezes.push(outflow);
   seen.isAway = true;
-  clock.advance(30_000);
-  await engine.renew();
-  assert.is(reports.length, 2, 'a signer that is away keeps nothing from going on');
+  for (let look = 0; look < 2; look++) await fails(engine.renew(), 'signer_unreachable');
   seen.isAway = false;
-  thaw();
-  clock.advance(30_000);
   await engine.renew();
-  assert.equal(reports.slice(2), [null]);
+  assert.equal({ asked: asked.length, questions: seen.questions }, { asked: 1, questions: 3 });
 });
 
 test.run();
