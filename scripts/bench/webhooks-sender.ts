@@ -18,7 +18,7 @@ const PER_ENDPOINT_MAX = 16;
 async function dispatch(file: string, names: string): Promise<void> {
   const database = openSqliteDatabase({ file, secretKey, busyTimeoutMs: 5_000, outageWaitS: 0 });
   const guard = createUrlGuard(['127.0.0.0/8'], createResolver({ servers: [names] }));
-  await database.sending.endLeases('bench');
+  await database.deliveries.endLeases('bench');
   const config = {
     allowCidrs: [],
     timeoutMs: 30_000,

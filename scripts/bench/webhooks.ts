@@ -213,7 +213,7 @@ async function measureIdleClaim(file: string): Promise<number> {
   for (let n = 0; n < CLAIMS; n++) {
     const startedAtMs = performance.now();
     // Everything becomes due after the first millisecond.
-    await database.sending.claim({
+    await database.deliveries.claim({
       holder: 'bench',
       nowMs: 0,
       leaseMs: 1,

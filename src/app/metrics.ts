@@ -81,7 +81,6 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
   const waiting = gauge('deliveries_waiting', 'Webhook deliveries that are not delivered yet.');
   const oldestWaiting = gauge('delivery_oldest_wait_seconds', 'How long the oldest waiting delivery has waited.');
   const heldOpen = gauge('held_money_open', 'Amounts of held money that wait for an operator’s decision.');
-  const senderAge = gauge('webhooks_report_age_seconds', 'Time since the process that sends webhooks last reported.');
   const frozen = gauge('payouts_frozen', '1 while money out is frozen; network "" stands for every network.', [
     'network',
   ]);
@@ -119,8 +118,6 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
     oldestWaiting.set(stats.oldestWaitingMs / 1000);
     heldOpen.set(stats.heldOpen);
     retention.set((stats.retentionAtMs ?? 0) / 1000);
-    const sender = await database.sending.lastReport();
-    if (sender) senderAge.set((nowMs - sender.atMs) / 1000);
     frozen.reset();
     for (const { network: of } of await database.holds.list()) frozen.set({ network: of ?? '' }, 1);
     const [alarm] = await database.alarms.list(1);

@@ -63,7 +63,6 @@ export type Alarms = Database['alarms'];
 export type Audit = Database['audit'];
 export type Doors = Database['doors'];
 export type Deliveries = Database['deliveries'];
-export type Sending = Database['sending'];
 export type Payouts = Database['payouts'];
 export type Engines = Database['engines'];
 export type Holds = Database['holds'];
@@ -137,8 +136,7 @@ function repositories(db: SealedDb) {
     endpoints: endpointCommands(db),
     doors: doorCommands(db),
     events: eventQueries(db),
-    deliveries: { ...deliveryQueries(db), ...resendCommands(db), ...troubleQueries(db) },
-    sending: sendingCommands(db),
+    deliveries: { ...deliveryQueries(db), ...resendCommands(db), ...troubleQueries(db), ...sendingCommands(db) },
     changeCount: db.changeCount,
     /** Takes and releases the write lock, which proves that the database can be written now. */
     async probe(): Promise<void> {

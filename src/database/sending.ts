@@ -23,7 +23,6 @@ import { filterInOrder, mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { changeRows, findRow, selectRows } from './engine/rows.ts';
 import { ATTEMPTS_PER_MS, type Attempt, deliveryIdOf, deliveryNumberOf, eventIdOf, firstEvent } from './events.ts';
-import { readData, writeData } from './meta.ts';
 import type { VaultDb } from './sealing.ts';
 import { findSession } from './session.ts';
 import { endpoints } from './tables.ts';
@@ -70,18 +69,6 @@ export type RecordedAttempt = Readonly<{
   verdict: Verdict;
 }>;
 
-/** The report of the sending process. */
-export type SenderReport = Readonly<{
-  pid: number;
-  startedAtMs: number;
-  atMs: number;
-  underWay: number;
-  /** Attempts since its start, by what followed from them. */
-  attempts: Readonly<Record<Verdict['kind'], number>>;
-}>;
-
-const REPORT_NAME = 'webhook_sender';
-
 /** Endpoints that one claim looks at: more than can have no place left. */
 const ENDPOINTS_LOOKED_MAX = 1_024;
 
@@ -91,19 +78,8 @@ type DueRow = Pick<ClaimedDelivery, 'eventType' | 'sessionId'> &
 type Found = DueRow & Readonly<{ endpoint: EndpointRow; isUnproven: boolean }>;
 type Lease = Readonly<{ id: number; endpointId: string }>;
 
-export function sendingCommands(db: VaultDb) {
-  return {
-    ...claimCommands(db),
-    ...recordCommands(db),
-    async report(report: SenderReport): Promise<void> {
-      await db.write(() => writeData(db, REPORT_NAME, report));
-    },
-    /** Returns the newest report; null if nothing has ever been sent from here. */
-    async lastReport(): Promise<SenderReport | null> {
-      return db.read(() => readData<SenderReport>(db, REPORT_NAME));
-    },
-  };
-}
+/** The part of the repository `deliveries` with which they are sent. */
+export const sendingCommands = (db: VaultDb) => ({ ...claimCommands(db), ...recordCommands(db) });
 
 /** Prepares choosing what can be sent now: a share for each endpoint; those that wait the longest come first. */
 function prepareChoosing(db: Db) {

@@ -7,9 +7,9 @@
  */
 import { type Verdict, verdict } from '../core/delivery.ts';
 import { invariant } from '../core/fault.ts';
-import type { Sending } from '../database/database.ts';
+import type { Deliveries } from '../database/database.ts';
 import type { Attempt } from '../database/events.ts';
-import type { ClaimedDelivery, RecordedAttempt, SenderReport } from '../database/sending.ts';
+import type { ClaimedDelivery, RecordedAttempt } from '../database/sending.ts';
 import type { Clock } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import { createUrlGuard, type UrlGuard } from '../lib/guard.ts';
@@ -42,8 +42,6 @@ export type Dispatcher = Readonly<{
   stop(): Promise<void>;
   /** Notifies the dispatcher that a delivery may be due now. */
   wake(): void;
-  /** Returns what is under way, and counts since the start. */
-  state(): Omit<SenderReport, 'pid' | 'startedAtMs' | 'atMs'>;
 }>;
 
 /** Leases of one endpoint. `sessions`: of deliveries that are being sent or recorded. */
@@ -90,7 +88,7 @@ export type WebhookSettings = Readonly<{
 }>;
 
 export type DispatcherOptions = Readonly<{
-  database: Readonly<{ sending: Sending; changeCount(): number }>;
+  database: Readonly<{ deliveries: Deliveries; changeCount(): number }>;
   config: WebhookSettings;
   /** How notices of doors are sent. */
   doors?: DoorFormats;
@@ -116,10 +114,9 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   } = options;
   const sender = createSender(guard, config, clock);
   const webhooks = webhookFormat(config.retryDelaysS);
-  const attempts = { delivered: 0, retry: 0, failed: 0 };
   const leaseMs = config.timeoutMs + QUEUED_MS_MAX + RECORD_MS_MAX;
   const stopping = new AbortController();
-  const recorder = createRecorder({ sending: database.sending, clock, log, onFlush: wake });
+  const recorder = createRecorder({ deliveries: database.deliveries, clock, log, onFlush: wake });
   /** Deliveries that are being sent or recorded. */
   const underWay = new Set<Promise<void>>();
   const queues = new Map<string, Queue>();
@@ -149,7 +146,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const unproven = [...queues.values()].filter(({ isUnproven }) => isUnproven);
     const unprovenMax = Math.max(0, UNPROVEN_MAX - unproven.length);
     const limits = { limit: Math.min(free, CLAIM_MAX), unprovenMax, places };
-    return database.sending.claim({ holder, nowMs: clock.nowMs(), leaseMs, ...limits });
+    return database.deliveries.claim({ holder, nowMs: clock.nowMs(), leaseMs, ...limits });
   }
 
   function wake(): void {
@@ -212,7 +209,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   function giveBack(deliveries: readonly ClaimedDelivery[]): void {
-    if (deliveries.length > 0) track(database.sending.release(deliveries));
+    if (deliveries.length > 0) track(database.deliveries.release(deliveries));
   }
 
   function record(sent: RecordedAttempt): Promise<void> {
@@ -244,7 +241,6 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const went = attemptOf(delivery, sent, judged, startedAtMs, nowMs);
     const decided = verdict(attempt, outcome, format.retryDelaysS, dice(), nowMs, judged);
     const { kind } = decided;
-    attempts[kind] += 1;
     const { endpointId, leaseUntilMs } = delivery;
     const line = { deliveryId: id, endpointId, eventId, attempt, status: went.status };
     if (kind === 'delivered') log.info(line, 'webhook delivered');
@@ -265,7 +261,6 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   });
   return {
     wake,
-    state: () => ({ underWay: leased(), attempts: { ...attempts } }),
     async stop() {
       stopping.abort();
       wake();

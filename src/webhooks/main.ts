@@ -7,23 +7,20 @@ import { databaseOptions } from '../app/database-options.ts';
 import { type ProgramParts, runProgram } from '../app/program.ts';
 import { type Database, openSqliteDatabase } from '../database/database.ts';
 import { doorFormats } from '../doors/notices.ts';
-import { systemClock } from '../lib/clock.ts';
-import { every } from '../lib/every.ts';
+import { aborted, systemClock } from '../lib/clock.ts';
 import { holderOf } from '../lib/holder.ts';
 import { startDispatcher } from './dispatcher.ts';
 import { attemptLimits } from './format.ts';
 
-const REPORT_MS = 5_000;
 const PER_ENDPOINT_MAX = 4;
 
 const clock = systemClock;
 
-/** Sends and reports until the signal aborts; what is under way then has a moment to end. */
+/** Sends until the signal aborts; what is under way then has a moment to end. */
 async function send({ config, log, signal }: ProgramParts, database: Database): Promise<void> {
-  const startedAtMs = clock.nowMs();
   const holder = holderOf(config.dataDir, 'webhooks');
   // The supervisor has seen the one before end, whatever it had under way. Those of other machines go on.
-  await database.sending.endLeases(holder);
+  await database.deliveries.endLeases(holder);
   const dispatcher = startDispatcher({
     database,
     holder,
@@ -32,12 +29,9 @@ async function send({ config, log, signal }: ProgramParts, database: Database): 
     clock,
     log,
   });
-  const report = () =>
-    database.sending.report({ pid: process.pid, startedAtMs, atMs: clock.nowMs(), ...dispatcher.state() });
-  const reporting = every(REPORT_MS, report, { clock, log, signal, what: 'reporting what was sent' });
   process.send?.({ ready: true });
   log.info('webhooks are being sent');
-  await reporting;
+  await aborted(signal);
   await dispatcher.stop();
 }
 

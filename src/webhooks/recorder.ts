@@ -3,7 +3,7 @@
  * they do. The next deliveries can be claimed in the same transaction.
  */
 import { Fault } from '../core/fault.ts';
-import type { Sending } from '../database/database.ts';
+import type { Deliveries } from '../database/database.ts';
 import type { RecordedAttempt } from '../database/sending.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -28,14 +28,14 @@ type Recorder = Readonly<{
 }>;
 
 type RecorderOptions = Readonly<{
-  sending: Sending;
+  deliveries: Deliveries;
   clock: Clock;
   log: Log;
   /** Called when results are being recorded: a claim in the same turn of the event loop is committed with them. */
   onFlush(): void;
 }>;
 
-export function createRecorder({ sending, clock, log, onFlush }: RecorderOptions): Recorder {
+export function createRecorder({ deliveries, clock, log, onFlush }: RecorderOptions): Recorder {
   let gathered: Waiting[] = [];
   let gathering = new AbortController();
 
@@ -58,7 +58,7 @@ export function createRecorder({ sending, clock, log, onFlush }: RecorderOptions
 
   async function save(results: readonly RecordedAttempt[]): Promise<void> {
     try {
-      await sending.record(results);
+      await deliveries.record(results);
     } catch (error) {
       if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
       const deliveryIds = results.map(({ attempt }) => attempt.deliveryId);

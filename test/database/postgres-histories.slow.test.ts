@@ -185,7 +185,7 @@ function senderOf({ claims }: Truth): Work {
   return async (database) => {
     const atMs = Date.now();
     const limits = { limit: 5, unprovenMax: 5, places: () => 5 };
-    for (const one of await database.sending.claim({ nowMs: atMs, leaseMs: LEASE_MS, holder, ...limits })) {
+    for (const one of await database.deliveries.claim({ nowMs: atMs, leaseMs: LEASE_MS, holder, ...limits })) {
       claims.push({ id: one.id, atMs, untilMs: one.leaseUntilMs });
       await recordAttempt(database, one, { startedAtMs: Date.now(), status: 200 }, { kind: 'delivered' });
     }

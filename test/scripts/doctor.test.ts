@@ -48,9 +48,6 @@ type Found = Readonly<{ area: string; severity: string; text: string; next?: str
 async function report(): Promise<void> {
   node.world.mine();
   await chain.report('following');
-  const nowMs = systemClock.nowMs();
-  const attempts = { delivered: 0, retry: 0, failed: 0 };
-  await database.sending.report({ pid: 1, underWay: 0, attempts, startedAtMs: nowMs, atMs: nowMs });
 }
 
 async function examine(...words: string[]): Promise<{ code: number; all: Found[]; bad: Found[]; text: string }> {

@@ -86,7 +86,7 @@ const history: Readonly<Record<string, Command>> = {
   },
   async 'their answers are recorded'(database, _, { claimed }) {
     const went = { startedAtMs: T0_MS, durationMs: 1, status: 200, error: null, responseExcerpt: null };
-    await database.sending.record(
+    await database.deliveries.record(
       claimed.map(({ id: deliveryId, endpointId, leaseUntilMs, attempt }) => ({
         ...{ endpointId, leaseUntilMs, verdict: { kind: 'delivered' } },
         attempt: { ...went, deliveryId, attempt },

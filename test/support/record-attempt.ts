@@ -11,12 +11,12 @@ export const SENDER = 'webhooks of a test';
 
 /** Leases what is due, without limits unless some are given. */
 export const claimDue = (
-  { sending }: Sends,
+  { deliveries }: Sends,
   nowMs: number,
   limits: Readonly<{ limit?: number; perEndpoint?: number }> = {},
 ): Promise<readonly ClaimedDelivery[]> => {
   const { limit = 100, perEndpoint = limit } = limits;
-  return sending.claim({
+  return deliveries.claim({
     holder: SENDER,
     nowMs,
     leaseMs: LEASE_MS,
@@ -28,13 +28,13 @@ export const claimDue = (
 
 /** Records one attempt at a claimed delivery. */
 export const recordAttempt = (
-  { sending }: Sends,
+  { deliveries }: Sends,
   { id: deliveryId, endpointId, leaseUntilMs, attempt: number }: ClaimedDelivery,
   attempt: Partial<Attempt> & Pick<Attempt, 'startedAtMs'>,
   verdict: Verdict,
 ): Promise<void> => {
   const plain = { deliveryId, attempt: number, durationMs: 7, status: null, error: null, responseExcerpt: null };
-  return sending.record([{ endpointId, leaseUntilMs, attempt: { ...plain, ...attempt }, verdict }]);
+  return deliveries.record([{ endpointId, leaseUntilMs, attempt: { ...plain, ...attempt }, verdict }]);
 };
 
 /** Answers everything that is due, until nothing is. @returns what was sent */

@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openSqliteDatabase, type Sending } from '../../src/database/database.ts';
+import { type Deliveries, openSqliteDatabase } from '../../src/database/database.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { secretKey } from '../support/temp-database.ts';
 import { until } from '../support/until.ts';
@@ -10,25 +10,25 @@ const { perEndpointMax } = webhookConfig;
 const ORDERS = 120;
 
 /** Counts what the dispatcher leases and records at a time. */
-function watch(database: Readonly<{ sending: Sending; changeCount(): number }>) {
+function watch(database: Readonly<{ deliveries: Deliveries; changeCount(): number }>) {
   const counts = { claimed: [] as number[], recorded: [] as number[], released: [] as number[] };
-  const sending: Sending = {
-    ...database.sending,
+  const deliveries: Deliveries = {
+    ...database.deliveries,
     async claim(limits) {
-      const claimed = await database.sending.claim(limits);
+      const claimed = await database.deliveries.claim(limits);
       if (claimed.length > 0) counts.claimed.push(claimed.length);
       return claimed;
     },
     async record(recorded) {
       counts.recorded.push(recorded.length);
-      await database.sending.record(recorded);
+      await database.deliveries.record(recorded);
     },
     async release(deliveries) {
       counts.released.push(deliveries.length);
-      await database.sending.release(deliveries);
+      await database.deliveries.release(deliveries);
     },
   };
-  return { counts, watched: { ...database, sending } };
+  return { counts, watched: { ...database, deliveries } };
 }
 
 test(

@@ -11,7 +11,7 @@ import { connectTo } from '../support/temp-database.ts';
 import { webhookConfig } from '../support/webhook-shop.ts';
 
 const opened: Database = connectTo(process.argv[2] ?? '');
-const sending = { ...opened.sending, record: async () => void process.kill(process.pid, 'SIGKILL') };
-const database = { ...opened, sending };
+const deliveries = { ...opened.deliveries, record: async () => void process.kill(process.pid, 'SIGKILL') };
+const database = { ...opened, deliveries };
 const log = openLog('dying', 'silent');
 startDispatcher({ database, holder: 'dying', config: webhookConfig, clock: systemClock, log });

@@ -38,9 +38,7 @@ export function watchWebhooks(deliveries: Deliveries): Watch {
         findings.push({ rule: 'webhooks_failed', message });
       }
       if (dueSinceMs !== null && nowMs - dueSinceMs >= DUE_MS) {
-        const message =
-          `webhooks that are due since ${since(dueSinceMs)} UTC are not sent. Read the log of the process that sends ` +
-          'webhooks; `quayside status` shows when it last reported';
+        const message = `webhooks that are due since ${since(dueSinceMs)} UTC are not sent. Read the log of the process that sends them`;
         findings.push({ rule: 'webhooks_delayed', message });
       }
       return findings;

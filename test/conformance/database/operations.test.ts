@@ -29,15 +29,6 @@ test('a network is listed with its follower’s report and its cursor', async ({
   assert.equal([mined?.state, mined?.pid, mined?.readThroughS], ['following', 7, T0_S]);
 });
 
-test('the newest report of the sender of webhooks is kept, and another connection reads it', async ({ database }) => {
-  assert.is(await database.sending.lastReport(), null);
-  const attempts = { delivered: 1, retry: 2, failed: 0 };
-  const report = { pid: 7, startedAtMs: T0_MS, underWay: 3, attempts };
-  await database.sending.report({ ...report, atMs: T0_MS + 1 });
-  await database.sending.report({ ...report, atMs: T0_MS + 2, pid: 8 });
-  assert.equal(await database.sending.lastReport(), { ...report, atMs: T0_MS + 2, pid: 8 });
-});
-
 test('alarms are listed newest first, at most `limit`', async ({ database }) => {
   for (let n = 0; n < 3; n++) {
     await database.alarms.raise({ atMs: T0_MS + n, code: `c${n}`, message: 'm', network: null, sessionId: null });

@@ -109,13 +109,13 @@ test('while one sender has an event of a session, another one sends none of it',
   await one.confirm(await one.mine([pays(to, 600n)]));
   await cancelNew(database, 'o2');
   const limits = { nowMs: T0_MS, leaseMs: 60_000, limit: 9, unprovenMax: 9, places: () => 9 };
-  const another = await database.sending.claim({ holder: 'another', ...limits });
+  const another = await database.deliveries.claim({ holder: 'another', ...limits });
   assert.equal(
     another.map(({ sessionId }) => sessionId),
     ['cs_o2'],
   );
   await answer(database, detected, 200, T0_MS);
-  const next = await database.sending.claim({ holder: 'another', ...limits });
+  const next = await database.deliveries.claim({ holder: 'another', ...limits });
   assert.ok(next.length > 0 && next.every(({ sessionId }) => sessionId === 'cs_o1'));
 });
 
@@ -181,9 +181,9 @@ test('a lease that runs out makes its delivery due again, and its late result ch
     ],
     'both attempts are kept',
   );
-  await database.sending.endLeases('another');
+  await database.deliveries.endLeases('another');
   assert.equal(await claimAll(database, T0_MS + 120_000), [], 'another machine’s sender goes on');
-  await database.sending.endLeases(SENDER);
+  await database.deliveries.endLeases(SENDER);
   assert.is((await claimAll(database, T0_MS + 120_000)).length, 1, 'a sender that starts has nothing under way');
   other.close();
 });
@@ -200,7 +200,7 @@ test('a claim takes a share of each endpoint, oldest event first, and a long bac
     first.map(({ sessionId, endpointId }) => `${sessionId} ${endpointId}`),
     ['cs_o0 busy', 'cs_o1 busy', 'cs_o6 other'],
   );
-  await database.sending.release(first);
+  await database.deliveries.release(first);
   assert.equal(endpointsOf(await claimDue(database, T0_MS + 10, { perEndpoint: 1 })), ['busy', 'other']);
 });
 
@@ -375,7 +375,7 @@ test('an endpoint that sessions name is unproven until it answers, and each afte
   assert.is(await one(T0_MS, 500), true, 'a new one');
   for (let n = 0; n < 5; n++) assert.is(await one(T0_MS, null), false);
   const limits = { holder: SENDER, nowMs: T0_MS + 1_000, leaseMs: 1_000, limit: 9, places: () => 9 };
-  assert.equal(await database.sending.claim({ ...limits, unprovenMax: 0 }), [], 'no place for what does not answer');
+  assert.equal(await database.deliveries.claim({ ...limits, unprovenMax: 0 }), [], 'no place for what does not answer');
   let nowMs = T0_MS;
   for (const pauseMs of [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 32_000]) {
     assert.equal(await claim(nowMs + pauseMs - 1), []);

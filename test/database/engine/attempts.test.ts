@@ -43,9 +43,9 @@ for (const seed of [1, 2, 3]) {
       client.pragma('wal_checkpoint(TRUNCATE)');
       client.close();
       copyFileSync(shop.file, copy);
-      await shop.database.sending.record(recorded);
+      await shop.database.deliveries.record(recorded);
       const database = connectTo(copy);
-      for (const one of recorded) await database.sending.record([one]);
+      for (const one of recorded) await database.deliveries.record([one]);
       database.close();
       assert.equal(rowsOf(shop.file), rowsOf(copy));
     }),
