@@ -88,6 +88,16 @@ const stops: readonly Readonly<{
       await finalizeTip(api);
     },
   },
+  {
+    code: 'refund_unapproved',
+    async stop(api) {
+      await finalizeTip(api);
+      await api.database().stores.update(api.merchantId, { refundAutoMinor: 1_00 });
+      assert.is((await redirect(api, chosen)).status, 200);
+      api.clock.advance(61_000);
+    },
+    goOn: async (api) => approve(api.database(), (await findRefund(api, 'r-1')).id, api.clock.nowMs()),
+  },
 ];
 for (const { code, stop, goOn } of stops) {
   test(`a refund that is not signed waits with ${code} and one alarm, and goes on afterwards`, () =>

@@ -3,7 +3,6 @@
  */
 
 import { invariant } from '../../core/fault.ts';
-import { type Gate, gatesOf } from '../../core/gates.ts';
 import { type Intent, isPayback } from '../../core/intent.ts';
 import { ATTEMPTS_MAX, type Attempt, IN_FLIGHT_MAX, type Payout } from '../../core/payout.ts';
 import { freezeTexts, type Reason, reason } from '../../core/reasons.ts';
@@ -246,29 +245,24 @@ const newAttempt = (
   ...{ tx: null, bytes: null, signedAtMs: null, sentAtMs: null, answerCode: null, answer: null, feeUnits: null },
 });
 
-/** Returns whether a gate is closed for an attempt, and keeps a refund waiting for it. */
+/**
+ * Gates of money out, in their order. All must be open for an attempt; they are asked once, in the transaction that
+ * allots it. Only a freeze stops a replacement, which excludes the attempt that it replaces.
+ * @returns whether one is closed. A refund then waits for it, unless it stops the whole network
+ */
 async function isHeldAtGate(db: SealedDb, row: PayoutRow, attempt: number, nowMs: number): Promise<boolean> {
   const steps = payoutStepsOf(db);
-  const unexplained = await steps.unexplainedHold(row);
-  const isClosed: Readonly<Partial<Record<Gate, () => boolean | Promise<boolean>>>> = {
-    payouts_frozen: async () => (await freezesOf(db, row.network)).length > 0,
-    payouts_settling: () => steps.isSettling(row.network),
-    refund_maybe_paid: () => unexplained?.code === 'refund_maybe_paid',
-    refund_equals_transfer: () => unexplained?.code === 'refund_equals_transfer',
-    ...(isPayback(row.intent) && (await refundSettlementOf(db).gatesOf(row.id))),
-  };
-  let gate: Gate | null = null;
-  for (const one of gatesOf(attempt)) {
-    if (!(await isClosed[one]?.())) continue;
-    gate = one;
-    break;
-  }
-  // A reason that stops the whole network is not saved with each payout.
-  if (gate === null || gate === 'payouts_frozen' || gate === 'payouts_settling') return gate !== null;
-  const isTransfer = gate === 'refund_maybe_paid' || gate === 'refund_equals_transfer';
-  const hold = isTransfer ? unexplained : reason(gate);
+  if ((await freezesOf(db, row.network)).length > 0) return true;
+  if (attempt > 0) return false;
+  if (await steps.isSettling(row.network)) return true;
+  const hold = (await steps.unexplainedHold(row)) ?? (await refundHold(db, row));
   if (hold) await steps.hold(row, hold, nowMs);
-  return true;
+  return hold !== null;
+}
+
+async function refundHold(db: SealedDb, { id, intent }: PayoutRow): Promise<Reason | null> {
+  const gate = isPayback(intent) ? await refundSettlementOf(db).closedGate(id) : null;
+  return gate && reason(gate);
 }
 
 /** Returns whether a journal entry is what was allotted here. */

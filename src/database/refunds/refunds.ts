@@ -5,7 +5,6 @@
 
 import { type RefundEventType, refundFacts } from '../../core/event.ts';
 import { invariant } from '../../core/fault.ts';
-import type { RefundGate } from '../../core/gates.ts';
 import { refundEntry } from '../../core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
 import { confirmedParts } from '../../core/received.ts';
@@ -340,9 +339,6 @@ export function refundCommands(db: SealedDb) {
 // A refund ends with its payout, by a decision, or because time ran out. Each ending also updates the ledger and sends
 // the merchant an event.
 
-/** Reads whether a gate of refunds is closed. */
-export type RefundGates = Readonly<Record<RefundGate, () => Promise<boolean>>>;
-
 /** Returns functions that are called within a transaction. */
 export const refundSettlementOf = perDatabase((db: SealedDb) => {
   const rows = refundRowsOf(db);
@@ -416,25 +412,19 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
       if (end.kind === 'completed') await complete(row, end.tx, nowMs);
       else await fail(row, end.reason, nowMs);
     },
-    /** Returns the gates that only refunds have; null where the session is not there. */
-    async gatesOf(id: string): Promise<RefundGates | null> {
+    /** Returns the first closed gate of those that only refunds have; null if all are open. */
+    async closedGate(id: string) {
       const row = await rows.find(id);
       const session = row && (await findSession(db, row.sessionId));
       if (!session) return null;
-      const { currency, storeId } = row;
-      const all = () => rows.ofSession(row.sessionId);
-      return {
-        refund_store_suspended: async () => !isOperators(row) && (await stores.of(storeId)).isSuspended(),
-        refund_uncovered: async () => !isCovered(currency, confirmedParts(session.sums), await all()),
-        refund_unapproved: async () => !isApproved(row),
-        refund_not_final: async () =>
-          !isCoveredByFinal(
-            currency,
-            confirmedParts(session.sums, true),
-            await all(),
-            (await stores.of(storeId)).policy,
-          ),
-      };
+      const { currency, storeId, sessionId } = row;
+      const { isSuspended, policy } = await stores.of(storeId);
+      if (!isOperators(row) && isSuspended()) return 'refund_store_suspended';
+      const all = await rows.ofSession(sessionId);
+      if (!isCovered(currency, confirmedParts(session.sums), all)) return 'refund_uncovered';
+      if (!isApproved(row)) return 'refund_unapproved';
+      const isFinal = isCoveredByFinal(currency, confirmedParts(session.sums, true), all, policy);
+      return isFinal ? null : 'refund_not_final';
     },
   };
 });

@@ -283,6 +283,19 @@ readyTest('a replacement has its attempt’s nonce, a new generation its own', a
   assert.is(fees?.units, 7n);
 });
 
+readyTest('settling in stops a first attempt, and a freeze a replacement too', async (database) => {
+  await plan(database, refund('r1'), refund('r2'));
+  await bringOut(database, refund('r1'), 1);
+  await database.engines.settle(network, T0_MS + 1);
+  assert.is((await allot(database, 'r2', { nonce: 1 })).kind, 'moved');
+  const freeze = { network, code: 'payouts_frozen', reason: 'lost', frozenBy: 'anna', sinceMs: T0_MS } as const;
+  await database.holds.freeze(freeze, null);
+  assert.is((await allot(database, 'r1', { attempt: 1 })).kind, 'moved');
+  const act = { atMs: T0_MS, operator: 'anna', command: 'payout thaw', reason: 'found' };
+  await database.holds.thaw({ freezes: [freeze], transfers: [] }, act);
+  assert.is((await allot(database, 'r1', { attempt: 1 })).kind, 'allotted');
+});
+
 readyTest('the reason to wait raises one alarm, and a refusal is reported', async (database) => {
   await plan(database, refund('r1'));
   const wait = { code: 'token_short', message: 'the wallet has 3' };
