@@ -65,8 +65,9 @@ async function settle(refundId: string, tx: string): Promise<void> {
     const { id, status: state } = (await quayside.cli('refund', 'list')).find(
       (one: Json) => one.refund_id === refundId,
     );
-    if (state === 'completed') return true;
     const isFrozen = (await status()).payouts.frozen.length > 0;
+    // The transfer may have frozen the network while an answer settled the refund.
+    if (state === 'completed' && !isFrozen) return true;
     const words = isFrozen ? ['payout', 'reconcile', bench.network, '--yes'] : ['payout', 'resolve', id, '--paid', tx];
     // Refused until the transfer is final and read.
     await quayside.cli(...words, '--reason', 'paid before the restore').catch(String);
