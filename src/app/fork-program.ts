@@ -24,7 +24,7 @@ type Program = Readonly<{
   /** The program's source. */
   module: URL;
   args?: readonly string[];
-  /** What it works with, sent at once; null: it loads them itself. Absent for a program that has none. */
+  /** Its settings, sent at once; null: it loads them itself. Absent for a program that has none. */
   settings?: Config | null | undefined;
 }>;
 

@@ -121,7 +121,7 @@ const reportTo =
     problems.push({ path: `${path}.${at}`, text });
 
 /**
- * Reads what a signer's policy starts from. What else the settings lack, a node or an xpub, does not matter here.
+ * Reads what a signer's policy starts from. Other settings, such as a node or an xpub, may be missing here.
  * @returns null after adding to `problems`
  */
 export function readPaidNetwork(problems: Problem[], name: string, entry: Tree) {

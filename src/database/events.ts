@@ -80,7 +80,7 @@ const toEvent = ({ id: number, facts, ...row }: EventRow): StoredEvent => {
   return { ...row, id, body: eventBody({ ...row, id, createdAtS: toSeconds(row.createdAtMs) }, facts) };
 };
 
-/** Saves an event with the store's next number. One that another store has is passed over. */
+/** Saves an event with the store's next number. A number that another store has is passed over. */
 async function saveEvent(db: Db, event: Omit<EventRow, 'id'>): Promise<number> {
   const { storeId, createdAtMs } = event;
   const insert = db.client.prepare(

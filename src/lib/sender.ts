@@ -149,7 +149,7 @@ async function exchange(
       if (bytes >= bytesMax) break;
     }
   } catch {
-    // What came of it is the excerpt.
+    // The part that came is the excerpt.
   }
   const excerpt = bytes === 0 ? null : Buffer.concat(kept).toString();
   return { status: statusCode, retryAfter: headers['retry-after'], excerpt };

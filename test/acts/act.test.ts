@@ -1,4 +1,4 @@
-/** What every act has, and how its input is read and refused. */
+/** Properties of every act, and how its input is read and refused. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { defineAct, englishOf, faultOf, isRefusal, readInput, say, textOf } from '../../src/acts/act.ts';

@@ -43,7 +43,7 @@ function openMachine() {
   };
   const chain = ingestedChain(database, clock, network);
 
-  /** What the supervisor and the server do at a start. */
+  /** Does what the supervisor and the server do at a start. */
   async function start(): Promise<Run> {
     const config = { dataDir, databaseUrl: null, sandbox: false, signer: null } as unknown as Config;
     await prepareDatabase(config, {}, log);

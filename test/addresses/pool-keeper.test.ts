@@ -20,7 +20,7 @@ const evmXpubKeys = xpubKeysAt("m/44'/60'/0'/0");
 /** m/44'/60'/0'/0 of the BIP-39 phrase that development nodes use: eleven times "test", then "junk". */
 const xpub =
   'xpub6DyUKdwoLWmUJ4Tn9Bbsdtx7B5Ws18mEN19e5HT52ikE53FiUheSQXrZUNPovqfyKmw4579A1Mm3GXXKM39N64uooBfJ4tNAzFsEbodRTx4';
-/** The same account of another wallet. */
+/** Another wallet's account of that number. */
 const otherXpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(1)).derive("m/44'/60'/0'/0").publicExtendedKey;
 const source = xpubFingerprint(xpub);
 const pool = { family: 'evm', mode: 'test' } as const;

@@ -1,4 +1,4 @@
-/** What a plugin reads before it asks for a payment: the account, and what an amount would cost. */
+/** A plugin's reads before it asks for a payment: the account, and what an amount would cost. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { network, startApi, token, usualNetworks, withApi } from '../support/api-server.ts';

@@ -1,5 +1,5 @@
 /**
- * What every refused request must look like.
+ * Checks the answer to a refused request.
  */
 import * as assert from 'uvu/assert';
 import type { HttpAnswer } from '../support/signed-client.ts';

@@ -44,7 +44,7 @@ test('play money never makes an authentic `payment.completed` of the live handle
   const url = `${handler.origin}/hook`;
   const endpoint = issueEndpoint(api.merchantId, 'live', url, [], api.clock.nowMs());
   await api.database().endpoints.add(endpoint);
-  // The same handler, by a URL that is not the endpoint's.
+  // The endpoint's handler, by another URL.
   const answer = await api.send('POST', QUICK, order(`${url}?from=attacker`, 'LIVE-ORDER-1001'));
   assert.is(answer.status, 200, answer.text);
   const { session } = answer.json as { session: Record<string, string> };

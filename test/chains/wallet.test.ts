@@ -16,7 +16,7 @@ const inPhantom =
 const inOkx =
   'https://web3.okx.com/download?deeplink=okx%3A%2F%2Fwallet%2Fdapp%2Furl%3FdappUrl%3Dhttps%253A%252F%252Fpay.shop.example%252Fpay%252Fcs_1%253Fpay%253Dx-USDT';
 
-/** What a shipped network says about wallets. */
+/** A shipped network's entry about wallets. */
 const on = (name: string) => {
   const network = preset(name);
   return { network, chainId: network.chainId };

@@ -1,4 +1,4 @@
-/** What live updates cost: nothing while nothing is written, and a bounded number of reads in each look. */
+/** The cost of live updates: nothing while nothing is written, and a bounded number of reads in each look. */
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { test } from 'uvu';

@@ -1,5 +1,5 @@
 /**
- * What a wallet is to send, over HTTP: exactly what is due, only while it is due, only where it would be seen. And the
+ * The transfer for a wallet, over HTTP: exactly what is due, only while it is due, only where it would be seen. And the
  * links for wallet apps, as a phone without scripts gets them.
  */
 import { suite } from 'uvu';

@@ -343,7 +343,7 @@ test('what a wallet announces is shown as text and an image, nothing else', asyn
   await addEvmWallet(context, { name: evil, rdns: 'evil"]' }, agreeable('0x1'));
   await addEvmWallet(context, { name: 'A'.repeat(500), rdns: 'long', icon: 'https://evil.example/i.svg' }, reject);
   await addEvmWallet(context, info, agreeable('0x1'));
-  // The same id again is the same wallet.
+  // A repeated id is the same wallet.
   await addEvmWallet(context, { ...info, name: 'Not MetaMask' }, reject);
   await show('ethereum-USDT');
   await until('three wallets are offered', async () => (await page.locator('button.wallet').count()) === 3);

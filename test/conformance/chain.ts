@@ -1,5 +1,5 @@
 /**
- * What every chain family must do, whatever its node: one suite for the interface `src/chains/chain.ts`.
+ * Duties of every chain family, whatever its node: one suite for the interface `src/chains/chain.ts`.
  *
  * A family joins by a `ChainBench`: a small world of its own that can be paid in, mined and reorganised, behind a real
  * node (or one that speaks the real wire). See `test/chains/evm/anvil-bench.ts`.

@@ -1,5 +1,5 @@
 /**
- * What every family's `PayoutNode` must do: the rules of `src/chains/spend.ts`, over a chain that the bench drives.
+ * Duties of every family's `PayoutNode`: the rules of `src/chains/spend.ts`, over a chain that the bench drives.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -1,5 +1,5 @@
 /**
- * What every family's `Spending` must do: the rules of `src/chains/spend.ts`, over a bench that the family provides.
+ * Duties of every family's `Spending`: the rules of `src/chains/spend.ts`, over a bench that the family provides.
  */
 
 import * as fc from 'fast-check';
@@ -27,7 +27,7 @@ export type SpendBench = Readonly<{
   chain: Chain;
   /** With at least two tokens. */
   network: SpendNetwork;
-  /** The same family on another chain, with other tokens and another treasury. */
+  /** The family on another chain, with other tokens and another treasury. */
   elsewhere: SpendNetwork;
   /** Terms on which the intent can be signed, each of them needed; other terms for another `variant` (0–99). */
   terms(intent: Intent, variant: number): Terms;

@@ -18,9 +18,9 @@ export type SweepPlan = Readonly<{
   coins: number;
   /** The plan's sweeps: amount, addresses, forms of gas. */
   sweeps: readonly (readonly [amount: string, addresses: number, gas: readonly string[]])[];
-  /** What the plan leaves as too little. */
+  /** Addresses that the plan leaves because they hold too little. */
   tooSmall: readonly string[];
-  /** What share of a sweep its fees are, where the operator gave the coin's price. */
+  /** The share of a sweep that its fees are, where the operator gave the coin's price. */
   costShare: RegExp | null;
 }>;
 

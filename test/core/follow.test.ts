@@ -113,7 +113,7 @@ function treeNode(random: Random) {
       tree.lag = count;
     },
     best: () => tree.best,
-    /** What the chain promises: blocks at or below this height are never replaced. */
+    /** The chain's promise: blocks at or below this height are never replaced. */
     final: () => Math.max(0, tree.highest - REORG_DEPTH_MAX),
     head: () => tree.best[Math.max(0, tree.best.length - 1 - tree.lag)] ?? tree.best[0],
     range: (from: number, to: number) => tree.best.filter((block) => block.number >= from && block.number <= to),

@@ -60,7 +60,7 @@ const anyWorld = fc.record({
   canceledAtS: fc.constantFrom(null, null, 400),
 });
 
-/** What a session's life has come to once every deadline has passed. */
+/** Returns a session's life once every deadline has passed. */
 function ended({ receipts, latePolicy, canceledAtS }: typeof anyWorld extends fc.Arbitrary<infer T> ? T : never) {
   const own: Terms = { ...terms, latePolicy };
   const sums = sumReceipts(own, receipts);
@@ -170,7 +170,7 @@ const receipt = (more: Partial<Receipt>): Receipt => ({
   ...{ units: ONE, blockNumber: 1, blockTimeS: 500, state: 'confirmed' },
   ...more,
 });
-/** What a session that takes both coins has come to after every deadline. */
+/** Returns the life of a session that takes both coins, after every deadline. */
 function endOf(receipts: readonly Receipt[], own: Terms = { ...terms, accepts: ['USDT', 'USDC'] }) {
   const sums = sumReceipts(own, receipts);
   return [own, advance(own, newLife, sums, moment(END_S)).life, sums] as const;

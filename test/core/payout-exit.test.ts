@@ -1,4 +1,4 @@
-/** What the nodes must show before an operator's command ends a payout, case by case. */
+/** Facts that the nodes must show before an operator's command ends a payout, case by case. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import {

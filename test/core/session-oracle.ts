@@ -34,7 +34,7 @@ export type Verdict = Readonly<{
   touched: boolean;
   funded: string;
   firm: string;
-  /** What the cancel call answers at this step; undefined when it was not called. */
+  /** The cancel call's answer at this step; undefined when it was not called. */
   cancel: string | undefined;
   events: readonly string[];
 }>;

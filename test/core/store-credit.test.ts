@@ -1,4 +1,4 @@
-/** What a store asks for besides the networks' policies. */
+/** A store's own demands besides the networks' policies. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { lacks, needsSecondNode, usualDepth } from '../../src/core/credit-policy.ts';

@@ -1,5 +1,5 @@
 /**
- * Who sees which page: every page as every role, with the same role of another store, without a session, and with the
+ * Access to pages: every page as every role, with the same role of another store, without a session, and with the
  * credentials of the API. Nothing crosses over: no credential of the dashboard or of a payer opens the API, and what
  * belongs to another store or mode is neither shown nor changed through one's own. And where forms may come from.
  */
@@ -89,7 +89,7 @@ async function createTarget({ api }: Dashboard): Promise<string> {
   return target.id;
 }
 
-/** What a form has to name, beside its path, to find what it is about. */
+/** Fields that a form needs, beside its path, to find its subject. */
 const fieldsOf = (page: string, { test, live }: Readonly<Record<'test' | 'live', StoreObjects>>) => ({
   ...(page.includes('/alarms/') && { alarm: '1' }),
   ...(/\/keys\/revoke$/.test(page) && { key: page.includes('/live/') ? live.key : test.key }),

@@ -6,7 +6,7 @@ import { isoCBOR } from '@simplewebauthn/server/helpers';
 
 type Asked = Readonly<{ challenge: string; rp?: { id: string }; user?: { id: string }; rpId?: string }>;
 
-/** What a test may bend. */
+/** Parts that a test may bend. */
 export type Bent = Readonly<{
   origin?: string;
   rpId?: string;

@@ -65,7 +65,7 @@ test('every text is used', () => {
 /** Acts that only an operator does, and what every act is made of. */
 const operators = ['alarms', 'doors', 'logo', 'operator-settings', 'store-decisions', 'money-out', 'act', 'times'];
 
-/** What pages of merchants never show: the names of a command's arguments, and answers to what no form asks. */
+/** Texts that pages of merchants never show: the names of a command's arguments, and answers to what no form asks. */
 const onlyTool = [
   ...['Held', 'Refund', 'Delivery', 'Signature', 'Signed by', 'Valid until', 'State', 'Rotation', 'Next secret'],
   'Make a new link for {name}?',
@@ -110,7 +110,7 @@ function unmarked(page: string): readonly string[] {
   let [body = ''] = page.match(/<body>[\s\S]*/) ?? [];
   const [title = ''] = page.match(/<title>.*?(?= · Quayside)/) ?? [];
   body = body.replace(/<div lang="en" dir="ltr">[\s\S]*?<\/div>/g, '');
-  // What an input for data shows while it is empty is an example, such as an address.
+  // An empty input for data shows an example, such as an address.
   body = body.replace(/(<input\b(?=[^>]* dir="ltr")[^>]*) placeholder="[^"]*"/g, '$1');
   const attributes = [...body.replace(/<(code|span) title="[^"]*"/g, '<$1').matchAll(ATTRIBUTE)].map(
     ([, text = '']) => text,
@@ -138,7 +138,7 @@ test('text that is not one of the texts is found', () => {
   assert.equal(unmarked('<title>B · Quayside</title><body>'), ['B']);
 });
 
-/** What is no page to look at: a redirect, a file, a number for the script, a picture. */
+/** Answers that are no page to look at: a redirect, a file, a number for the script, a picture. */
 const noDocuments = ['/', '/s/:store/:mode/books.csv'];
 
 test('pages have no text but the texts', () =>

@@ -1,5 +1,5 @@
 /**
- * What is in `deploy/`, checked by the programs that it is for, where they are installed.
+ * The files of `deploy/`, checked by the programs that it is for, where they are installed.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
@@ -274,7 +274,7 @@ test('the installer shows its steps, then does them, and an upgrade keeps settin
 
   writeFileSync(join(root, 'etc/quayside/quayside.json'), '{"mine": true}');
   writeFileSync(join(checkout, 'dist/src/main.js'), '// second\n');
-  // What an installation that was interrupted left.
+  // Left by an installation that was interrupted.
   mkdirSync(join(root, 'opt/quayside.new/dist'), { recursive: true });
   writeFileSync(join(root, 'opt/quayside.new/dist/stale.js'), '');
   assert.is(run(installer, '--apply', '--root', root).status, 0);

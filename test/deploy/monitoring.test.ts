@@ -17,7 +17,7 @@ const page = readFileSync('docs/reference/metrics.md', 'utf8');
 const rules = readFileSync('deploy/monitoring/alerts.yml', 'utf8');
 const dashboard = readFileSync('deploy/monitoring/grafana/dashboards/quayside.json', 'utf8');
 
-/** What a server exposes that has every kind of work: name, help and type by name, and the labels that it has shown. */
+/** Metrics of a server that has every kind of work: name, help and type by name, and the labels that it has shown. */
 async function exposed() {
   const clock = handClock();
   const { database, close } = openTempDatabase();

@@ -1,6 +1,6 @@
 /**
  * The clients of EPay that panels and shops use, as their own code behaves: the request that each sends, how it checks
- * a notice, and how it acknowledges one. What a client does was read in its source and tried with its own code.
+ * a notice, and how it acknowledges one. A client's behaviour was read in its source and tried with its own code.
  */
 import { createHash } from 'node:crypto';
 

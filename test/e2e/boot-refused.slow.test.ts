@@ -42,7 +42,7 @@ test('the demo says what to do if nothing runs', async () => {
 });
 
 test('a port in use ends the start before anything is made, with what to set', async () => {
-  // What fails below must not keep this process from ending.
+  // A failure below must not keep this process from ending.
   const other = createServer().unref();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const { port } = other.address() as AddressInfo;

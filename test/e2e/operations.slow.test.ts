@@ -1,6 +1,6 @@
 /**
- * What decides whether a refund is paid, by the operator's pages in a real browser, over a whole installation with its
- * signer and a chain: the freeze of every network, and an approver's signature.
+ * Decisions about whether a refund is paid, by the operator's pages in a real browser, over a whole installation with
+ * its signer and a chain: the freeze of every network, and an approver's signature.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ import { passphrase } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
 import { ethereum, openEvmPayouts } from './evm.ts';
 
-/** What an approver has, on a machine of their own. */
+/** An approver's files, on a machine of their own. */
 const away = mkdtempSync(join(tmpdir(), 'quayside-approver-'));
 const approverKey = join(away, 'anna.key');
 const approver = { name: 'Anna', key: createOperatorKey(approverKey, Buffer.from(passphrase)) };
@@ -67,7 +67,7 @@ async function freeze(page: Page, of: string, reason: string): Promise<void> {
   await confirm(page, 'Freeze…', { does: 'Freeze it', reason });
 }
 
-/** Waits until a page of the dashboard says this. What it shows changes meanwhile, so it is opened again and again. */
+/** Waits until a page of the dashboard says this. It changes meanwhile, so it is opened again and again. */
 const untilShown = (page: Page, path: string, expected: string) =>
   until(`${path} says ${expected}`, async () => {
     await page.goto(`${dashboardUrl()}${path}`);

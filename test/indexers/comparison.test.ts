@@ -1,4 +1,4 @@
-/** What is compared at night, and what is reported, with real nodes' wire formats of each family. */
+/** The comparison at night and its reports, with real nodes' wire formats of each family. */
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

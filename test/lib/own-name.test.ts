@@ -1,4 +1,4 @@
-/** What listens on the loopback address answers to no name that a web site can have. */
+/** A server on the loopback address answers to no name that a web site can have. */
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'uvu';

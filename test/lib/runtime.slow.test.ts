@@ -1,4 +1,4 @@
-/** What a program says on a Node that is too old, and on a machine for which SQLite has no binary. */
+/** A program's message on a Node that is too old, and on a machine for which SQLite has no binary. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -37,7 +37,7 @@ export type Branch = readonly Block[];
 type BranchOptions = Readonly<{
   /** Number of blocks; as many as are replaced by default. */
   blocks?: number;
-  /** What is in the first block: what the replaced blocks had; nothing, so that it may come again; or rivals of it. */
+  /** Content of the first block: that of the replaced blocks; nothing, so that it may come again; or rivals of it. */
   fill?: 'all' | 'nothing' | 'rivals';
 }>;
 

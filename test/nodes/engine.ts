@@ -21,7 +21,7 @@ type Payload = Readonly<{
   transactions: readonly string[];
 }>;
 
-/** What waits in a node's pool, by sender and number. */
+/** Transactions in a node's pool, by sender and nonce. */
 type Pool = Readonly<
   Record<'pending' | 'queued', Record<string, Record<string, Readonly<{ maxFeePerGas?: string; gasPrice: string }>>>>
 >;
@@ -97,7 +97,7 @@ export function openEngine({ engineUrl, engineSecret, rpc }: Geth): Engine {
       let block: Block | null = null;
       for (const fillMs of FILL_MS) {
         block = await buildOnce(choice, timeS, fillMs);
-        // What was mined before leaves the pool a moment later, so it is counted again.
+        // Mined transactions leave the pool a moment later, so they are counted again.
         if (block.payload.transactions.length >= (await waiting(BigInt(block.payload.baseFeePerGas)))) break;
       }
       return block as Block;

@@ -101,7 +101,7 @@ test('a node set back by debug_setHead is waited for; what it forgot is taken ba
 });
 
 test('geth is killed, comes back without its newest blocks, and gets them again: a seen payment is credited once', async () => {
-  // What was mined so far is what geth comes back with.
+  // geth comes back with what was mined so far.
   await geth.stop();
   await geth.start();
   const session = await shop.newSession(1_500);

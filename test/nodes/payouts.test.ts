@@ -90,7 +90,7 @@ async function untilMined(hash: string): Promise<void> {
   await geth.mine(1);
 }
 
-/** What is mined so far is what geth comes back with when it is killed. It has no states of the blocks before. */
+/** geth comes back from a kill with what is mined so far. It has no states of the blocks before. */
 async function save(): Promise<void> {
   await geth.stop();
   await geth.start();

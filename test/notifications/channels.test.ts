@@ -1,4 +1,4 @@
-/** What each service receives: local stand-ins that speak the services' own HTTP, and a real mail server. */
+/** Messages as each service receives them: local stand-ins with the services' own HTTP, and a real mail server. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -43,7 +43,7 @@ export function buildTests(): void {
   const made = `${TESTS_FOLDER}.${process.pid}`;
   try {
     execFileSync(process.execPath, [compiler, '-p', PROJECT, '--outDir', made], { stdio: ['ignore', 2, 2] });
-    // What the sources read at run time. What the tests read, they read from test/.
+    // Files that sources read at run time. Tests read theirs from test/.
     const isWanted = (path: string) => !/\.(ts|md)$/.test(path) && !path.startsWith(`test${sep}`);
     for (const folder of folders) cpSync(folder, join(made, folder), { recursive: true, filter: isWanted });
     rmSync(TESTS_FOLDER, { recursive: true, force: true });

@@ -7,7 +7,7 @@ import { builtTest } from './build-tests.ts';
 
 const BATCH_TIMEOUT_MS = 12 * 60_000;
 const program = fileURLToPath(new URL('./batch.mjs', import.meta.url));
-/** What `batch.mjs` writes before and after each file. */
+/** Messages of `batch.mjs` before and after each file. */
 const BEGIN = '\n\u001e begin\n';
 const END = '\n\u001e end ';
 

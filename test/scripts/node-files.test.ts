@@ -121,7 +121,7 @@ test('a compose file gives its clients the arguments of their units, but for add
   }
 });
 
-/** What the server has, by path; each answer ends after `bytesMax` bytes. */
+/** The server's files, by path; each answer ends after `bytesMax` bytes. */
 const served = new Map<string, Uint8Array>();
 let bytesMax = Number.POSITIVE_INFINITY;
 const ranges: string[] = [];

@@ -104,7 +104,7 @@ async function sendElsewhere(nonce: number, wish: Wish): Promise<string> {
   return tx;
 }
 
-/** The same, and makes it final. */
+/** Does so, and makes it final. */
 async function spendElsewhere(nonce: number, wish: Wish): Promise<string> {
   const tx = await sendElsewhere(nonce, wish);
   await anvil.mine(FINAL_BLOCKS - 1);

@@ -16,7 +16,7 @@ const vectors = JSON.parse(readFileSync('sdk/vectors.json', 'utf8'));
 const KEY = 'sk_test_00000000000000000000000000000000';
 const SECRET = 'ss_never_shown_0000000000000000000000000';
 
-/** What a scripted server answers, one after the other; the last one for ever. */
+/** Answers of a scripted server, one after the other; the last one for ever. */
 type Scripted = Readonly<{ status: number; body: string; headers?: Readonly<Record<string, string>> }>;
 type Seen = Readonly<{ method: string; url: string; body: string; headers: Readonly<Record<string, unknown>> }>;
 

@@ -87,7 +87,7 @@ test('another seed does not open it, and a missing file or one that was cut, ext
   }
 });
 
-/** What every restored signer does whose backup has the first refund and not the second. */
+/** Duties of a restored signer whose backup has the first refund and not the second. */
 function checkRestored(dir: string): void {
   const restored = openSigningServiceIn(dir, clock);
   const sign = (id: string, amount: number, nonce: number, fence: number) =>

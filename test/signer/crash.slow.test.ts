@@ -28,7 +28,7 @@ function newFolder(): string {
 
 const request = firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 3 });
 
-/** What a signer signs that is not killed. */
+/** Signatures of a signer that is not killed. */
 function undisturbed() {
   const { service, close } = openSigningServiceIn(newFolder(), handClock());
   try {

@@ -22,7 +22,7 @@ const wallets: readonly Wallet[] = [{ role: 'refund' }, { role: 'gas' }, { role:
 export const heldNeedles = (): Needle[] =>
   needles().filter(({ name }) => /(, raw|, hex|^mnemonic|^passphrase)$/.test(name));
 
-/** The same, and the forms in which a log or an answer might show them. */
+/** Those, and the forms in which a log or an answer might show them. */
 export function needles(): Needle[] {
   const keys = wallets.map(
     (wallet) => [JSON.stringify(wallet), Buffer.from(evmSpending.derive(seed, wallet).secret)] as const,

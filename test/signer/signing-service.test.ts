@@ -1,5 +1,5 @@
 /**
- * What the signer signs and what it refuses, with its real journal on disk.
+ * Orders that the signer signs and refuses, with its real journal on disk.
  */
 import { Transaction } from 'ethers';
 import { test } from 'uvu';

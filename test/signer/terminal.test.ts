@@ -1,4 +1,4 @@
-/** What is shown at the terminal: nodes, payers and merchants have written some of it. */
+/** Texts at the terminal: nodes, payers and merchants have written some of them. */
 import { spawnSync } from 'node:child_process';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

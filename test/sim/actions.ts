@@ -1,5 +1,5 @@
 /**
- * What may happen to an installation in a simulation. Each action picks its details from the stage's random source.
+ * Events in the life of a simulated installation. Each action picks its details from the stage's random source.
  */
 import { chains } from '../../src/chains/index.ts';
 import type { Database } from '../../src/database/database.ts';

@@ -116,8 +116,8 @@ export async function auditNow({ database, networks, sessionIds }: Audited): Pro
 }
 
 /**
- * What a session has credited, not final, without what a tier needs: together it is less than the tier begins at. So
- * nobody gains by splitting a payment.
+ * Payments that a session has credited, not final, without what a tier needs are together less than where the tier
+ * begins. So nobody gains by splitting a payment.
  */
 function auditTiers({ config, written, witness }: AuditedNetwork, id: string, payments: readonly Payment[]): void {
   const early = payments

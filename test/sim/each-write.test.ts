@@ -28,7 +28,7 @@ const ended = { tx: 'tx of the refund', feeUnits: 3n };
 /** No command of this history has more statements that write. */
 const WRITES_MAX = 100;
 
-/** What passes from one command to the next. */
+/** Values that pass from one command to the next. */
 type Story = {
   to: string;
   block: Awaited<ReturnType<Feed['mine']>> | null;

@@ -39,7 +39,7 @@ export function auditChain(chain: Chain, endedUnpaid: ReadonlySet<string>): void
   }
 }
 
-/** What an engine broadcasts must be on the disk of its database before. */
+/** An engine's broadcast must be on the disk of its database before. */
 export function auditWire({ bytesOf }: Base, tx: string): void {
   assert.ok(bytesOf(tx), `${tx} was broadcast, and no database has its bytes`);
 }
@@ -83,7 +83,7 @@ export function auditEnd(
   const journal = new Map(signer.journal.entries(network, 0, 1000).map((entry) => [entry.tx, entry]));
   for (const { tx, bytes, payout_id } of attempts) {
     if (tx === null || bytes === null) continue;
-    // What was learned from the chain after the machine was put back has no bytes here, and no signature.
+    // A payment learned from the chain after a restore has no bytes here, and no signature.
     if (bytes.length === 0 && wasPutBack) continue;
     const entry = journal.get(tx);
     assert.ok(entry && Buffer.from(entry.bytes).equals(bytes), `${tx} of ${payout_id} is in the journal`);
@@ -123,7 +123,7 @@ function auditNumbers(
       `${payer}: numbers in order`,
     );
     for (const { tx, intentId, paid } of used) {
-      // What was forgotten and has failed is an operator's to explain: this chain shows nothing of it.
+      // A forgotten attempt that failed is an operator's to explain: this chain shows nothing of it.
       const isLost = wasPutBack && !paid;
       assert.ok(
         intentId === 'foreign' || isLost || attempts.some((one) => one.tx === tx),

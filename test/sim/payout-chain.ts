@@ -40,7 +40,7 @@ const LIFE_BLOCKS = 6;
 const FEE = 7n;
 export const TREASURY = 'ee'.repeat(20);
 
-/** What may go wrong between an engine and its node; all probabilities from 0 to 1. */
+/** Faults between an engine and its node; all probabilities from 0 to 1. */
 export type Weather = Readonly<{
   lost: number;
   timeoutAfterAccepting: number;

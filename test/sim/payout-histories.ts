@@ -17,7 +17,7 @@ const LONG = 5_000;
 const numberOf = (flag: string, fallback: number): number =>
   Number(process.argv.find((word) => word.startsWith(`--${flag}=`))?.slice(flag.length + 3) ?? fallback);
 
-/** What must have occurred in at least one history, or they prove little. */
+/** Events that must occur in at least one history, or they prove little. */
 const EXPECTED = [
   'payout succeeded in generation 0',
   'payout succeeded in generation 1',
@@ -45,7 +45,7 @@ const EXPECTED = [
   'reconciled by one who is wrong',
 ];
 
-/** What occurs in one of a thousand histories or fewer. */
+/** Events that occur in one of a thousand histories or fewer. */
 const RARE = ['ended after its attempts failed'];
 
 /** Histories that once went wrong, and what must be right in them. */

@@ -180,7 +180,7 @@ async function plan(stage: Stage): Promise<void> {
   const id = `${network.slice(5)}_${planned.size}`;
   const units = freeUnits(stage, BigInt(1 + random.int(1000)));
   const shape = { id, network, currency: 'USDT', to: keyOf({ role: 'collection', index: 77 }), units } as const;
-  // What sweeps and gas cost is learned from more than this chain shows (learned-sweep.test.ts).
+  // The cost of sweeps and gas is learned from more than this chain shows (learned-sweep.test.ts).
   const drawn = machine ? 0 : random.int(5);
   // On Solana, the gas wallet pays for sweeps itself.
   const kind = drawn === 4 && lane === 'lock' ? 3 : drawn;
@@ -280,7 +280,7 @@ async function putBack(stage: Stage): Promise<void> {
   restart(stage);
   for (const intent of random.shuffled([...planned.values()])) {
     const known = await bench.main.database.payouts.find(intent.id);
-    // What was ended since is open again.
+    // Payouts that ended since are open again.
     if (known?.settledAtMs == null) endedUnpaid.delete(intent.id);
     if (known) continue;
     await write(stage, [intent], clock.nowMs() + 1000 * random.int(120));

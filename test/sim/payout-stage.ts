@@ -1,5 +1,5 @@
 /**
- * What a simulated history of payouts consists of: who acts on what.
+ * Parts of a simulated history of payouts: who acts on what.
  */
 import type { Payer } from '../../indexers/payouts/engine.ts';
 import type { Intent } from '../../src/core/intent.ts';
@@ -33,7 +33,7 @@ export type Stage = Readonly<{
   at: { base: Base; loss: number; broken: unknown };
   engine: { own: Engine; second: Engine | null };
   planned: Map<string, Intent>;
-  /** What an operator does besides what messages tell; null: nothing, as in histories of seeds below `WIDER_FROM`. */
+  /** An operator's acts besides those that messages name; null: none, as in histories of seeds below `WIDER_FROM`. */
   operator: Random | null;
   /** How the operator answers when a network is frozen. */
   temper: Temper;

@@ -7,7 +7,7 @@ import { simulate, type Tally } from './simulation.ts';
 
 const STORY_LINES_MAX = 60;
 
-/** What was simulated. The tally is complete once its tests have run. */
+/** Counts of what was simulated. The tally is complete once its tests have run. */
 type Simulations = Readonly<{ seeds: readonly number[]; tally: Tally }>;
 
 /** Registers a test for each notable seed and for `usual` others from 0, or only for that of the variable SEED. */

@@ -1,7 +1,7 @@
 /**
  * Watches a simulated chain and remembers what an indexer could have known: each block that ever was canonical, even
- * if the node has lost it since, how deep it was, and whether the chain ever called it final. What was confirmed
- * without this was confirmed too early.
+ * if the node has lost it since, how deep it was, and whether the chain ever called it final. A payment
+ * that was confirmed without this was confirmed too early.
  */
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
 import type { World } from '../simulated/world.ts';

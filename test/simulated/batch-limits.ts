@@ -3,7 +3,7 @@
  */
 import type { Faults } from './faults.ts';
 
-/** What the faults `batch_limited` and `answers_limited` allow. */
+/** Limits of the faults `batch_limited` and `answers_limited`. */
 const CALLS_MAX = 5;
 const ANSWER_CHARACTERS_MAX = 5_000;
 

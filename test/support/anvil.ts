@@ -31,7 +31,7 @@ export type AnvilOptions = Readonly<{
   slotsInAnEpoch?: number;
 }>;
 
-/** What `reorg` returns can be sent again with `sendRaw`. */
+/** `sendRaw` can send again what `reorg` returns. */
 export type Anvil = EvmNode;
 
 /** Returns the path of anvil's own binary: npm's wrapper script would intercept signals. */

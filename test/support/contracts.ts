@@ -167,9 +167,9 @@ export async function deployBatchSender(node: EvmNode) {
     sendFromCaller: sending('sendFromCaller'),
     /** `transfer` from the sender contract's own balance: `token.transfer(batch.address, …)` first. */
     sendOwn: sending('sendOwn'),
-    /** The same, then the whole transaction reverts. */
+    /** A transfer, then the whole transaction reverts. */
     sendOwnThenRevert: sending('sendOwnThenRevert'),
-    /** The same, undone inside while the transaction succeeds. */
+    /** A transfer that is undone inside while the transaction succeeds. */
     sendOwnUndoneInside: sending('sendOwnUndoneInside'),
   };
 }

@@ -1,5 +1,5 @@
 /**
- * What tests can do with an EVM node and its chain, whichever program it is: anvil (`anvil.ts`) or geth
+ * Control of an EVM node and its chain, whichever program it is: anvil (`anvil.ts`) or geth
  * (`test/nodes/`).
  *
  * The accounts are those of the well-known test mnemonic "test test test test test test test test test test test junk",

@@ -51,7 +51,7 @@ export function openMachine(settings: object, first?: Readonly<{ dataDir: string
 
   return {
     dataDir,
-    /** Returns what the server has written about itself. One that is started again has another port. */
+    /** Returns what the server has written about itself. A restarted one has another port. */
     server: (): Json => JSON.parse(readFileSync(join(dataDir, 'server.json'), 'utf8')),
     /** Runs the operator's tool with `--json` and parses its answer. */
     cli: (...words: string[]) => run(quaysideTool, words),

@@ -1,4 +1,4 @@
-/** Intents of payouts. What a test does not name is the same in every test. */
+/** Intents of payouts. Values that a test does not name are equal in every test. */
 import type { RefundIntent } from '../../src/core/intent.ts';
 import type { Database } from '../../src/database/database.ts';
 

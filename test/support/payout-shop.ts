@@ -45,7 +45,7 @@ export type PayoutChain = Readonly<{
   settings: Readonly<Record<string, unknown>>;
   /** Of the network in the signer's policy, besides family, tokens, treasury and caps. */
   policy: Readonly<{ chain_id: string; fee_max: string; gas_caps: Readonly<{ transaction: string; day: string }> }>;
-  /** Who may end a freeze of the signer; nobody if absent. */
+  /** People who may end a freeze of the signer; nobody if absent. */
   approvers?: PolicySettings['approvers'];
   /** The network that the signer knows from the start, if it is another one. */
   signerKnows?: `test:${string}`;
@@ -55,7 +55,7 @@ export type PayoutChain = Readonly<{
   /** Gives an address this many native coins. */
   fund(key: string, coins: number): Promise<unknown>;
   held(key: string, currency: Currency): Promise<bigint>;
-  /** What one has sent to another, in units. */
+  /** Returns what one has sent to another, in units. */
   paid(from: string, to: string, currency: Currency): Promise<readonly bigint[]>;
   /** Whether a transaction is in a block and did what it should. */
   hasSucceeded(tx: string): Promise<boolean>;

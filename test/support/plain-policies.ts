@@ -1,4 +1,4 @@
-/** What a network without settings about sweeping and dust has. */
+/** Policies of a network without settings about sweeping and dust. */
 
 import type { SweepPolicy } from '../../src/core/sweep.ts';
 

@@ -43,7 +43,7 @@ export async function openPolledIndexer(
   const view = clock.view();
   const rest = () => until('the indexer is idle', () => view.asleep() >= SLEEPERS);
   shop.start({ clock: view, nodeClock: clock.view(), requestTimeoutMs: 20_000, through });
-  // What fails before the connection is open is retried, once time passes.
+  // A call that fails before the connection is open is retried, once time passes.
   await until('the indexer is at the head', async () => {
     clock.advance(RETRY_MS);
     return (await shop.status())?.cursor?.hash === tipOf(own);

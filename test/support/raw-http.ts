@@ -4,7 +4,7 @@
 import { connect } from 'node:net';
 import type { HttpAnswer } from './signed-client.ts';
 
-/** What came back until the server closed the connection, and how many bytes of the body it let itself be sent. */
+/** The answer until the server closed the connection, and how many bytes of the body it let itself be sent. */
 export type RawAnswer = Readonly<{ text: string; sentBytes: number }>;
 
 const CHUNK = Buffer.alloc(64 * 1024, 'x');

@@ -176,7 +176,7 @@ export async function startRecordedNode(fallback: (method: string, params: Json)
  * @param unknown the answer to a path that has none
  */
 export async function startRecordedTron(unknown: Recording) {
-  /** What is answered, by path. */
+  /** Answers by path. */
   const answers = new Map<string, (body: Json) => Recording>();
   const node = await serve((text, path) => answers.get(path)?.(JSON.parse(text)) ?? unknown);
   return { ...node, answers };

@@ -10,7 +10,7 @@ export type Credentials = Readonly<{ baseUrl: string; apiKey: string; apiSecret:
 /** `json` is the parsed body, or null when the answer is not JSON. */
 export type HttpAnswer = Readonly<{ status: number; headers: IncomingHttpHeaders; text: string; json: unknown }>;
 
-/** What a test may alter. A header set to null is not sent; a string replaces the signed one. */
+/** Parts that a test may alter. A header set to null is not sent; a string replaces the signed one. */
 export type Bend = Readonly<{
   timestamp?: string;
   nonce?: string;

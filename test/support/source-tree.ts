@@ -51,7 +51,7 @@ const IMPORT = /\bfrom\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)|^import\s+'([^']+
 const withoutDoubleQuoted = (code: string): string => code.replace(/"(?:\\.|[^"\\\n])*"/g, '""');
 
 /**
- * What a file imports: paths from the root for our own files, bare names for packages, `node:…` for Node's own modules.
+ * Imports of a file: paths from the root for our own files, bare names for packages, `node:…` for Node's own modules.
  */
 export function importsOf(path: string, text: string): string[] {
   return [...withoutDoubleQuoted(withoutComments(text)).matchAll(IMPORT)].map((match) =>

@@ -83,7 +83,7 @@ export function returnOf(id: string, units: bigint, more: Partial<ReturnIntent> 
   return { ...bound, mac: more.mac ?? createIntentMac(secretKey)(bound) };
 }
 
-/** What approvers sign for a refund of the first network; `place` changes what the text says about it. */
+/** The text that approvers sign for a refund of the first network; `place` changes what the text says about it. */
 export const approvalOf = (refund: RefundIntent, place: Partial<PaidThrough> = {}): ApprovalText =>
   paybackText(refund, canonicalIntent(refund), { family: 'evm', chainId: '31337', token: token(6), ...place });
 

@@ -71,7 +71,7 @@ export async function openToolBench({ settings, network: own, clock = systemCloc
   /** Creates a session of 10.00, whose name is in its id and is its order's unless that has another. */
   async function order(name: string, { rate = null, currency = 'USD', ...wish }: Order = {}) {
     invariant(network, 'there is a network');
-    // What was reported minutes ago, on a slow machine, counts no more.
+    // A report of minutes ago, on a slow machine, counts no more.
     await chain.report('following');
     const { storeId = store, orderId = name, description = null, accepts = ['USDT', 'USDC'], expiresInS = 1800 } = wish;
     const asked = { storeId, name, networks: [network], amountMinor: 1000, accepts, expiresInS, nowMs: clock.nowMs() };

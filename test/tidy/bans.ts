@@ -1,5 +1,5 @@
 /**
- * What may be called and named where.
+ * Calls and names that are banned, by place.
  */
 import { type Sources, withoutComments } from '../support/source-tree.ts';
 import { families, networkNames } from './networks.ts';

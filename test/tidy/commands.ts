@@ -23,7 +23,7 @@ const groups: ReadonlySet<string> = new Set([...commands].map((name) => name.spl
 
 const QUAYSIDE = /(?<![\w/-])quayside ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?/g;
 const SIGNER = /`(?:npx )?quayside-signer ([a-z][a-z-]*)|^(?:npx |\s+)quayside-signer ([a-z][a-z-]*)/g;
-/** What a text says about the tool itself. */
+/** Statements of a text about the tool itself. */
 const PROSE = /^(command|commands|tool|process|processes|installation)$/;
 
 const isCommand = (first: string, second: string | undefined): boolean =>

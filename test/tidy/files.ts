@@ -1,5 +1,5 @@
 /**
- * What a file is: its length, who uses it, and which packages it may use.
+ * Properties of a file: its length, who uses it, and which packages it may use.
  */
 import { readFileSync } from 'node:fs';
 import { packagesOf, reachable, type Sources } from '../support/source-tree.ts';
@@ -58,7 +58,7 @@ export function dependencyFindings({ dependencies, devDependencies }: Manifest, 
   ];
 }
 
-/** What may use development packages: tests, benchmarks, and what builds. */
+/** Files that may use development packages: tests, benchmarks, and what builds. */
 const IN_DEVELOPMENT = /^(test\/|scripts\/bench\/|scripts\/join-programs\.mjs$)/;
 
 export function manifestFindings({ dependencies, devDependencies, scripts }: Manifest, sources: Sources): string[] {

@@ -1,5 +1,5 @@
 /**
- * Who may import whom, by folder.
+ * Imports that are allowed, by folder.
  */
 import { importsOf, packagesOf, type Sources, withoutComments } from '../support/source-tree.ts';
 import { families } from './networks.ts';
@@ -17,7 +17,7 @@ type Room = Readonly<{
 const core = /^src\/core\//;
 const lib = /^src\/lib\//;
 const config = /^src\/config\//;
-/** What other rooms see of the database: its repositories. */
+/** The part of the database that other rooms see: its repositories. */
 const repositories = /^src\/database\/(?!engine\/|tables\.ts$)/;
 /** Everything in `src/chains` that opens no socket. */
 const codecs = /^src\/chains\/(?!transport\/|\w+\/node\/)/;

@@ -1,5 +1,5 @@
 /**
- * What a rule of `test/tidy.test.ts` is: it reads all sources and returns one sentence for each finding, which says what to do.
+ * A rule of `test/tidy.test.ts`: it reads all sources and returns one sentence for each finding, which says what to do.
  */
 import type { Sources } from '../support/source-tree.ts';
 

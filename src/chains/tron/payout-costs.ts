@@ -87,8 +87,8 @@ export const stakeFor = (
 ): bigint => (divideCeil(withReserve(energy, energyStep) * staked, daily) + 1n) * SUN_PER_TRX;
 
 /**
- * Adds a quarter, or more where the chain allows a larger step. What a node answers has the contract's present factor
- * in it; at a maintenance, one of which may come before the block, the factor is multiplied by one step at most,
+ * Adds a quarter, or more where the chain allows a larger step. A node's answer has the contract's present factor in
+ * it; at a maintenance, one of which may come before the block, the factor is multiplied by one step at most,
  * however busy the contract was (java-tron `ContractStateCapsule.catchUpToCycle`). Each instruction's energy is rounded
  * down (`VM.play`), so all of it can rise by a little more: by 20.5 % where the step is 20 %.
  */

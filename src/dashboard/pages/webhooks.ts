@@ -182,7 +182,7 @@ async function urlsOf({ endpoints }: Reads, deliveries: readonly Delivery[]) {
 
 const tones: Readonly<Record<Delivery['state'], Tone>> = { delivered: 'good', waiting: 'wait', failed: 'danger' };
 
-/** Shows the state of a delivery. What waits after a try that failed is no quiet waiting. */
+/** Shows the state of a delivery. A wait after a failed try is no quiet waiting. */
 export const deliveryState = (words: Words, { state, attempts }: Pick<Delivery, 'state' | 'attempts'>): Html =>
   state === 'waiting' && attempts > 0
     ? badge(words.say('failed, tried again'), 'attention')

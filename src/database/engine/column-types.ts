@@ -74,7 +74,7 @@ const kindOf = (value: unknown): string => (value === null ? 'null' : Array.isAr
 
 /** A network that a session offers: its key, family, chain id, usual confirmations, inclusion grace, and its tokens. */
 type OfferedNetwork = [NetworkKey, string, string, number, number | null, ...OfferedToken[]];
-/** A token's currency, contract and decimals. What is due in it follows from `duePar`. */
+/** A token's currency, contract and decimals. The amount due in it follows from `duePar`. */
 type OfferedToken = [Currency, string, number];
 
 function writeOptions({ options, inclusionGraceS }: SessionTerms): OfferedNetwork[] {

@@ -1,4 +1,4 @@
-/** What indexers report, and what a follower that is stuck makes of it. */
+/** Reports of indexers, and those of a follower that is stuck. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { watchNetworks } from '../../../src/app/watches/networks.ts';

@@ -25,7 +25,7 @@ const eip55 = [
 const mnemonic = 'test test test test test test test test test test test junk';
 const wallet = HDKey.fromMasterSeed(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));
 const xpub = wallet.derive("m/44'/60'/0'/0").publicExtendedKey;
-/** What anvil, hardhat and every wallet show for that mnemonic. */
+/** Addresses that anvil, hardhat and every wallet show for that mnemonic. */
 const accounts = [
   '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
   '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',

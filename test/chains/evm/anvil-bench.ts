@@ -21,7 +21,7 @@ export async function makeAnvilBench(): Promise<ChainBench & Readonly<{ anvil: A
   return { ...(await makeContractBench(anvil)), anvil };
 }
 
-/** The same on any node that makes blocks when it is told to. */
+/** Opens the bench on any node that makes blocks on request. */
 export async function makeContractBench(node: EvmNode): Promise<ChainBench> {
   const usdt = await deployFeeToken(node, { symbol: 'USDT', decimals: 6 });
   const usdc = await deployToken(node, { symbol: 'USDC', decimals: 18 });

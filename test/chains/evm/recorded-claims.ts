@@ -1,5 +1,5 @@
 /**
- * What the readers of recorded answers share: one client version, its recordings, and a node that plays them.
+ * Parts that the readers of recorded answers share: one client version, its recordings, and a node that plays them.
  */
 import * as assert from 'uvu/assert';
 import type { Node } from '../../../src/chains/chain.ts';

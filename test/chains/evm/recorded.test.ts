@@ -1,4 +1,4 @@
-/** What real nodes answered, read by the code that reads nodes. */
+/** Answers of real nodes, read by the code that reads nodes. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { blockClaims } from './recorded-blocks.ts';
@@ -15,7 +15,7 @@ const chainIds = { 'geth-1.16.9': 777_001, 'bsc-1.7.3': 7_714 };
 
 for (const [version, chainId] of Object.entries(chainIds)) {
   const recorded = await openRecorded(version, String(chainId), {
-    // What the clients ask besides what a recording is about.
+    // Requests that clients make besides those that a recording is about.
     eth_chainId: () => `0x${chainId.toString(16)}`,
     eth_syncing: () => false,
     eth_getCode: () => '0x60',

@@ -71,7 +71,7 @@ test('the wallets are those that ethers derives, at the documented paths', () =>
     assert.is(`0x${key}`, theirs.address.toLowerCase());
     assert.is(`0x${Buffer.from(secret).toString('hex')}`, theirs.privateKey);
   }
-  // What every wallet shows for that mnemonic.
+  // Every wallet shows it for that mnemonic.
   assert.is(evmSpending.derive(seed, { role: 'collection', index: 0 }).key, 'f39fd6e51aad88f6f4ce6ab8827279cfffb92266');
   assert.is(evmSpending.xpub(seed), root.derivePath("m/44'/60'/0'/0").neuter().extendedKey);
 });

@@ -1,5 +1,5 @@
 /**
- * What an owner holds in a token account.
+ * Units that an owner holds in a token account.
  */
 import { base58 } from '@scure/base';
 import { test } from 'uvu';

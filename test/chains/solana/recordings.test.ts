@@ -140,7 +140,7 @@ test('batches: results and errors by id, and a body without any', async () => {
 
 // ── Slots without blocks, and lost blocks ────────────────────────────────────────────────────────────────────────────
 
-/** What a range is answered with, its ends, and the fault. */
+/** The answer to a range, its ends, and the fault. */
 const ranges: readonly (readonly [names: readonly string[], from: number, to: number, code: string])[] = [
   [['getBlocks.ok', 'getBlock.next'], 0, 6, 'node_block_pending'],
   [['getBlocks.ahead', 'getSlot.confirmed'], 6, 400_006, 'node_range_broken'],

@@ -1,5 +1,5 @@
 /**
- * What Solana's own virtual machine does to balances, read by our decoder: the real token programs execute each way to
+ * Changes of balances by Solana's own virtual machine, read by our decoder: the real token programs execute each way to
  * pay, that of a payer's wallet first, and each way to seem to.
  */
 import { base58 } from '@scure/base';
@@ -77,7 +77,7 @@ function contentOf(transactions: readonly ShownTransaction[], kind: string): Raw
   };
 }
 
-/** What the block holds for these addresses, by both ways to read it, which must agree. */
+/** Returns the block's transfers to these addresses, by both ways to read it, which must agree. */
 function credited(transactions: readonly ShownTransaction[], addresses: readonly string[]): ChainTransfer[] {
   const keys = new Set(addresses.map(keyOf));
   const read = (kind: string) => solanaWire.decode(contentOf(transactions, kind), tokens, (key) => keys.has(key));

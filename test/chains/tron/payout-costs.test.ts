@@ -49,7 +49,7 @@ test('a wallet that burns its energy can pay for a quarter more, and for nothing
   );
 });
 
-/** What a transfer of a busy token took after 0, 1, 2 and 3 maintenances: measured on java-tron 4.8.0, step 20 %. */
+/** Energy of a busy token's transfer after 0, 1, 2 and 3 maintenances: measured on java-tron 4.8.0, step 20 %. */
 const BUSY = [13_408n, 15_899n, 19_158n, 23_048n] as const;
 
 test('the limit covers a maintenance between the quote and the block, and a larger step where the chain has one', () => {

@@ -75,7 +75,7 @@ test('dust of the same transaction decides nothing about when money came', async
   const connect = [{ block: first, transfers: [dust, money] }];
   assert.is(await one.step({ connect, dustFloorPar: FLOOR_PAR }), 'done');
   one.chain.push(first);
-  // Mined again after the deadline: the payer was in time. The same name elsewhere is another transaction.
+  // Mined again after the deadline: the payer was in time. That name on another network is another transaction.
   const again = one.child(one.chain.at(-2), expiresAtS + 2_000);
   const step = { drop: [first.hash], connect: [{ block: again, transfers: [dust, money] }] };
   assert.is(await one.step({ ...step, dustFloorPar: FLOOR_PAR }), 'done');

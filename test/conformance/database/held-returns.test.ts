@@ -104,7 +104,7 @@ async function bringOut(world: World, id: string, kind: 'refund' | 'return'): Pr
   await database.payouts.recordSent({ ...name, answerCode: 'ok', answer: 'ok', refusal: null, nowMs: one.nowMs });
 }
 
-/** The same, and settles it as paid. */
+/** Returns it as above, and settles it as paid. */
 async function payOut(world: World, id: string): Promise<void> {
   const { database, one } = world;
   await bringOut(world, id, 'return');

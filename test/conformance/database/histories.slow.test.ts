@@ -32,7 +32,7 @@ const ADDRESSES = 5;
 /** Longer than a merchant may cancel a refund. */
 const CANCEL_S = 61;
 
-/** What happens next; random numbers are reduced to what is possible at that moment. */
+/** Chooses what happens next; random numbers are reduced to what is possible at that moment. */
 type Act =
   | Readonly<{ do: 'create' | 'restart' | 'cancel' | 'withdraw'; random: number }>
   | Readonly<{ do: 'refund'; random: number; minor: number }>

@@ -30,7 +30,7 @@ export const plan = (database: Database, ...intents: readonly PlainIntent[]) =>
 
 export const name = (id: string, generation = 0, attempt = 0) => ({ id, generation, attempt });
 
-/** What differs from the first attempt of the first generation, with nonce 0. */
+/** Differences from the first attempt of the first generation, with nonce 0. */
 export type Wish = { generation?: number; attempt?: number; nonce?: number | null; nowMs?: number; payer?: string };
 
 const termsOf = ({ generation = 0, attempt = 0, nonce = 0 }: Wish) => ({

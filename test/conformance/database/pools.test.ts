@@ -176,7 +176,7 @@ test('money from before its session belongs to an order of a lost database', asy
 });
 
 test('money in a replaced block pays the session, even if our tip was behind', async ({ database, one }) => {
-  // What is final for the node is final here, although half of the blocks above are still to be read.
+  // Blocks that are final for the node are final here, although half of the blocks above are still to be read.
   assert.is(await one.step({ floor: 100 }), 'done');
   await one.readThrough(T0_S, 'following', 120);
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1', { reorgDepthsMax }))));

@@ -15,15 +15,15 @@ import type { Installation, Json } from './installation.ts';
 /** An API key allows 100 requests a second; a shop that asks for less is never slowed down. */
 const CALLS = { concurrency: 8, intervalCap: 20, interval: 400 };
 const POLL_MS = 400;
-/** What has not come by then will not come: everything together takes less than two minutes. */
+/** A webhook that has not come by then will not come: everything together takes less than two minutes. */
 const WAIT_MS_MAX = 240_000;
 
 export type Answer = Omit<HttpAnswer, 'json'> & Readonly<{ body: Json }>;
 
-/** What a call does otherwise. `clockOffS` is how far its clock is off when it is sent, however long it waited. */
+/** Differences from a usual call. `clockOffS` is how far its clock is off when it is sent, however long it waited. */
 export type Bent = Bend & Readonly<{ clockOffS?: number }>;
 
-/** What may call the API: a merchant with a key. */
+/** A caller of the API: a merchant with a key. */
 export type Merchant = Pick<Shop, 'merchantId' | 'apiKey' | 'call'>;
 
 /** A webhook as it arrived. `event` is the parsed body. */

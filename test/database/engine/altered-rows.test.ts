@@ -1,5 +1,5 @@
 /**
- * Somebody who can write to the database file and has no key alters suspensions of stores. What they alter is not used,
+ * Somebody who can write to the database file and has no key alters suspensions of stores. An altered row is not used,
  * and an alarm names it.
  */
 import Sqlite from 'better-sqlite3';

@@ -54,7 +54,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 
-/** What the test itself knows of one refund. */
+/** The test's own knowledge of one refund. */
 type Known = {
   id: string;
   refundId: string;

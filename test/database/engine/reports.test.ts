@@ -1,4 +1,4 @@
-/** What stores received, and how many sessions they created, by period. */
+/** Money that stores received, and sessions that they created, by period. */
 
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -1,6 +1,6 @@
 /**
- * Messages are for people. One that an upgrade rewords, while a payout waits with the old one, changes nothing that is
- * decided about the payout.
+ * Messages are for people. A message that an upgrade rewords, while a payout waits with the old one, changes no
+ * decision about the payout.
  */
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';

@@ -1,6 +1,6 @@
 /**
- * What one node cannot serve: asked for in another way, then from the node at `fallback_url`, until the session is
- * paid. In front of the indexer's own node sits a liar that answers some requests as a node that has lost something.
+ * Blocks that one node cannot serve: asked for in another way, then from the node at `fallback_url`, until the session
+ * is paid. In front of the indexer's own node sits a liar that answers some requests as a node that has lost something.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

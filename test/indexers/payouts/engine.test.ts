@@ -227,7 +227,7 @@ benchTest(
     broken = [];
     for (let n = 0; n < 4; n++) await pass();
     assert.is(await faultOf('r1'), undefined);
-    // The same once it is sent.
+    // Nor once it is sent.
     await plan('r3');
     await pass();
     broken = ['r3'];

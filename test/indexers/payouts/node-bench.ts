@@ -290,7 +290,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
       await database.payouts.plan([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs + waitMs, nowMs }]);
       return id;
     },
-    /** What a payee has been paid by a wallet, in units. */
+    /** Returns what a wallet has paid to a payee, in units. */
     paid: (from: string, to: string): bigint[] =>
       sim.world.transfers().flatMap((one) => (one.from === from && one.to === to ? [one.units] : [])),
   };

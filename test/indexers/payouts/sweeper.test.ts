@@ -1,5 +1,5 @@
 /**
- * What a sweeper plans: with a real database, a real signing service, and the families' payout clients in front of
+ * Plans of a sweeper: with a real database, a real signing service, and the families' payout clients in front of
  * simulated nodes.
  */
 import { test } from 'uvu';

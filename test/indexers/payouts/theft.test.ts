@@ -24,7 +24,7 @@ async function openRich(family: Family, options: NodeBenchOptions = {}) {
   sim.world.fund(wallet, 300n * COIN[family]);
   sim.pay(wallet, 50n * USDT);
   assert.is(await pass(READ_MS), null);
-  // What an operator adds is no reason; it is expected from now on.
+  // A reason that an operator adds is none; it is expected from now on.
   sim.world.fund(wallet, 5n * COIN[family]);
   for (let n = 0; n < 5; n++) assert.is(await pass(READ_MS), null);
   return { ...bench, wallet, codes: async () => (await bench.database.holds.list()).map(({ code }) => code) };

@@ -1,4 +1,4 @@
-/** What the engine does when the signer's policy names another refund wallet, at each step of a payout. */
+/** The engine's steps when the signer's policy names another refund wallet, at each step of a payout. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createPayoutWallets } from '../../../indexers/payouts/wallets.ts';

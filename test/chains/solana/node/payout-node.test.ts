@@ -1,6 +1,6 @@
 /**
  * Solana's payouts over real HTTP against the simulated node: quoted, signed by the signer's own code, sent, and judged
- * by what is final. What the programs really do with these bytes is proved in `spend-svm.test.ts`.
+ * by what is final. `spend-svm.test.ts` proves what the programs really do with these bytes.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -401,7 +401,7 @@ test('a token is checked by its decimals, and what is no token is told from a no
   }
 });
 
-/** What a broadcast is read as: its kind, the code of a rejection, or that of a fault of the node. */
+/** The reading of a broadcast's answer: its kind, the code of a rejection, or that of a fault of the node. */
 const broadcasts: Readonly<Record<string, string>> = {
   accepted: 'accepted',
   'accepted-trigger': 'accepted',

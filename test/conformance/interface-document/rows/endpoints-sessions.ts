@@ -49,7 +49,7 @@ export const sessionEndpointSections = [
       const body = order(shop);
       const { id } = await create(shop, body);
       refused(await shop.call('POST', `${SESSIONS}/create`, { ...body, amount: 2000 }), 400, undefined, 'order_id');
-      // The same request again is the same order.
+      // A repeated request is the same order.
       assert.is(accepted(await shop.call('POST', `${SESSIONS}/create`, body)).id, id);
     }),
     field('description: string, not required', 'description', ['Two coffees', undefined], [7]),

@@ -1,4 +1,4 @@
-/** What the service does: the general facts. */
+/** General facts of the service. */
 import * as assert from 'uvu/assert';
 import type { Json } from '../installation.ts';
 import {
