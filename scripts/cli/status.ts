@@ -1,6 +1,6 @@
 /** Shows the state of the installation: stores, networks, pools, rates, deliveries, payouts and open alarms. */
 
-import { alarmJson, alarmShown } from '../../src/acts/alarms.ts';
+import { alarmJson } from '../../src/acts/alarms.ts';
 import { storeJson } from '../../src/acts/store-decisions.ts';
 import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
 import { readBackupReport } from '../../src/app/backup/report.ts';
@@ -26,7 +26,6 @@ const shown = {
   stores: ['id', 'status', 'created_at', 'name'],
   networks: ['network', 'state', 'head', 'cursor', 'lag', 'reported_s_ago'],
   comparison: ['network', 'through', 'compared_at', 'differences'],
-  open_alarms: alarmShown,
 };
 
 /** One part of the state: its members for programs, and sentences about what needs somebody. */
@@ -48,8 +47,9 @@ export const status: Command = {
       json: { ...incoming?.state, payouts: payouts?.state, ...kept?.state, open_alarms, alarms: newest },
       lines: [
         ...(wrong.length > 0 ? [...wrong, ''] : []),
-        ...recordLines({ ...incoming?.state, ...payouts?.state, ...kept?.state, open_alarms }, shown),
-        ...(open_alarms.length > 0 ? [] : ['', 'no open alarms']),
+        ...recordLines({ ...incoming?.state, ...payouts?.state, ...kept?.state }, shown),
+        ...['', open_alarms.length > 0 ? 'open alarms:' : 'no open alarms'],
+        ...open_alarms.map(({ id, code, at, message }) => `${id} ${code}, ${at}: ${message}`),
       ],
     };
   },
