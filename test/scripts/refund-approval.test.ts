@@ -37,10 +37,8 @@ const intent = refundOf('rf_1', usdt(5000), { session: { id: 'cs_1', amount: '50
 const { home, secretKey, database, databaseFile, run, close } = openPayingInstallation();
 /** With this installation’s key: a destination that nobody set cannot be approved. */
 const mac = createIntentMac(secretKey)(intent);
-const terms = {
-  ...{ duePar: '10n', tolerancePar: '0n', accepts: ['USDT'], expiresAtS: 800, inclusionGraceS: {}, topUpGraceS: 100 },
-  ...{ monitoringS: 1000, latePolicy: 'hold', options: [], conversion: null },
-};
+/** As `sessionTerms` writes them. */
+const terms = ['10n', '0n', ['USDT'], 800, 100, 1000, 'hold', []];
 const raw = new Sqlite(databaseFile);
 raw.exec(`
   INSERT INTO stores (id, name, status, settings, refund_policy, page, zone, next_receipt_number, created_at_ms,
