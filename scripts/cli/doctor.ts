@@ -161,7 +161,7 @@ function backupFindings({ backup: { nightly, scheduled }, databaseUrl, dataDir, 
     : [ok('backups', `each night at ${nightly} UTC into ${scheduled.folder}`)];
 }
 
-/** Asks the signer itself: it answers only when it is unlocked. A freeze is found by the watch of payouts. */
+/** Asks the signer itself, which answers only when it is unlocked, and alone knows whether it is frozen. */
 async function signerFindings({ signer }: Config): Promise<Finding[]> {
   if (!signer) return [ok('signer', 'none is configured: this installation only receives money')];
   try {

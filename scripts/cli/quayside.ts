@@ -118,8 +118,6 @@ const sections: Tool['sections'] = [
       commandOf(createKey, {
         notes: [
           'A live key is made only with --scopes. refunds:write makes refunds: a key with it can send money out.',
-          'A request with an expired key, or from another address, is answered like one with an unknown key. Behind a reverse ' +
-            'proxy, the address is the one that the proxy names: see `trusted_proxies` in the settings.',
         ],
       }),
       keyList,

@@ -165,7 +165,7 @@ export const findTransaction: Finder = async (scene, text) => {
   const names = transactionsNamed(text);
   const found = (await mapInOrder(names, (tx) => transactionShown(scene, tx))).flat();
   if (found.length > 0 || names.length === 0) return found;
-  throw notFound(`${text}: nothing of ours is known in it. ${ASK_PAYER}`);
+  throw notFound(`${text}: no payment to our addresses is known in it. ${ASK_PAYER}`);
 };
 
 async function transactionShown(scene: Scene, tx: string): Promise<Shown[]> {

@@ -49,7 +49,7 @@ export function accountsOf(blocks: Iterable<Pick<WorldBlock, 'transactions'>>) {
     hasData: (account: string) => withData.has(account),
     /** Native coin of one account whose resources another may use; to itself, what is staked and not lent. */
     lent: (from: string, to: string) => floored(loans.get(from + to)),
-    /** Native coin whose resources the account may use, whoever staked it. */
+    /** Native coin, staked by this account or another one, whose resources the account may use. */
     usable: (account: string) => floored(usables.get(account)),
     /** The used part of the account's allowances; it regenerates evenly within a day. */
     usedUp: (account: string, timeS: number) => usedUp(sums, account, timeS),

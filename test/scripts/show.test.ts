@@ -289,7 +289,7 @@ test('addresses: free, retired, spoiled, somebody else’s; and what is nothing 
   assert.match(foreign.text, 'none of our deposit addresses');
   const unseen = await show(`0x${'77'.repeat(32)}`);
   assert.is(unseen.code, 3);
-  assert.match(unseen.text, 'nothing of ours is known in it');
+  assert.match(unseen.text, 'no payment to our addresses is known in it');
   await retireMinutes(database, 40);
   assert.match((await show(text(keys[30] ?? ''))).text, 'retired: it is watched, and never given to a session');
   const nothing = await run('show', 'no such order');

@@ -8,7 +8,7 @@
  * An account whose *owner* changed within the transaction does not bring its earlier balance to the new owner: only
  * what it received on top counts. Handing over a full account (`SetAuthority`) is not a payment; nobody sent anything,
  * and no wallet looks for the account at its address. Units that left such an account are a loss of the earlier owner.
- * If that is one of our own wallets, what stayed in the account has left it, too: whoever has its key can hand it over.
+ * If that is one of our own wallets, the rest of the account has left it, too: its new owner can move all of it.
  *
  * Only mints of the configured tokens under the classic token program count. Amounts are read from the text `amount`,
  * never from `uiAmount`. Source: Agave, `transaction-status-client-types/src/lib.rs`.
