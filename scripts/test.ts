@@ -8,8 +8,6 @@
  *   npm test -- --all --nodes     every file
  *   npm test -- --postgres        what both engines of the database must pass, on a PostgreSQL that is started for it
  *   npm test -- database follow   the files, fast or slow, whose path contains one of the words
- *   npm test -- --twice           a file that failed runs again by itself after all others; the last lines name each
- *                                 that passed then: it depends on timing
  *
  * A slow file has a process of its own; fast ones of one folder share one. `TEST_JOBS` stands for the number of cores.
  */
@@ -32,8 +30,6 @@ const WAITING_MORE = 2;
 const FAST_MORE = 1;
 /** So many fast files share a process. */
 const BATCH_FILES = 6;
-/** More failures than this are no accident, and run once. */
-const SECOND_TRIES_MAX = 5;
 const cores = Number(process.env.TEST_JOBS) || availableParallelism();
 const builder = fileURLToPath(new URL('./build.mjs', import.meta.url));
 
@@ -43,11 +39,9 @@ const { values: flags, positionals: words } = parseArgs({
     rest: { type: 'boolean' },
     nodes: { type: 'boolean' },
     postgres: { type: 'boolean' },
-    twice: { type: 'boolean' },
   },
   allowPositionals: true,
 });
-const failedOnce = new Set<string>();
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const isOnNodes = (file: string): boolean => file.startsWith('test/nodes/');
 const isForBoth = (file: string): boolean => /^test\/(conformance\/database\/|database\/postgres)/.test(file);
@@ -81,15 +75,6 @@ const describe = ({ passed, failed, skipped }: Pick<Result, 'passed' | 'failed' 
 function skipAll(files: readonly string[], why: string): readonly Result[] {
   for (const file of files) print(`- ${file}  skipped: ${why}`);
   return files.map((file) => ({ file, passed: 0, failed: 0, skipped: 1, seconds: 0 }));
-}
-
-/** Runs the files that failed again, one after the other, and returns the results with those of the second try. */
-async function retry(results: readonly Result[], run: (batch: readonly string[]) => Promise<readonly Result[]>) {
-  const failed = results.filter((result) => result.failed > 0);
-  if (!flags.twice || failed.length > SECOND_TRIES_MAX) return results;
-  const tried: Result[] = [];
-  for (const { file } of failed) tried.push(...(await run([file])));
-  return results.map((result) => tried.find(({ file }) => file === result.file) ?? result);
 }
 
 /** Starts the Chromium of the run, whose library takes a while to load. */
@@ -134,9 +119,7 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
   try {
     const waiting = files.filter((file) => isSlow(file) && !isOnNodes(file));
     const busy = files.filter((file) => !isSlow(file));
-    const results = (await Promise.all([runOnNodes(), runOn(slow, waiting), runOn(fast, busy)])).flat();
-    for (const { file } of results.filter((result) => result.failed)) failedOnce.add(file);
-    return await retry(results, run);
+    return (await Promise.all([runOnNodes(), runOn(slow, waiting), runOn(fast, busy)])).flat();
   } finally {
     await browser?.stop();
     postgres?.stop();
@@ -160,7 +143,5 @@ const results = await runAll(files);
 const sum = (pick: (result: Result) => number) => results.reduce((total, result) => total + pick(result), 0);
 const failed = sum((result) => result.failed);
 for (const { file } of results.filter((result) => result.failed)) print(`✗ ${file}`);
-for (const { file } of results.filter((result) => !result.failed && failedOnce.has(result.file)))
-  print(`↻ ${file}  failed beside the others and passed alone: it depends on timing`);
 print(`\n${describe({ passed: sum(({ passed }) => passed), failed, skipped: sum(({ skipped }) => skipped) })}`);
 process.exitCode = failed > 0 || results.length === 0 ? 1 : 0;
