@@ -60,7 +60,7 @@ export type AdvancePayout = (open: OpenPayout, memory: Recent) => Promise<Progre
 type Work = {
   readonly parts: AdvanceParts;
   readonly payout: Payout;
-  readonly approvals: OpenPayout['approvals'];
+  readonly approval: OpenPayout['approval'];
   readonly draft: SpendDraft;
   attempts: readonly Attempt[];
   memory: Recent;
@@ -69,9 +69,9 @@ type Work = {
 };
 
 export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
-  return async ({ payout, approvals, attempts }, memory) => {
+  return async ({ payout, approval, attempts }, memory) => {
     const draft = await parts.wallets.draft(payout.intent, { payer: attempts[0]?.payer });
-    const work: Work = { parts, payout, approvals, draft, attempts, memory, quoted: null, outcome: null };
+    const work: Work = { parts, payout, approval, draft, attempts, memory, quoted: null, outcome: null };
     for (let steps = 0; steps < STEPS_MAX; steps++) {
       const next = (await isFrozen(work)) ? decideFrozen : decide;
       const step: Step = next(payout, work.attempts, work.outcome, work.memory, parts.clock.nowMs(), parts.pace);
@@ -199,13 +199,13 @@ async function allot(
  * @returns null when it is signed and recorded
  */
 async function sign(work: Work, { attempt, terms }: Attempt): Promise<Progress | null> {
-  const { payout, approvals, parts } = work;
+  const { payout, approval, parts } = work;
   // Its turn may have come long after it was decided.
   if (await isFrozen(work)) return lookAgain(work);
   const { id, generation, intent, proof } = payout;
   try {
     const { payer } = work.draft;
-    const request = { fence: parts.lease.fence, intent, generation, attempt, proof, terms, approvals, payer };
+    const request = { fence: parts.lease.fence, intent, generation, attempt, proof, terms, approval, payer };
     await parts.signer.sign(request);
   } catch (error) {
     // Without an answer it may have been signed: the same request is repeated.

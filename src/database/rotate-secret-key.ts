@@ -119,7 +119,7 @@ const createSealer = (key: Uint8Array): Sealer => ({
 
 /** An approver's signature covers the MAC of the refund. @throws Fault permanent `refunds_approved` */
 async function refuseApproved(db: Db): Promise<void> {
-  const isApproved = and(inArray(refunds.status, ['pending', 'processing']), sql`${refunds.approvals} <> '[]'`);
+  const isApproved = and(inArray(refunds.status, ['pending', 'processing']), isNotNull(refunds.approval));
   const open = await db.orm.select({ id: refunds.id }).from(refunds).where(isApproved).all();
   if (open.length === 0) return;
   throw permanent(

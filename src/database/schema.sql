@@ -447,7 +447,7 @@ CREATE TABLE refunds (
   needs_approval INTEGER NOT NULL CHECK (needs_approval IN (0, 1)),
   approved_at_ms INTEGER,
   approved_destination TEXT, -- what the approval named; it counts for no other
-  approvals TEXT NOT NULL CHECK (json_valid(approvals)), --> readonly RefundApproval[]
+  approval TEXT CHECK (json_valid(approval)), --> RefundApproval
   failure_reason TEXT,
   tx TEXT,
   receipt_number TEXT,

@@ -358,7 +358,7 @@ export const refunds = sqliteTable('refunds', {
   needsApproval: integer({ mode: 'boolean' }).notNull(),
   approvedAtMs: integer(),
   approvedDestination: text(),
-  approvals: json<readonly RefundApproval[]>().notNull(),
+  approval: json<RefundApproval>(),
   failureReason: text(),
   tx: text(),
   receiptNumber: text(),

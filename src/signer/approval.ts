@@ -13,7 +13,6 @@ import { formatUnits } from '../core/money.ts';
 import type { Token } from '../core/transfer.ts';
 import type { Policy } from './policy.ts';
 import type { Approval } from './protocol.ts';
-import { refused } from './rules.ts';
 
 /** The longest validity of an approval, so that an old one found in a database is useless. */
 export const APPROVAL_S_MAX = 7 * 24 * 3600;
@@ -85,16 +84,14 @@ type Approved = Readonly<{
   nowMs: number;
 }>;
 
-/**
- * Checks that an approver in the policy signed the text and that it is valid now.
- * @throws Fault `signer_refused_approval`
- */
-export function checkApproval(approval: Approval, { text, what, approvers, nowMs }: Approved): void {
-  const deny = (why: string) => refused('approval', `the approval of ${what} is not valid: ${why}`);
+/** Returns why an approval is not an approver's signature of the text that is valid now; null if it is. */
+export function faultOfApproval(approval: Approval, { text, what, approvers, nowMs }: Approved): string | null {
+  const deny = (why: string) => `the approval of ${what} is not valid: ${why}`;
   if (!approvers.some(({ key }) => key === approval.approver))
-    throw deny('its key is not among the approvers in the policy');
-  if (!isApproved(approval, text)) throw deny('its signature is wrong, or for something else');
+    return deny('its key is not among the approvers in the policy');
+  if (!isApproved(approval, text)) return deny('its signature is wrong, or for something else');
   const leftMs = approval.untilS * 1000 - nowMs;
-  if (leftMs < 0) throw deny('it has expired; approve it again');
-  if (leftMs > APPROVAL_S_MAX * 1000) throw deny('it is valid for too long; approve it again, for at most a week');
+  if (leftMs < 0) return deny('it has expired; approve it again');
+  if (leftMs > APPROVAL_S_MAX * 1000) return deny('it is valid for too long; approve it again, for at most a week');
+  return null;
 }

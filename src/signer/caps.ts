@@ -3,12 +3,11 @@
  * signatures, counted from the journal. Nothing counted is ever given back: that an attempt is dead or failed is the
  * payout engine's word, which the signer cannot check.
  */
-import { Fault } from '../core/fault.ts';
 import type { PaybackIntent } from '../core/intent.ts';
 import { formatUnits } from '../core/money.ts';
 import type { Token } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
-import { checkApproval, paybackText } from './approval.ts';
+import { faultOfApproval, paybackText } from './approval.ts';
 import type { CapUse } from './journal.ts';
 import type { CountCaps, FeeCaps, NetworkPolicy, Policy } from './policy.ts';
 import type { Approval } from './protocol.ts';
@@ -32,8 +31,7 @@ type RefundOrder = Readonly<{
   refund: PaybackIntent;
   /** Its canonical text. */
   content: string;
-  /** Those that were handed in; one that is valid is enough. */
-  approvals: readonly Approval[];
+  approval: Approval | null;
   /** Signatures of approvals that earlier generations of the refund were signed with. */
   usedApprovals: readonly string[];
   network: NetworkPolicy;
@@ -48,7 +46,7 @@ type RefundOrder = Readonly<{
  * @throws Fault `signer_refused_approval`, `signer_refused_cap`
  */
 export function grantRefund(order: RefundOrder): Grant {
-  const { refund, approvals, network, used } = order;
+  const { refund, approval, network, used } = order;
   const { currency, units, id } = refund;
   const caps = network.caps[currency];
   const token = network.spend.tokens.find(({ symbol }) => symbol === currency);
@@ -58,12 +56,12 @@ export function grantRefund(order: RefundOrder): Grant {
     used.hourUnits + units <= caps.hourUnits &&
     used.dayUnits + units <= caps.dayUnits;
   if (isWithin) return { capUse: { cap: currency, units }, approval: null };
-  const { valid, faults } = readApprovals(order, token);
-  if (valid) return { capUse: null, approval: valid };
+  const fault = approval && approvalFault(order, approval, token);
+  if (approval && !fault) return { capUse: null, approval };
   const show = (value: bigint) => `${formatUnits(value, token.decimals, 2)} ${currency}`;
-  const why = faults.length > 0 ? ` (${faults.join('; ')})` : '';
+  const why = fault ? ` (${fault})` : '';
   const request = `\`quayside show ${id} --request\` shows an approver what to sign`;
-  if (units <= caps.transactionUnits && approvals.length === 0) {
+  if (units <= caps.transactionUnits && !approval) {
     throw refused(
       'cap',
       `${show(units)} more would exceed the cap of the last hour (${show(used.hourUnits)} of ${show(caps.hourUnits)} used) or of this UTC day (${show(used.dayUnits)} of ${show(caps.dayUnits)} used): wait, or have it approved: ${request}`,
@@ -75,29 +73,18 @@ export function grantRefund(order: RefundOrder): Grant {
   );
 }
 
-/** Returns the first approval that is valid, and why those before it are not. */
-function readApprovals(
-  { refund, content, approvals, usedApprovals, network, approvers, nowMs }: RefundOrder,
+/** Returns why an approval does not count; null if it does. */
+function approvalFault(
+  { refund, content, usedApprovals, network, approvers, nowMs }: RefundOrder,
+  approval: Approval,
   token: Token,
-): Readonly<{ valid: Approval | null; faults: readonly string[] }> {
+): string | null {
   const text = paybackText(refund, content, { family: network.family, chainId: network.spend.chainId, token });
-  const faults: string[] = [];
-  for (const approval of approvals) {
-    try {
-      checkApproval(approval, { text, what: refund.id, approvers, nowMs });
-      // Otherwise an engine that claims "dead" gets the approved amount signed several times.
-      if (usedApprovals.includes(approval.signature))
-        throw refused(
-          'approval',
-          'the refund was signed with it before; make sure that it was not paid, then approve it again',
-        );
-      return { valid: approval, faults };
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      faults.push(error.message);
-    }
-  }
-  return { valid: null, faults };
+  const fault = faultOfApproval(approval, { text, what: refund.id, approvers, nowMs });
+  // Otherwise an engine that claims "dead" gets the approved amount signed several times.
+  if (fault === null && usedApprovals.includes(approval.signature))
+    return 'the refund was signed with it before; make sure that it was not paid, then approve it again';
+  return fault;
 }
 
 /** Checks that native coin for a deposit address is within the caps. @throws Fault `signer_refused_cap` */

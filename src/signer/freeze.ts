@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { type ApprovalText, checkApproval } from './approval.ts';
+import { type ApprovalText, faultOfApproval } from './approval.ts';
 import type { Journal } from './journal.ts';
 import type { Policy } from './policy.ts';
 import type { Approval, FreezeState, SignerFreeze } from './protocol.ts';
@@ -66,7 +66,8 @@ export function openFreezing({ policy, journal, clock, log }: FreezingOptions) {
       if (!freeze) throw refused('approval', 'the signer is not frozen');
       const nowMs = clock.nowMs();
       const text = thawText(fingerprint, freeze);
-      checkApproval(approval, { text, what: `the thaw of freeze ${freeze.number}`, approvers, nowMs });
+      const fault = faultOfApproval(approval, { text, what: `the thaw of freeze ${freeze.number}`, approvers, nowMs });
+      if (fault !== null) throw refused('approval', fault);
       journal.thaw(freeze.number, approval, nowMs);
       log.warn({ freeze: freeze.number, approver: approval.approver }, 'an approver ended the freeze of the signer');
       return freezeState();

@@ -19,8 +19,6 @@ const TERMS_MAX = 32;
 /** Below the indices of refund and gas wallets on families with hardened paths, so that deposit addresses differ. */
 const INDEX_MAX = 1_000_000_000;
 const ATTEMPT_MAX = 999;
-/** As many as a policy has approvers. */
-const APPROVALS_MAX = 32;
 
 const count = z.int().nonnegative();
 const hex = (digits: string) => z.string().regex(new RegExp(`^[0-9a-f]{${digits}}$`));
@@ -124,8 +122,8 @@ const signRequest = z
     attempt: count.max(ATTEMPT_MAX),
     proof: z.enum(['failed', 'dead']).nullable(),
     terms,
-    /** Approvals of a refund above the caps, of which one that is valid is enough. */
-    approvals: z.array(approval).max(APPROVALS_MAX).readonly(),
+    /** That of a refund above the caps. */
+    approval: approval.nullable(),
     /** The wallet that the engine expects to pay the fee. The signer's policy decides which one does. */
     payer: addressKey,
   })

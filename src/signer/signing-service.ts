@@ -174,14 +174,14 @@ export function openSigningService({
   }
 
   /** Checks the caps on amounts for a generation, and returns how much it uses of them. */
-  function grant({ policy: network }: Place, { intent, approvals }: SignRequest, nowMs: number): Grant {
+  function grant({ policy: network }: Place, { intent, approval }: SignRequest, nowMs: number): Grant {
     if (isPayback(intent)) {
       const used = usesOf(network.key, intent.currency, nowMs);
       const usedApprovals = journal.usedApprovals(intent.id);
       return grantRefund({
         refund: intent,
         content: canonicalIntent(intent),
-        approvals,
+        approval,
         usedApprovals,
         network,
         approvers: policy.approvers,

@@ -112,7 +112,7 @@ test('random bytes and random text are refused', async () => {
 test('random JSON in place of a request, its parameters, or any part of them is refused', async () => {
   const paths: readonly (readonly string[])[] = [
     [],
-    ...['fence', 'intent', 'generation', 'attempt', 'proof', 'terms', 'approvals'].map((key) => [key]),
+    ...['fence', 'intent', 'generation', 'attempt', 'proof', 'terms', 'approval'].map((key) => [key]),
     ...['kind', 'id', 'network', 'currency', 'to', 'units', 'mac', 'more'].map((key) => ['intent', key]),
     ['terms', 'nonce'],
     ['terms', '__proto__'],

@@ -104,7 +104,7 @@ export const firstOf = (intent: Intent, nonce: number, more: Partial<SignRequest
   attempt: 0,
   proof: null,
   terms: terms(nonce),
-  approvals: [],
+  approval: null,
   payer: firstPayerOf(intent),
   ...more,
 });

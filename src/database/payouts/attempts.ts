@@ -29,11 +29,11 @@ import {
   toPayout,
 } from './payouts.ts';
 
-/** An open payout with the attempts of its current generation in order, and the approvals of a refund. */
+/** An open payout with the attempts of its current generation in order, and the approver's signature of a refund. */
 export type OpenPayout = Readonly<{
   payout: Payout;
   attempts: readonly Attempt[];
-  approvals: readonly RefundApproval[];
+  approval: RefundApproval | null;
 }>;
 
 export type AttemptName = PayoutName & Readonly<{ attempt: number }>;
@@ -79,7 +79,7 @@ export function openCommands(db: SealedDb) {
   const withAttempts = async (row: PayoutRow) => ({
     payout: toPayout(row),
     attempts: row.state === 'sent' ? (await steps.attempts(row)).map(toAttempt) : [],
-    approvals: isPayback(row.intent) ? ((await refundRowsOf(db).find(row.id))?.approvals ?? []) : [],
+    approval: isPayback(row.intent) ? ((await refundRowsOf(db).find(row.id))?.approval ?? null) : null,
   });
 
   return {

@@ -230,7 +230,7 @@ function createRedirect(db: SealedDb) {
 
   /** An approval named the earlier destination, and this one may have got much already. */
   async function approvalOf(row: RefundRow, key: string, atMs: number) {
-    const withdrawn = { approvedAtMs: null, approvals: [], approvedDestination: null };
+    const withdrawn = { approvedAtMs: null, approval: null, approvedDestination: null };
     if (row.needsApproval || isOperators(row)) return withdrawn;
     const recent = await rows.recent({ ...row, destination: key }, atMs);
     const needsApproval = exceedsAutomatic(row.amountMinor, recent, (await stores.of(row.storeId)).policy);

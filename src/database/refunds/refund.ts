@@ -191,7 +191,7 @@ export type RefundOwner = Pick<NewRefund, 'storeId' | 'mode' | 'refundId'>;
 export const newRefund = {
   ...{ reason: null, description: null, metadata: null, requestedBy: null, requestedKey: null, heldKind: null },
   ...{ destination: null, destinationFrom: null, mac: null, claimHash: null, claimUntilS: null },
-  ...{ status: 'pending', needsApproval: false, approvedAtMs: null, approvedDestination: null, approvals: [] },
+  ...{ status: 'pending', needsApproval: false, approvedAtMs: null, approvedDestination: null, approval: null },
   ...{ failureReason: null, tx: null, receiptNumber: null },
   ...{ processingAtMs: null, processedAtMs: null, canceledAtMs: null },
 } as const satisfies Partial<RefundRow>;

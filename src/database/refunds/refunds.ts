@@ -59,11 +59,11 @@ import {
 
 type NewDestination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'mac'>;
 
-/** Changes by an approval, for the audit log: the address, and whose signatures approve it. */
-const approvalState = ({ approvedAtMs, approvedDestination, approvals }: RefundRow) => ({
+/** Changes by an approval, for the audit log: the address, and whose signature approves it. */
+const approvalState = ({ approvedAtMs, approvedDestination, approval }: RefundRow) => ({
   approvedAtMs,
   approvedDestination,
-  approvers: approvals.map(({ approver }) => approver).join(','),
+  approver: approval?.approver ?? null,
 });
 
 /** Fields of a new refund, for the audit log. */
@@ -286,8 +286,8 @@ export function refundCommands(db: SealedDb) {
       });
     },
     /**
-     * Approves the destination of a refund, with an approver's signature where the signer wants one: it is added to
-     * those of others. The approval counts for this destination alone.
+     * Approves the destination of a refund, with an approver's signature where the signer wants one: it replaces an
+     * earlier one. The approval counts for this destination alone.
      * @param seen the key of the destination that was looked at
      */
     async approve(
@@ -303,11 +303,8 @@ export function refundCommands(db: SealedDb) {
         if (row.status !== 'pending' && row.status !== 'processing') return 'ended';
         if (row.destination === null) return 'no_destination';
         if (row.destination !== seen) return 'changed';
-        // An approver's repeated approval replaces the earlier one.
-        const others = row.approvals.filter((one) => one.approver !== approval?.approver);
-        const approvals = approval ? { approvals: [...others, approval] } : {};
         const named = { approvedAtMs: row.approvedAtMs ?? nowMs, approvedDestination: row.destination };
-        const after = await rows.change(row, { ...named, ...approvals });
+        const after = await rows.change(row, { ...named, ...(approval && { approval }) });
         await recordAct(db, act, { target: id, before: approvalState(row), after: approvalState(after) });
         await payouts.hasten(id, nowMs);
         return 'done';

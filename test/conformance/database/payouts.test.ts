@@ -54,7 +54,7 @@ readyTest('a payout is planned once, keeps its intent, and is open when it is du
   assert.equal(await database.payouts.open(network, T0_MS + 59_999, 10), []);
   const [open] = await database.payouts.open(network, T0_MS + 60_000, 10);
   assert.equal(open?.payout.intent, refund('r1'));
-  assert.equal({ attempts: open?.attempts, approvals: open?.approvals }, { attempts: [], approvals: [] });
+  assert.equal({ attempts: open?.attempts, approval: open?.approval }, { attempts: [], approval: null });
   await breaks(plan(database, { ...refund('r1'), units: 6n }));
   assert.is((await allot(database, 'r1')).kind, 'moved', 'not before it is due');
   assert.equal(await database.payouts.open('test:two', T0_MS + 60_000, 10), []);
