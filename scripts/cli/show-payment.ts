@@ -33,23 +33,23 @@ const transactionsNamed = (text: string): readonly string[] => [
 async function addressesNamed({ database }: Scene, text: string): Promise<readonly TracedAddress[]> {
   const found = await mapInOrder(Object.values(chains), async ({ family, address }) => {
     const key = address.parse(text);
-    return key === null ? [] : database.traces.findAddresses(family, key);
+    return key === null ? [] : database.addresses.findKey(family, key);
   });
   return found.flat();
 }
 
 /** Finds sessions: by their id, order, address or transaction, or by an event, a delivery or held money of theirs. */
 export const findSessions: Finder = async (scene, text) => {
-  const { traces, deliveries, events, held, payouts, sessions: own } = scene.database;
+  const { addresses, deliveries, events, held, payouts, sessions: own } = scene.database;
   const [delivery] = await deliveries.list({ id: text, limit: 1 });
   const part = delivery ?? (await events.find(text)) ?? (await held.find(text));
   const paying = await mapInOrder(transactionsNamed(text), async (tx) => {
     const payout = await payouts.ownerOf(tx);
-    const transfers = await traces.ofTransaction(tx);
+    const transfers = await addresses.transfersIn(tx);
     return [...transfers.map(({ address }) => address), ...(payout === null ? [] : [await payouts.find(payout)])];
   });
   const parts = [part, ...paying.flat(), ...(await addressesNamed(scene, text))].map((one) => one?.sessionId);
-  const ids = new Set([parseSessionId(text), ...parts, ...(await traces.sessionsOfOrder(text))]);
+  const ids = new Set([parseSessionId(text), ...parts, ...(await own.idsOfOrder(text))]);
   const named = [...ids].flatMap((id) => id ?? []).slice(0, SESSIONS_SHOWN_MAX);
   const sessions = (await mapInOrder(named, (id) => own.find(id))).flatMap((one) => one ?? []);
   return mapInOrder(sessions, (session) => sessionShown(scene, session));
@@ -59,7 +59,7 @@ export const findSessions: Finder = async (scene, text) => {
 async function sessionShown(scene: Scene, session: Session): Promise<Shown> {
   const { id, request, storeId: store, mode, life, standing, terms, createdAtS } = session;
   const { database } = scene;
-  const traced = await database.traces.ofSession(id);
+  const traced = await database.addresses.transfersOf(id);
   const open = await database.held.list({ sessionId: id, limit: HELD_MAX });
   const { deliveries, findings: undelivered } = await deliveriesOf(scene, session);
   const refunds = await refundsOf(scene, id);
@@ -169,11 +169,11 @@ export const findTransaction: Finder = async (scene, text) => {
 };
 
 async function transactionShown(scene: Scene, tx: string): Promise<Shown[]> {
-  const { payouts, traces } = scene.database;
+  const { addresses, payouts } = scene.database;
   const payoutId = await payouts.ownerOf(tx);
   const payout = payoutId === null ? null : await payouts.find(payoutId);
   if (payout) return [await payoutShown(scene, payout)];
-  const findings = (await traces.ofTransaction(tx)).flatMap((one) => transferFindings(scene, one, null));
+  const findings = (await addresses.transfersIn(tx)).flatMap((one) => transferFindings(scene, one, null));
   return findings.length === 0 ? [] : [{ kind: 'transaction', json: { transaction_hash: tx }, findings }];
 }
 
@@ -195,7 +195,7 @@ export const findAddress: Finder = async (scene, text) => {
     throw notFound(`${text} is none of our deposit addresses. Compare it with the address on the payment page`);
   return mapInOrder([...own], async (one) => {
     const { family, mode, derivationIndex: index } = one;
-    const traced = await scene.database.traces.ofAddress(one.id);
+    const traced = await scene.database.addresses.transfersTo(one.id);
     const findings = traced.flatMap((transfer) => transferFindings(scene, transfer, null));
     return { kind: 'address', json: { address: text, family, mode, index, state: meaningOf[stateOf(one)] }, findings };
   });

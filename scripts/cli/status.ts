@@ -61,7 +61,7 @@ async function receiving({ config, database, clock }: Installation): Promise<Par
   const running = readServerFile(config.dataDir);
   const places = [...(await readPlaces(database, config.networks)).values()];
   const pools = await Promise.all(networkOfEachPool(config.networks).map((one) => readPool(database.addresses, one)));
-  const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.reports.stats(nowMs);
+  const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
   return {
     state: {
       server: running && { base_url: running.base_url, pid: running.pid, metrics_url: running.metrics_url },

@@ -68,18 +68,18 @@ type Progress = Readonly<{ done: number; all: number; rows: number }>;
  * @throws Fault permanent `network_unknown` if decimals are not known
  */
 export async function* bookText(
-  { database: { reports }, config: { networks } }: Parts,
+  { database: { ledger }, config: { networks } }: Parts,
   filter: BookFilter,
   mode: Mode | null,
   onPage: (progress: Progress) => Promise<void> | void,
 ): AsyncGenerator<string> {
-  const newest = (await reports.newestEntries()).filter(({ network }) => network.startsWith(`${mode ?? ''}`));
+  const newest = (await ledger.newestEntries()).filter(({ network }) => network.startsWith(`${mode ?? ''}`));
   const all = newest.reduce((sum, { entry }) => sum + entry, 0);
   let [done, rows] = [0, 0];
   yield csvLine(Object.keys(columns));
   for (const { network, entry: through } of newest) {
     for (let after = 0; after < through; after += BOOK_PAGE_ENTRIES) {
-      const page = (await reports.bookPage(filter, network, after)).filter(({ entry }) => entry <= through);
+      const page = (await ledger.bookPage(filter, network, after)).filter(({ entry }) => entry <= through);
       done += Math.min(through - after, BOOK_PAGE_ENTRIES);
       rows += page.length;
       await onPage({ done, all, rows });

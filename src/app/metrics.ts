@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
 import type { WriteMeasure } from '../database/engine/write-queue.ts';
 import type { NetworkState } from '../database/networks.ts';
-import { type Clock, DAY_MS } from '../lib/clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Rates } from '../rates/rates.ts';
 import { readBackupReport } from './backup/report.ts';
 import { readRoom } from './watches/disk.ts';
@@ -111,9 +111,9 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
   }
 
   async function readWork(nowMs: number): Promise<void> {
-    const stats = await database.reports.stats(nowMs);
+    const stats = await database.stats(nowMs);
     for (const [status, count] of Object.entries(stats.sessions)) sessions.set({ status }, count);
-    paidOfDay.set(await database.reports.countPaid(nowMs - DAY_MS));
+    paidOfDay.set(stats.paidOfDay);
     waiting.set(stats.deliveriesWaiting);
     oldestWaiting.set(stats.oldestWaitingMs / 1000);
     heldOpen.set(stats.heldOpen);

@@ -27,7 +27,7 @@ import { outgoingCommands, walletCommands } from './payouts/wallets.ts';
 import { peopleCommands } from './people.ts';
 import { recoveryCommands, rereadCommands } from './recovery.ts';
 import { refundCommands } from './refunds/refunds.ts';
-import { bookQueries, reportQueries, statsCommands } from './reports.ts';
+import { bookQueries, countQueries, creditQueries, statsQuery } from './reports.ts';
 import { checkKey, createRowGuard, createTokens, createVault, type SealedDb } from './sealing.ts';
 import { sendingCommands } from './sending.ts';
 import { sessionListQueries } from './session.ts';
@@ -117,8 +117,9 @@ function repositories(db: SealedDb) {
       isPayerToken: tokens.isPayer,
       ...sessionCommands(db),
       ...sessionListQueries(db),
+      ...countQueries(db),
     },
-    addresses: poolCommands(db),
+    addresses: { ...poolCommands(db), ...traceQueries(db) },
     stores: storeCommands(db),
     keys: keyCommands(db),
     blocks: { ...blockCommands(db), ...ingestCommands(db), ...rereadCommands(db), ...comparisonQueries(db) },
@@ -128,15 +129,14 @@ function repositories(db: SealedDb) {
     people: peopleCommands(db),
     alarms: { ...alarmCommands(db), ...noticeCommands(db) },
     audit: auditCommands(db),
-    reports: { ...reportQueries(db), ...statsCommands(db), ...bookQueries(db) },
-    traces: traceQueries(db),
     ...moneyOutRepositories(db),
-    ledger: ledgerCommands(db),
+    ledger: { ...ledgerCommands(db), ...creditQueries(db), ...bookQueries(db) },
     leases: leaseCommands(db),
     endpoints: endpointCommands(db),
     doors: doorCommands(db),
     events: eventQueries(db),
     deliveries: { ...deliveryQueries(db), ...resendCommands(db), ...troubleQueries(db), ...sendingCommands(db) },
+    stats: statsQuery(db),
     changeCount: db.changeCount,
     /** Takes and releases the write lock, which proves that the database can be written now. */
     async probe(): Promise<void> {

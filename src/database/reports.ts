@@ -5,6 +5,7 @@ import type { Intent } from '../core/intent.ts';
 import type { Asset, EntryKind } from '../core/ledger.ts';
 import { toPar } from '../core/money.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import { DAY_MS } from '../lib/clock.ts';
 import { firstSessionId } from '../lib/id.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import { readSessionTerms } from './engine/column-types.ts';
@@ -84,7 +85,7 @@ const inPeriods = async <T>(
   read: (fromMs: number, toMs: number) => Promise<T>,
 ): Promise<T[]> => mapInOrder(timesMs.slice(1), (toMs, at) => read(timesMs[at] ?? toMs, toMs));
 
-export function reportQueries({ client, read }: Db) {
+export function creditQueries({ client, read }: Db) {
   return {
     /**
      * Returns a store's totals of each period between one time and the next, by network and currency.
@@ -103,6 +104,11 @@ export function reportQueries({ client, read }: Db) {
       const first = client.prepare('SELECT 1 FROM ledger_entries WHERE store_id = ? AND mode = ? LIMIT 1');
       return read(async () => (await first.get(storeId, mode)) !== undefined);
     },
+  };
+}
+
+export function countQueries({ client, read }: Db) {
+  return {
     /**
      * Returns how many sessions a store created between one time and the next, and how many of those are paid or ended
      * without a payment now.
@@ -129,6 +135,8 @@ export type Stats = Readonly<{
   sessions: Readonly<Record<string, number>>;
   /** When old data was last removed; null if that never was. */
   retentionAtMs: number | null;
+  /** Of the last 24 hours, counted as far. */
+  paidOfDay: number;
   deliveriesWaiting: number;
   /** Age of the oldest waiting delivery. */
   oldestWaitingMs: number;
@@ -138,7 +146,8 @@ export type Stats = Readonly<{
 
 const statuses: readonly SessionStatus[] = ['pending', 'paid', 'failed', 'expired', 'canceled'];
 
-export function statsCommands(db: Db) {
+/** Returns what the metrics count. */
+export function statsQuery(db: Db) {
   const { client, read } = db;
   const countSessions = client
     .prepare(
@@ -153,27 +162,21 @@ export function statsCommands(db: Db) {
   const oldestWaiting = `SELECT v.created_at_ms FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
     WHERE d.state = 'waiting' ORDER BY d.event_id LIMIT 1`;
   const one = async (text: string) => (await client.prepare(text).pluck().get()) as number | undefined;
-  return {
-    async stats(nowMs: number): Promise<Stats> {
-      return read(async () => {
-        const oldestMs = await one(oldestWaiting);
-        const lastRun = await readMeta(db, LAST_RUN);
-        return {
-          retentionAtMs: lastRun === null ? null : Number(lastRun),
-          sessions: Object.fromEntries(
-            await mapInOrder(statuses, async (status) => [status, await sessionsOf(status, '')]),
-          ),
-          deliveriesWaiting: (await one(`SELECT count(*) FROM deliveries WHERE state = 'waiting'`)) ?? 0,
-          heldOpen: (await one(`SELECT count(*) FROM held_money WHERE state = 'open'`)) ?? 0,
-          oldestWaitingMs: oldestMs === undefined ? 0 : Math.max(0, nowMs - oldestMs),
-        };
-      });
-    },
-    /** Returns how many sessions that were created since then are paid, counted up to `SESSIONS_COUNTED_MAX`. */
-    async countPaid(sinceMs: number): Promise<number> {
-      return read(() => sessionsOf('paid', firstSessionId(sinceMs)));
-    },
-  };
+  return (nowMs: number): Promise<Stats> =>
+    read(async () => {
+      const oldestMs = await one(oldestWaiting);
+      const lastRun = await readMeta(db, LAST_RUN);
+      return {
+        retentionAtMs: lastRun === null ? null : Number(lastRun),
+        sessions: Object.fromEntries(
+          await mapInOrder(statuses, async (status) => [status, await sessionsOf(status, '')]),
+        ),
+        paidOfDay: await sessionsOf('paid', firstSessionId(nowMs - DAY_MS)),
+        deliveriesWaiting: (await one(`SELECT count(*) FROM deliveries WHERE state = 'waiting'`)) ?? 0,
+        heldOpen: (await one(`SELECT count(*) FROM held_money WHERE state = 'open'`)) ?? 0,
+        oldestWaitingMs: oldestMs === undefined ? 0 : Math.max(0, nowMs - oldestMs),
+      };
+    });
 }
 
 // ── Entries for accounting ───────────────────────────────────────────────────────────────────────────────────────────

@@ -242,7 +242,18 @@ export function sessionListQueries(db: Db) {
     return (await found.limit(FOUND_MAX).all()).flatMap(({ id }) => id ?? []);
   }
 
+  const ofOrder = db.client
+    .prepare(
+      `SELECT id FROM sessions
+       WHERE store_id IN (SELECT id FROM stores) AND mode IN ('live', 'test') AND order_id = ? ORDER BY id LIMIT ${FOUND_MAX}`,
+    )
+    .pluck();
+
   return {
+    /** Returns the ids of the sessions of an order, whatever their store and mode. */
+    async idsOfOrder(orderId: string): Promise<readonly string[]> {
+      return db.read(async () => (await ofOrder.all(orderId)) as string[]);
+    },
     async list({ beforeId, limit, ...filter }: SessionList): Promise<SessionPage<SessionSummary>> {
       const { storeId, mode, status, fromMs, toMs } = filter;
       const until = [beforeId, toMs === null ? null : firstSessionId(toMs)].filter((id) => id !== null).sort();

@@ -209,9 +209,9 @@ type Traces = ReturnType<typeof traceQueries>;
 type RowOf<Query extends (...input: never[]) => Promise<readonly unknown[]>> = Awaited<ReturnType<Query>>[number];
 
 /** One of our deposit addresses. */
-export type TracedAddress = RowOf<Traces['findAddresses']>;
+export type TracedAddress = RowOf<Traces['findKey']>;
 /** A transfer to one of our addresses with its block; dust, and what is in blocks that left the chain, included. */
-export type TracedTransfer = RowOf<Traces['ofSession']>;
+export type TracedTransfer = RowOf<Traces['transfersOf']>;
 
 type Own = Readonly<{ address: typeof addresses.$inferSelect; pool: typeof pools.$inferSelect }>;
 
@@ -223,14 +223,8 @@ const traced = ({ address, pool }: Own) => {
 };
 
 export function traceQueries(db: Db) {
-  const { client, orm, read } = db;
+  const { orm, read } = db;
 
-  const ofOrder = client
-    .prepare(
-      `SELECT id FROM sessions
-       WHERE store_id IN (SELECT id FROM stores) AND mode IN ('live', 'test') AND order_id = ? ORDER BY id LIMIT ${TRACED_MAX}`,
-    )
-    .pluck();
   /** Returns the newest transfers that match, oldest first. */
   async function newest(which: SQL | undefined) {
     const rows = await orm
@@ -255,17 +249,17 @@ export function traceQueries(db: Db) {
 
   return {
     /** Returns the transfers to us in a transaction. Reads the index of all transfers: for operators only. */
-    ofTransaction: (tx: string) => read(() => newest(eq(transfers.tx, tx))),
+    transfersIn: (tx: string) => read(() => newest(eq(transfers.tx, tx))),
     /** Returns the newest transfers to a session's addresses, oldest first. */
-    ofSession: (sessionId: string) =>
+    transfersOf: (sessionId: string) =>
       read(async () => {
         const own = await findRows(db, addresses, { sessionId });
         return ofAddresses(own.map(({ id }) => id));
       }),
     /** Returns the newest transfers to an address, oldest first. */
-    ofAddress: (addressId: number) => read(() => ofAddresses([addressId])),
+    transfersTo: (addressId: number) => read(() => ofAddresses([addressId])),
     /** Returns our addresses of a family with this key: one in each mode at most. */
-    findAddresses: (family: string, key: string) =>
+    findKey: (family: string, key: string) =>
       read(async () => {
         const isIt = and(
           eq(addresses.family, family),
@@ -275,7 +269,5 @@ export function traceQueries(db: Db) {
         const all = orm.select({ address: addresses, pool: pools }).from(addresses);
         return (await all.innerJoin(pools, eq(pools.id, addresses.poolId)).where(isIt).all()).map(traced);
       }),
-    /** Returns the ids of the sessions of an order, one in each store and mode at most. */
-    sessionsOfOrder: (orderId: string) => read(async () => (await ofOrder.all(orderId)) as string[]),
   };
 }

@@ -151,7 +151,7 @@ test('what is not a JSON object in UTF-8 is invalid_json and creates nothing', a
     '['.repeat(200_000),
     '{"a":'.repeat(40_000),
   ];
-  const countSessions = async () => (await api.database().reports.stats(api.clock.nowMs())).sessions;
+  const countSessions = async () => (await api.database().stats(api.clock.nowMs())).sessions;
   const before = await countSessions();
   for (const body of rows) {
     const what = String(body).slice(0, 20);

@@ -33,7 +33,7 @@ function withValue(place: string, value: unknown): Body {
 const raw = (text: string): string => `#${text}#`;
 const textOf = (body: Body): string => JSON.stringify(body).replace(/"#(.*?)#"/g, '$1');
 
-const countSessions = async () => JSON.stringify((await api.database().reports.stats(api.clock.nowMs())).sessions);
+const countSessions = async () => JSON.stringify((await api.database().stats(api.clock.nowMs())).sessions);
 
 /** Expects that each body is refused, naming the parameter, and that nothing is created. */
 async function refusesAll(param: string, bodies: readonly (Body | string)[], code = 'invalid_parameter') {

@@ -36,7 +36,7 @@ test('the program of every night removes what identifies payers, and the books a
   for (const { id } of [paid, unpaid]) assert.is((await database.sessions.find(id))?.request.description, null);
   assert.is(await export_('after.csv'), before);
   assert.equal(ledgerProblems(await database.ledger.verify()), []);
-  assert.ok(((await database.reports.stats(systemClock.nowMs())).retentionAtMs ?? 0) > clock.nowMs());
+  assert.ok(((await database.stats(systemClock.nowMs())).retentionAtMs ?? 0) > clock.nowMs());
 });
 
 test('the next night has nothing to do', async () => {

@@ -35,9 +35,9 @@ export const overviewPage = (deps: DashboardDeps): StorePage => ({
     const today = dateIn(zone, nowMs);
     const dates = Array.from({ length: DAYS_SHOWN }, (_, ago) => datePlus(today, ago - DAYS_SHOWN + 1));
     const starts = [...dates, datePlus(today, 1)].map((date) => startOfDayMs(zone, date) ?? 0);
-    const days = await deps.database.reports.sumCredits(at, starts);
+    const days = await deps.database.ledger.sumCredits(at, starts);
     const waiting = await readWaiting(deps, at);
-    const [created] = await deps.database.reports.countSessions(at, [starts[0] ?? 0, starts.at(-1) ?? 0]);
+    const [created] = await deps.database.sessions.countSessions(at, [starts[0] ?? 0, starts.at(-1) ?? 0]);
     return {
       title: words.say(at.mode === 'test' ? 'Test overview' : 'Overview'),
       content: html`${glance(visit, days, waiting, (created?.created ?? 0) - (created?.paid ?? 0) - (created?.unpaid ?? 0))}
@@ -239,7 +239,7 @@ async function stepsOf(deps: DashboardDeps, { at, nowMs, words }: Visit<StoreAt>
       next: page('webhooks', 'Add an endpoint and send it a test event'),
     },
     {
-      isDone: await database.reports.hasCredits({ storeId, mode: 'test' }),
+      isDone: await database.ledger.hasCredits({ storeId, mode: 'test' }),
       what: 'A test payment came through',
       next: html`<a href="/s/${storeId}/test/payments">${words.say('New payment')}</a>`,
     },
@@ -278,7 +278,7 @@ async function isWebhookProved({ database }: DashboardDeps, { storeId, mode }: S
 /** Shows an owner what the mode still misses; null once the store took its first live payment, or all is there. */
 async function setupList(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html | null> {
   if (!may(visit, 'store:manage')) return null;
-  if (await deps.database.reports.hasCredits({ storeId: visit.at.storeId, mode: 'live' })) return null;
+  if (await deps.database.ledger.hasCredits({ storeId: visit.at.storeId, mode: 'live' })) return null;
   const steps = await stepsOf(deps, visit);
   const left = steps.filter(({ isDone }) => !isDone).length;
   if (left === 0) return null;

@@ -276,7 +276,7 @@ test('a reorg or a store that accepts late money ends the question; the right co
     ['cs_gone'],
   );
   assert.equal(await database.held.list({ storeId: 'm2', state: 'open', limit: 9 }), []);
-  assert.is((await database.reports.stats(one.nowMs)).heldOpen, 1);
+  assert.is((await database.stats(one.nowMs)).heldOpen, 1);
 });
 
 test.run();

@@ -1,6 +1,6 @@
 /** Leases: one holder at a time, whose writes are refused once another process has taken over. */
 import * as assert from 'uvu/assert';
-import { underLease } from '../../../src/database/under-lease.ts';
+import { underLease } from '../../../src/database/leases.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { until } from '../../support/until.ts';

@@ -85,8 +85,9 @@ test('a lasting alarm is open once for each key', async ({ database }) => {
 
 test('stats count sessions by status, and waiting deliveries', async ({ database, one }) => {
   const none = { pending: 0, paid: 0, failed: 0, expired: 0, canceled: 0 };
-  assert.equal(await database.reports.stats(T0_MS), {
+  assert.equal(await database.stats(T0_MS), {
     sessions: none,
+    paidOfDay: 0,
     deliveriesWaiting: 0,
     oldestWaitingMs: 0,
     heldOpen: 0,
@@ -98,8 +99,9 @@ test('stats count sessions by status, and waiting deliveries', async ({ database
   await one.confirm(await one.mine([pays(to, 1000n)]));
   const replay = { idempotencyKey: null, path: '/', bodyHash: '' };
   await database.sessions.cancel({ id: 'o2', storeId: 'm1', mode: 'test', replay, nowMs: T0_MS + 500 });
-  assert.equal(await database.reports.stats(T0_MS + 800), {
+  assert.equal(await database.stats(T0_MS + 800), {
     sessions: { ...none, pending: 1, paid: 1, canceled: 1 },
+    paidOfDay: 1,
     deliveriesWaiting: 2,
     oldestWaitingMs: 800,
     heldOpen: 0,

@@ -83,7 +83,7 @@ test('a final transfer that nothing explains freezes money out', async ({ databa
     (await database.ledger.verify()).balances.flatMap(({ account, units }) => (account === 'adjusted' ? units : []));
   assert.equal(await adjusted(), [500n]);
   const book = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, storeId: null } as const;
-  const exported = await database.reports.bookPage(book, network, 0);
+  const exported = await database.ledger.bookPage(book, network, 0);
   const adjustments = exported.filter(({ kind }) => kind === 'adjustment');
   assert.equal(
     adjustments.map(({ asset, units, reason }) => [asset, units, reason]),

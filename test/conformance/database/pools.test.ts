@@ -90,7 +90,7 @@ test('an empty pool refuses, changes nothing, and works again once it is filled'
   const refused = await database.sessions.create(newSession('dry', { replay }));
   assert.equal(refused, { kind: 'address_pool_empty', family: 'evm' });
   assert.is(await database.sessions.find('cs_dry'), null);
-  assert.is((await database.reports.stats(T0_MS)).sessions.pending, 40);
+  assert.is((await database.stats(T0_MS)).sessions.pending, 40);
   await database.addresses.add({ ...pool, source, firstIndex: 40, keys: [keyOf(41)] });
   const outcome = await database.sessions.create(newSession('dry', { replay }));
   assert.is(outcome.kind, 'created', 'the refusal was not remembered');

@@ -250,7 +250,7 @@ test('a removed endpoint is not listed, and its waiting deliveries have failed',
   const row = await shown(database, claimed.id);
   assert.equal({ state: row.state, lastError: row.lastError }, { state: 'failed', lastError: 'endpoint_removed' });
   assert.is(await database.deliveries.resend({ deliveryId: row.id }, T0_MS), 0);
-  assert.is((await database.reports.stats(T0_MS)).deliveriesWaiting, 0);
+  assert.is((await database.stats(T0_MS)).deliveriesWaiting, 0);
 });
 
 test('a resend starts a new schedule in any state, and of an endpoint that is off once it is on', async ({

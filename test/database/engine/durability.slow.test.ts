@@ -133,12 +133,12 @@ fileTest(
     assert.ok(answered.length > 20);
     assert.equal(audit(place.file), []);
     await checkPromises(place, answered);
-    const before = (await small.reports.stats(0)).sessions;
+    const before = (await small.stats(0)).sessions;
     await fails(
       small.sessions.create(newSession('big', { options: Array(2000).fill(newSession('x').options[0]) })),
       'storage_unavailable',
     );
-    assert.equal((await small.reports.stats(0)).sessions, before);
+    assert.equal((await small.stats(0)).sessions, before);
     small.close();
     assert.is((await place.database.sessions.create(newSession('roomy'))).kind, 'created');
   },

@@ -94,9 +94,9 @@ test('lists and searches of payments seek in an index that has their order', asy
     await database.refunds.room(session?.id ?? '', 1);
     await database.refunds.findNamed(at, 'rf_1', ['0x1', '1']);
     await database.events.find('evt_1');
-    await database.reports.sumCredits(at, [0, 1]);
-    await database.reports.hasCredits(at);
-    await database.reports.countSessions(at, [0, 1]);
+    await database.ledger.sumCredits(at, [0, 1]);
+    await database.ledger.hasCredits(at);
+    await database.sessions.countSessions(at, [0, 1]);
   });
   assert.is(found, 2, 'all but the list of another day find the session');
   const steps = [...made].flatMap(([text, plan]) => plan.map((step) => `${step} <- ${text}`));
@@ -170,8 +170,8 @@ test('a page of refunds seeks in an index that has its order, also where it goes
 
 test('what came to an address is sought by the address, dust too', async () => {
   const plans = await plansWithPayment(async (database) => {
-    const [own] = await database.traces.findAddresses('evm', '01'.repeat(20));
-    assert.is((await database.traces.ofAddress(own?.id ?? 0)).length, 1);
+    const [own] = await database.addresses.findKey('evm', '01'.repeat(20));
+    assert.is((await database.addresses.transfersTo(own?.id ?? 0)).length, 1);
   });
   const steps = [...plans].flatMap(([text, plan]) => (/ from "transfers"/i.test(text) ? plan : []));
   const seeks = steps.filter((step) => step.includes('transfers_by_address (address_id=? AND dust=?)'));

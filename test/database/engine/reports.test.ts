@@ -16,19 +16,19 @@ const COIN = 10n ** 18n;
 const network = testNetwork({ name: 'one' });
 const at = { storeId: 'm1', mode: 'test' } as const;
 
-type Totals = Database;
+type Store = Parameters<Database['ledger']['sumCredits']>[0];
 
 /** Returns the totals of the quarters before and after the first entry, with their quarter, where there are any. */
-async function totalsOf(database: Totals, store: Parameters<Totals['reports']['sumCredits']>[0] = at) {
+async function totalsOf(database: Database, store: Store = at) {
   const quarters = Array.from({ length: 10 }, (_, after) => QUARTER - 2 + after);
-  const periods = await database.reports.sumCredits(
+  const periods = await database.ledger.sumCredits(
     store,
     quarters.map((quarter) => quarter * QUARTER_MS),
   );
   return periods.flatMap((totals, period) => totals.map((total) => ({ quarter: quarters[period], ...total })));
 }
 
-async function shortTotals(database: Totals, store: Parameters<Totals['reports']['sumCredits']>[0]) {
+async function shortTotals(database: Database, store: Store) {
   const totals = await totalsOf(database, store);
   return totals.map((one) => [one.quarter, one.credits, one.creditedPar, one.reversals, one.reversedPar]);
 }
@@ -50,7 +50,7 @@ test('credits and what a reorg takes back are summed in the quarter of their ent
       database.sessions.create(newSession({ storeId: store.id, name, networks: [network], amountMinor: 1000, nowMs }));
     await create('1');
     await create('2');
-    assert.is(await database.reports.hasCredits(own), false);
+    assert.is(await database.ledger.hasCredits(own), false);
     // The third address has no session: its money belongs to nobody, and to no quarter.
     const coins = keys.map((to) => ({ to, currency: 'USDT', units: 10_000_000n }) as const);
     const block = await chain.mine([...coins, { to: keys[0] ?? '', currency: 'USDT', units: 1n }]);
@@ -66,16 +66,16 @@ test('credits and what a reorg takes back are summed in the quarter of their ent
       [QUARTER + 1, 0, 0n, 3, first],
     ]);
     const bounds = [0, QUARTER + 1, QUARTER + 2, QUARTER + 3].map((quarter) => quarter * QUARTER_MS);
-    const summed = await database.reports.sumCredits(own, bounds);
+    const summed = await database.ledger.sumCredits(own, bounds);
     const reversed = { network: network.key, currency: 'USDT', credits: 0, creditedPar: 0n, reversals: 3 };
     assert.equal(summed[1], [{ ...reversed, reversedPar: first }]);
     assert.equal([summed.length, summed[0]?.length, summed[2]?.length], [3, 1, 0], 'a period ends before the next');
     assert.equal(await totalsOf(database, { ...own, mode: 'live' }), []);
     assert.equal(await totalsOf(database, { ...own, storeId: 'other' }), []);
-    assert.is(await database.reports.hasCredits({ ...own, mode: 'live' }), false);
+    assert.is(await database.ledger.hasCredits({ ...own, mode: 'live' }), false);
     assert.equal((await database.ledger.verify()).sums, []);
     const again = place.connect();
-    assert.is(await again.reports.hasCredits(own), true);
+    assert.is(await again.ledger.hasCredits(own), true);
     again.close();
   } finally {
     place.close();
@@ -85,12 +85,10 @@ test('credits and what a reorg takes back are summed in the quarter of their ent
 /** A session whose id says when it was created, as that of every real one. */
 const sessionNow = (wish: SessionWish): NewSession => ({ ...newSession(wish), id: newSessionId(wish.nowMs) });
 
-type At = Parameters<Database['reports']['countSessions']>[0];
-
 /** Returns created, paid and unpaid of the quarters around the first one. */
-async function countsOf(database: Database, at: At): Promise<readonly number[][]> {
+async function countsOf(database: Database, at: Store): Promise<readonly number[][]> {
   const times = [-1, 0, 1, 2].map((after) => (QUARTER + after) * QUARTER_MS);
-  return (await database.reports.countSessions(at, times)).map(({ created, paid, unpaid }) => [created, paid, unpaid]);
+  return (await database.sessions.countSessions(at, times)).map(({ created, paid, unpaid }) => [created, paid, unpaid]);
 }
 
 test('a session is counted where it was created, and what becomes of it is counted there too', async () => {

@@ -71,7 +71,7 @@ test('removing an endpoint with a long backlog is done in slices', async () => {
   assert.ok(isRemoved);
   assert.is(rows.length, Math.ceil(MANY / (WRITE_ROWS_MAX / 4)) + 1, 'a delivery takes up to four rows');
   assert.ok(largest(rows) <= WRITE_ROWS_MAX, rows.join(' '));
-  assert.is((await database.reports.stats(T0_MS)).deliveriesWaiting, 0);
+  assert.is((await database.stats(T0_MS)).deliveriesWaiting, 0);
   assert.equal(await database.endpoints.list('m1'), []);
   close();
 });
@@ -129,7 +129,7 @@ test('a follower saves blocks with many payments, and confirms them, in parts; s
   const [confirmed, confirmRows] = await save({ confirm }, 10);
   assert.is(confirmed, 'done');
   assert.ok(largest(confirmRows) <= WRITE_ROWS_MAX, confirmRows.join(' '));
-  assert.is((await database.reports.stats(T0_MS)).sessions.paid, sessions);
+  assert.is((await database.stats(T0_MS)).sessions.paid, sessions);
   assert.equal(
     (await database.blocks.tail('test:one', 99)).map(({ hash }) => hash),
     [blockAt(0), ...blocks.map(({ block }) => block)].map(({ hash }) => hash),
