@@ -4,6 +4,7 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { column } from '../support/fields.ts';
 import { type Json, type Recording, readRecordings, theRecording } from '../support/recordings.ts';
 
 export function openRecordings(folder: string) {
@@ -35,10 +36,7 @@ export function openRecordings(folder: string) {
     expectAllRead(isMade: (recording: Recording, read: ReadonlySet<string>) => boolean) {
       test('no recording of a call that is made is left unread', () => {
         const unread = [...recordings.values()].filter((one) => isMade(one, read) && !read.has(one.name));
-        assert.equal(
-          unread.map(({ name }) => name),
-          [],
-        );
+        assert.equal(column(unread, 'name'), []);
       });
     },
   };

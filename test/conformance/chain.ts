@@ -10,6 +10,7 @@ import type { Chain, Node, NodeOptions } from '../../src/chains/chain.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { ChainTransfer, Token } from '../../src/core/transfer.ts';
+import { column, has, have } from '../support/fields.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -212,9 +213,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
       [number, number + 1],
       [number + 5, number + 6],
     ] as const) {
-      const fault = await faultOf(node.range(from, to));
-      assert.is(fault.kind, 'transient');
-      assert.is(fault.code, 'node_range_broken');
+      has(await faultOf(node.range(from, to)), { kind: 'transient', code: 'node_range_broken' });
     }
   });
 
@@ -296,20 +295,14 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     assert.equal(await transfersIn(node, block, [bench.freshKey()]), []);
     const wire = await bench.chain.wire();
     const found = wire.decode(await node.content(block, true), [usdc], (key) => key === to);
-    assert.equal(
-      found.map(({ currency, units }) => [currency, units]),
-      [['USDC', 8n]],
-    );
+    have(found, [{ currency: 'USDC', units: 8n }]);
   });
 
   each('if the token keeps a fee, the net amount is the payment', async (node) => {
     const [usdt] = bench.tokens;
     const to = bench.freshKey();
     const { transfers } = await payAndRead(node, 'fee', [{ token: usdt, to, units: 1_000_000n }]);
-    assert.equal(
-      transfers.map(({ units }) => units),
-      [998_000n],
-    );
+    assert.equal(column(transfers, 'units'), [998_000n]);
   });
 
   each('failed payments, look-alike tokens and zero amounts are not payments', async (node) => {
@@ -489,9 +482,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
       if (pushes) await until('the subscription is granted', () => node.health().connected);
       const { connections } = node.health();
       await bench.stop();
-      const fault = await faultOf(node.head());
-      assert.is(fault.kind, 'transient');
-      assert.is(fault.code, 'node_unreachable');
+      has(await faultOf(node.head()), { kind: 'transient', code: 'node_unreachable' });
       assert.is(node.health().connected, false);
       const notifiedBefore = notified;
       await bench.start();

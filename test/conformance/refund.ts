@@ -5,6 +5,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Faults } from '../simulated/faults.ts';
+import { has } from '../support/fields.ts';
 import type { Json } from '../support/instance.ts';
 import type { PayoutShop } from '../support/payout-shop.ts';
 import { expectBooks } from '../support/quayside-process.ts';
@@ -27,9 +28,7 @@ export function refundConforms(bench: PayoutShop): void {
     assert.equal(await paidTo(payee), [units(1_234)]);
     assert.ok(await chain.hasSucceeded(tx));
     await until('it is announced', () => shop.events(session, 'refund.succeeded').length > 0);
-    const [event] = shop.events(session, 'refund.succeeded');
-    assert.is(event.data.object.refund_id, id);
-    assert.is(event.data.object.refund_amount, 1_234);
+    has(shop.events(session, 'refund.succeeded')[0].data.object, { refund_id: id, refund_amount: 1_234 });
   });
 
   test('a refund above what is paid by itself waits for an approval, and a node that does not answer stops none', async () => {
@@ -121,7 +120,7 @@ export function refundConforms(bench: PayoutShop): void {
       { amount: '1.25 USDT', address: bench.format(payee), state: 'open' },
     );
     const begun = await quayside.cli(...words);
-    assert.equal({ amount: begun.amount, address: begun.address }, { amount: '1.25', address: bench.format(payee) });
+    has(begun, { amount: '1.25', address: bench.format(payee) });
     for (const again of [words, ['held', 'accept', id]]) {
       const refusal = await quayside.cli(...again).then(() => '', String);
       assert.match(refusal, /is decided already/);

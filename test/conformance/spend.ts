@@ -19,6 +19,7 @@ import {
 } from '../../src/core/intent.ts';
 import type { Terms } from '../../src/core/spend.ts';
 import type { Currency } from '../../src/core/transfer.ts';
+import { has } from '../support/fields.ts';
 import { refundIntent } from '../support/intents.ts';
 import { faultIn } from '../support/refusal.ts';
 import { runs } from '../support/runs.ts';
@@ -154,8 +155,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
     if (intent.kind === 'gas') {
       assert.is(reading.effects.length, 1);
       const [move] = reading.effects;
-      assert.is(move?.token, null);
-      assert.is(move?.units, intent.units);
+      has(move, { token: null, units: intent.units });
       const [gas, owner] = [keyOf({ role: 'gas' }), keyOf(gasReceiver(intent))];
       const ends = [move?.from, move?.to];
       assert.equal(

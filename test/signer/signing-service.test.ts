@@ -8,6 +8,7 @@ import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type { Spending } from '../../src/chains/spend.ts';
 import { createIntentMac, type GasIntent, type SweepIntent, type Wallet } from '../../src/core/intent.ts';
 import type { SignRequest } from '../../src/signer/protocol.ts';
+import { column, has } from '../support/fields.ts';
 import { faultIn } from '../support/refusal.ts';
 import {
   firstOf,
@@ -37,10 +38,7 @@ test('a refund is signed by the refund wallet, to the payer, on the policy’s c
   const signed = Transaction.from(`0x${Buffer.from(bytes).toString('hex')}`);
   assert.is(signed.hash, tx);
   assert.is(signed.from?.toLowerCase(), `0x${refundKey}`);
-  assert.equal(
-    { chainId: signed.chainId, nonce: signed.nonce, to: signed.to },
-    { chainId: 31337n, nonce: 7, to: policySettings.networks['test:one']?.tokens[0]?.address },
-  );
+  has(signed, { chainId: 31337n, nonce: 7, to: policySettings.networks['test:one']?.tokens[0]?.address });
   assert.is(signed.data, `0xa9059cbb${payer.padStart(64, '0')}${usdt(12.5).toString(16).padStart(64, '0')}`);
   const [entry, ...others] = journal().entries('test:one', 0, 10);
   assert.equal(
@@ -310,10 +308,7 @@ test('no key outlives the call that derived it, and only wallets that pay are de
     service().wallets('test:one');
     service().addresses('test:one', [3]);
   }
-  assert.equal(
-    derived.map(({ role }) => role),
-    ['refund', 'gas', 'collection', 'collection'],
-  );
+  assert.equal(column(derived, 'role'), ['refund', 'gas', 'collection', 'collection']);
   sign(firstOf(refundOf('rf_1', usdt(5)), 1));
   const unpaid = refundOf('rf_2', usdt(5));
   assert.is(refusal({ ...firstOf(unpaid, 2), terms: terms(2, 400) }), 'terms');

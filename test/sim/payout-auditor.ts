@@ -5,6 +5,7 @@
 import * as assert from 'uvu/assert';
 import { GENERATIONS_MAX } from '../../src/core/payout.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
+import { column } from '../support/fields.ts';
 import type { Base } from './payout-bench.ts';
 import type { Chain, Mined } from './payout-chain.ts';
 import type { SimSigner } from './payout-signer.ts';
@@ -66,11 +67,7 @@ export function auditEnd(
   for (const { id, state, tx, wait_code, generation } of payouts) {
     const effects = mined.filter(({ intentId, paid }) => intentId === id && paid);
     if (state === 'succeeded') {
-      assert.equal(
-        effects.map((one) => one.tx),
-        [tx],
-        `${id} succeeded by the one transaction that paid it`,
-      );
+      assert.equal(column(effects, 'tx'), [tx], `${id} succeeded by the one transaction that paid it`);
       continue;
     }
     assert.is(effects.length, 0, `${id} is ${state} (${wait_code}), and ${effects[0]?.tx} paid it`);
@@ -117,11 +114,7 @@ function auditNumbers(
       .final()
       .flat()
       .filter((one) => one.payer === payer);
-    assert.equal(
-      used.map(({ nonce }) => nonce),
-      [...used.keys()],
-      `${payer}: numbers in order`,
-    );
+    assert.equal(column(used, 'nonce'), [...used.keys()], `${payer}: numbers in order`);
     for (const { tx, intentId, paid } of used) {
       // A forgotten attempt that failed is an operator's to explain: this chain shows nothing of it.
       const isLost = wasPutBack && !paid;

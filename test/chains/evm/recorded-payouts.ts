@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import type { SpendDraft } from '../../../src/chains/spend.ts';
 import type { RefundIntent } from '../../../src/core/intent.ts';
 import { tokenFaultOf } from '../../conformance/chain.ts';
+import { column } from '../../support/fields.ts';
 import { refundIntent } from '../../support/intents.ts';
 import type { Json, Recording } from '../../support/recordings.ts';
 import { quoted, refused } from '../seed-wallets.ts';
@@ -193,10 +194,7 @@ export const payoutClaims: readonly Claim[] = [
     /^batch\.ok$/,
     async (file, recorded) => {
       const answers = await batches(file, recorded);
-      assert.equal(
-        answers.map(({ ok }) => ok),
-        [true, false],
-      );
+      assert.equal(column(answers, 'ok'), [true, false]);
     },
   ],
   [/^batch\.(request-limit|response-too-large).*$/, splitsBatch],

@@ -4,6 +4,7 @@ import { readRefusal } from '../../../src/chains/solana/broadcast-refusal.ts';
 import { type Broadcast, type SpendDraft, UnclearOutcome } from '../../../src/chains/spend.ts';
 import { isRefused } from '../../../src/core/spend.ts';
 import { faultOf } from '../../conformance/chain.ts';
+import { has } from '../../support/fields.ts';
 import { refundIntent } from '../../support/intents.ts';
 import type { Recording } from '../../support/recordings.ts';
 import {
@@ -96,8 +97,7 @@ readsEach(
 test('a node that is behind refuses nothing', async () => {
   const behind = recording('sendTransaction.min-context');
   replay.play(behind.name);
-  const fault = await faultOf(payouts.broadcast(recordedBytes(behind)));
-  assert.equal({ kind: fault.kind, code: fault.code }, { kind: 'transient', code: 'node_unhealthy' });
+  has(await faultOf(payouts.broadcast(recordedBytes(behind))), { kind: 'transient', code: 'node_unhealthy' });
   const short = recording('sendTransaction.token-short');
   replay.play(short.name);
   const said = await payouts.broadcast(recordedBytes(short));

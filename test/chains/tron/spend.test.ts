@@ -12,6 +12,7 @@ import { readTransaction } from '../../../src/chains/tron/transaction-bytes.ts';
 import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
 import type { Terms } from '../../../src/core/spend.ts';
 import { runSpendConformance } from '../../conformance/spend.ts';
+import { has } from '../../support/fields.ts';
 import { refundIntent } from '../../support/intents.ts';
 import { spendOn } from '../../support/preset.ts';
 import { faultIn } from '../../support/refusal.ts';
@@ -75,11 +76,8 @@ test('the signature is the one that tronweb itself makes', () => {
 test('a transaction expires, refers to a block and costs according to its terms', () => {
   const read = readTransaction(sign().bytes);
   assert.ok(read);
-  assert.is(read.refBlockBytes, (70_000_123 % 65_536).toString(16).padStart(4, '0'));
-  assert.is(read.refBlockHash, '0123456789abcdef');
-  assert.is(read.expirationMs, 1_795_001_800_000n);
-  assert.is(read.timestampMs, 1_795_000_000_000n);
-  assert.is(read.feeLimit, 30_000_000n);
+  has(read, { refBlockBytes: (70_000_123 % 65_536).toString(16).padStart(4, '0'), refBlockHash: '0123456789abcdef' });
+  has(read, { expirationMs: 1_795_001_800_000n, timestampMs: 1_795_000_000_000n, feeLimit: 30_000_000n });
   assert.equal(read.action, {
     kind: 'trigger',
     owner: tronSpending.derive(seed, { role: 'refund' }).key,

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
 import type { Freeze } from '../../../src/database/payouts/holds.ts';
+import { column, has } from '../../support/fields.ts';
 import { thawAll } from '../../support/thaw.ts';
 import { allot, network, plan, refund } from './payout-scene.ts';
 import { type Feed, inWorlds, T0_MS } from './place.ts';
@@ -105,7 +106,7 @@ test('skipped blocks that may hide a payment freeze money out', async ({ databas
   await skip(database, 150);
   const frozen = await database.holds.find(network);
   assert.ok(frozen);
-  assert.equal([frozen.network, frozen.code, frozen.sinceMs], [network, 'blocks_unsearched', T0_MS]);
+  has(frozen, { network, code: 'blocks_unsearched', sinceMs: T0_MS });
   assert.match(
     frozen.reason,
     /^blocks 110 to 119 .*`quayside network reread test:one --from 110 --to 119`.*block 150 /,
@@ -113,18 +114,12 @@ test('skipped blocks that may hide a payment freeze money out', async ({ databas
   assert.equal(await database.holds.list(), [frozen]);
   assert.equal(await allotFirst(database), { kind: 'moved' });
   assert.equal(await database.holds.freeze(freeze(network), act), true, 'besides, an operator freezes it');
-  assert.equal(
-    (await database.holds.list()).map(({ code }) => code),
-    ['blocks_unsearched', 'payouts_frozen'],
-  );
+  assert.equal(column(await database.holds.list(), 'code'), ['blocks_unsearched', 'payouts_frozen']);
   assert.equal(await database.holds.thaw(seen(freeze(network)), act), [freeze(network)]);
   assert.equal(await allotFirst(database), { kind: 'moved' }, 'the gap is another reason');
   assert.equal([await cancel(), await never(), await doubt()], [false, false, 'blocks_unsearched']);
   const closed = await database.networks.closeGaps(network, { from: 110, to: 119, doubtful: [] }, act);
-  assert.equal(
-    closed.map(({ holdsPayouts }) => holdsPayouts),
-    [true],
-  );
+  assert.equal(column(closed, 'holdsPayouts'), [true]);
   assert.is((await database.holds.find(network))?.code, 'blocks_unsearched', 'only a person ends it');
   assert.equal([await cancel(), await never()], [false, false], 'it may have been paid in the other one');
   const before = { ...frozen, reason: '', sinceMs: T0_MS - 1 };

@@ -6,6 +6,7 @@ import type { Database } from '../../../src/database/database.ts';
 import type { HeldMoney, ReturnHeldMoney, ReturnHeldOutcome } from '../../../src/database/held-money.ts';
 import type { DestinationCheck, NewRefund } from '../../../src/database/refunds/refund.ts';
 import type { NewSession } from '../../../src/database/sessions.ts';
+import { has } from '../../support/fields.ts';
 import { counted } from '../../support/nonces.ts';
 import {
   act,
@@ -85,7 +86,7 @@ async function bringOut(world: World, id: string, kind: 'refund' | 'return'): Pr
   const [open] = await database.payouts.open(network, laterMs(world), 10);
   assert.ok(open, 'a payout is due');
   const { intent } = open.payout;
-  assert.equal({ id: intent.id, kind: intent.kind }, { id, kind });
+  has(intent, { id, kind });
   const name = { id, generation: 0, attempt: 0 };
   await database.payouts.offerNonce(network, payer, counted(0), one.nowMs);
   const own = {
@@ -141,8 +142,7 @@ test('a surplus is paid back once; the session stays paid, and no event is sent'
   const { life, standing } = await show(database, 'o1');
   assert.equal([life.status, standing.confirmedPar, standing.funded], ['paid', 10n * 10n ** 18n, 'full']);
   assert.equal(await eventTypes(database, 'cs_o1'), events);
-  const [refund] = await database.refunds.list({ limit: 9 });
-  assert.equal([refund?.heldKind, refund?.units, refund?.status], ['surplus', 2_500_000n, 'completed']);
+  has((await database.refunds.list({ limit: 9 }))[0], { heldKind: 'surplus', units: 2_500_000n, status: 'completed' });
   const entry = (await database.audit.list(9)).find(({ command }) => command === 'held return');
   assert.equal([entry?.target, entry?.after?.return, entry?.reason], [record?.id, id, 'a test']);
   assert.is((await database.refunds.create(refundOf(world, 'r1', 1001n), check)).kind, 'refused');
@@ -202,8 +202,7 @@ test('a refund whose attempts have all expired can be rejected in any generation
   const reject = () => database.refunds.reject(id, 'rejected_by_operator', laterMs(world));
   await bringOut(world, id, 'refund');
   for (const generation of [0, 1, 2]) {
-    const payout = await database.payouts.find(id);
-    assert.equal([payout?.generation, payout?.state], [generation, generation === 0 ? 'sent' : 'waiting']);
+    has(await database.payouts.find(id), { generation, state: generation === 0 ? 'sent' : 'waiting' });
     if (generation === 0) assert.is(await reject(), false, 'it is on its way');
     const next = { id, generation, proof: 'dead', ended: null, isStuck: false, why: null } as const;
     await database.payouts.renew({ ...next, notBeforeMs: one.nowMs, nowMs: one.nowMs });

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert';
 import type { NewApiKey } from '../../../src/database/keys.ts';
 import { WAITING_STORES_MAX } from '../../../src/database/stores.ts';
+import { column, has, have } from '../../support/fields.ts';
 import { act, breaks, inWorlds, merchant, newSession, sessionOf, show, T0_MS, type World } from './place.ts';
 
 const by = (command: string, reason: string | null = null) => ({ atMs: T0_MS, operator: 'root', command, reason });
@@ -59,10 +60,7 @@ test('a store is found as it was created, and approved once', async ({ database 
   const second = { ...plain, status: 'pending', createdAtMs: T0_MS + 1 } as const;
   await database.stores.create({ ...second, webhookSecrets });
   assert.equal(await database.stores.find('m2'), second);
-  assert.equal(
-    (await database.stores.list()).map(({ id }) => id),
-    ['m1', 'm2'],
-  );
+  assert.equal(column(await database.stores.list(), 'id'), ['m1', 'm2']);
   const act = { atMs: T0_MS, operator: 'root', command: 'store approve', reason: null };
   assert.equal(await database.stores.decide('m2', 'approve', act), {
     store: { ...second, status: 'approved' },
@@ -111,12 +109,12 @@ test('changed settings hold for new sessions, and each change is recorded', asyn
   assert.is((await database.stores.values('m1')).refundAutoMinor, 5);
   assert.equal((await show(database, 'o1')).terms, open.terms);
   const { terms } = sessionOf(await database.sessions.create(newSession('o2')));
-  assert.equal([terms.latePolicy, terms.topUpGraceS, terms.monitoringS], ['accept', 60, open.terms.monitoringS]);
+  has(terms, { latePolicy: 'accept', topUpGraceS: 60, monitoringS: open.terms.monitoringS });
   await database.stores.update('m1', { latePolicy: 'accept' }, act('store set'));
   const [entry, ...others] = await database.audit.list(9);
   assert.equal(others, [], 'the same again changes nothing');
   assert.equal(entry?.before, { latePolicy: 'hold', topUpGraceS: 1800, refundAutoMinor: 100_000 });
-  assert.equal({ target: entry?.target, after: entry?.after }, { target: 'm1', after: changes });
+  has(entry, { target: 'm1', after: changes });
 });
 
 test('a store is suspended with a reason and approved again, each recorded once', async ({ database }) => {
@@ -134,13 +132,10 @@ test('a store is suspended with a reason and approved again, each recorded once'
   assert.is((await database.sessions.create(newSession('o1'))).kind, 'created');
   const none = { status: 'approved' };
   const since = { status: 'suspended', because: 'at 3' };
-  assert.equal(
-    (await database.audit.list(9)).map(({ atMs, target, before, after }) => [atMs, target, before, after]),
-    [
-      [5, 'm1', since, none],
-      [3, 'm1', none, since],
-    ],
-  );
+  have(await database.audit.list(9), [
+    { atMs: 5, target: 'm1', before: since, after: none },
+    { atMs: 3, target: 'm1', before: none, after: since },
+  ]);
 });
 
 test('creating a store is recorded with its settings, and its secrets are not', async ({ database }) => {
@@ -173,7 +168,7 @@ test('a revoked key is still found, with its first time', (world) => revokeTwice
 test('creating a key is recorded with what it may do, and its secret is not', async ({ database }) => {
   await database.keys.create(key('k1'), act('key create'));
   const [entry] = await database.audit.list(1);
-  assert.equal([entry?.command, entry?.target, entry?.before], ['key create', 'k1', null]);
+  has(entry, { command: 'key create', target: 'k1', before: null });
   assert.equal(entry?.after, {
     storeId: 'm1',
     mode: 'test',

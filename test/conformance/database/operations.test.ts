@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert';
+import { column, has } from '../../support/fields.ts';
 import { until } from '../../support/until.ts';
 import { addressOf, endpoint, inWorlds, newSession, pays, sessionOf, T0_MS, T0_S } from './place.ts';
 
@@ -23,10 +24,10 @@ test('a network is listed with its follower’s report and its cursor', async ({
   });
   await one.readThrough(T0_S + 8);
   const after = (await database.networks.list()).find(({ network }) => network === 'test:one');
-  assert.equal([after?.state, after?.reason, after?.readThroughS], ['following', null, T0_S + 8]);
+  has(after, { state: 'following', reason: null, readThroughS: T0_S + 8 });
   await one.mine();
   const mined = (await database.networks.list()).find(({ network }) => network === 'test:one');
-  assert.equal([mined?.state, mined?.pid, mined?.readThroughS], ['following', 7, T0_S]);
+  has(mined, { state: 'following', pid: 7, readThroughS: T0_S });
 });
 
 test('alarms are listed newest first, at most `limit`', async ({ database }) => {
@@ -34,15 +35,9 @@ test('alarms are listed newest first, at most `limit`', async ({ database }) => 
     await database.alarms.raise({ atMs: T0_MS + n, code: `c${n}`, message: 'm', network: null, sessionId: null });
   }
   const found = await database.alarms.list(2);
-  assert.equal(
-    found.map(({ code }) => code),
-    ['c2', 'c1'],
-  );
+  assert.equal(column(found, 'code'), ['c2', 'c1']);
   const older = await database.alarms.list(2, found.at(-1)?.id);
-  assert.equal(
-    older.map(({ code }) => code),
-    ['c0'],
-  );
+  assert.equal(column(older, 'code'), ['c0']);
   assert.equal(found[0], {
     id: found[0]?.id,
     atMs: T0_MS + 2,
@@ -64,7 +59,7 @@ test('a lasting alarm is open once for each key', async ({ database }) => {
   assert.is(await database.alarms.keep({ ...alarm, atMs: T0_MS + 1, message: 'more' }), false);
   const [open, ...others] = await database.alarms.listOpen();
   assert.equal(others, []);
-  assert.equal([open?.atMs, open?.message, open?.endedAtMs], [T0_MS, 'more', null]);
+  has(open, { atMs: T0_MS, message: 'more', endedAtMs: null });
   assert.is(await database.alarms.keep({ ...alarm, atMs: T0_MS + 2, code: 'b' }), true);
   assert.is(await database.alarms.keep({ ...alarm, key: 'network:test:one' }), true);
   const shown = async () => (await database.alarms.list(9)).map(({ key, code, endedAtMs }) => [key, code, endedAtMs]);
@@ -75,10 +70,7 @@ test('a lasting alarm is open once for each key', async ({ database }) => {
   ]);
   assert.is(await database.alarms.end('disk', T0_MS + 3), true);
   assert.is(await database.alarms.end('disk', T0_MS + 4), false);
-  assert.equal(
-    (await database.alarms.listOpen()).map(({ key }) => key),
-    ['network:test:one'],
-  );
+  assert.equal(column(await database.alarms.listOpen(), 'key'), ['network:test:one']);
   assert.is(await database.alarms.keep({ ...alarm, atMs: T0_MS + 5 }), true);
   assert.is((await database.alarms.listOpen()).length, 2);
 });

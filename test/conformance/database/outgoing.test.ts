@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert';
 import type { RefundIntent } from '../../../src/core/intent.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
+import { column, has, have } from '../../support/fields.ts';
 import { thawAll } from '../../support/thaw.ts';
 import { allot, network, refund as plainRefund, plan, signatureOf } from './payout-scene.ts';
 import { act, booksAgree, type Feed, inWorlds, keyOf, T0_MS } from './place.ts';
@@ -65,13 +66,9 @@ test('a final transfer that nothing explains freezes money out', async ({ databa
   assert.is((await database.holds.find(network))?.code, 'wallet_outflow_foreign');
   assert.is(await database.holds.find('test:two'), null);
   const alarms = await database.alarms.list(10);
-  assert.equal(
-    alarms.map(({ code, network: of }) => [code, of]),
-    [['wallet_outflow_foreign', network]],
-  );
+  have(alarms, [{ code: 'wallet_outflow_foreign', network }]);
   assert.match(alarms[0]?.message ?? '', /: transaction t1 .*`quayside payout reconcile test:one --reason/);
-  const [entry] = await database.audit.list(1);
-  assert.equal([entry?.operator, entry?.command, entry?.target], ['quayside', 'payout freeze', network]);
+  has((await database.audit.list(1))[0], { operator: 'quayside', command: 'payout freeze', target: network });
   await plan(database, refund('r1'));
   await database.wallets.judge(network, T0_MS);
   assert.is((await database.payouts.find('r1'))?.state, 'waiting', 'a person decides what it was');
@@ -85,10 +82,7 @@ test('a final transfer that nothing explains freezes money out', async ({ databa
   const book = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, storeId: null } as const;
   const exported = await database.ledger.bookPage(book, network, 0);
   const adjustments = exported.filter(({ kind }) => kind === 'adjustment');
-  assert.equal(
-    adjustments.map(({ asset, units, reason }) => [asset, units, reason]),
-    [['USDT', 500n, 'a test']],
-  );
+  have(adjustments, [{ asset: 'USDT', units: 500n, reason: 'a test' }]);
   await booksAgree(database);
   const seen = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
   const learned = { payer: wallet, payerRole: 'refund' } as const;
@@ -160,10 +154,7 @@ test('native coin that stays below the books freezes money out', async ({ databa
   assert.is(await database.holds.find(network), null, 'an operator has explained it');
   const { balances } = await database.ledger.verify();
   const adjusted = balances.filter(({ account }) => account === 'adjusted');
-  assert.equal(
-    adjusted.map(({ asset, units }) => [asset, units]),
-    [['native', 5n]],
-  );
+  have(adjusted, [{ asset: 'native', units: 5n }]);
 });
 
 test('a follower that does not know the newest wallet reads again', async ({ database, one }) => {
@@ -220,10 +211,7 @@ test('what left the wallets in blocks that are read later is added and judged', 
   assert.equal(await kinds(false), []);
   assert.is((await database.blocks.rereadAnchor(network, number))?.hash, skipped.hash, 'its block is held now');
   await database.wallets.judge(network, T0_MS);
-  assert.equal(
-    (await database.wallets.listForeign(network, 9)).map(({ tx }) => tx),
-    ['t1', 't4'],
-  );
+  assert.equal(column(await database.wallets.listForeign(network, 9), 'tx'), ['t1', 't4']);
   assert.is((await database.holds.find(network))?.code, 'wallet_outflow_foreign');
 });
 
@@ -250,10 +238,7 @@ test('a person answers for each transfer that equals a refund, in whatever order
   await mineFinal(one, leaves('t3'));
   await database.wallets.judge(network, T0_MS);
   await thawAll(database, network, act('payout reconcile'));
-  assert.equal(
-    (await database.payouts.equalTo('r1')).map(({ tx }) => tx),
-    ['t3'],
-  );
+  assert.equal(column(await database.payouts.equalTo('r1'), 'tx'), ['t3']);
 });
 
 test.run();

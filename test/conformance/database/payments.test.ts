@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert';
+import { has } from '../../support/fields.ts';
 import {
   addressOf,
   allExtended,
@@ -85,8 +86,7 @@ test('a part and a top-up on the other network: exact sums', async ({ database, 
   await two.confirm(crumb);
   const paid = await show(database, 'o1');
   assert.is(paid.life.status, 'paid');
-  assert.is(paid.standing.confirmedPar, 10n * 10n ** 18n);
-  assert.is(paid.standing.funded, 'full');
+  has(paid.standing, { confirmedPar: 10n * 10n ** 18n, funded: 'full' });
   const more = await one.mine([pays(to, 1n)]);
   await one.confirm(more);
   assert.is((await show(database, 'o1')).standing.funded, 'over');
@@ -138,8 +138,7 @@ test('a token that is not accepted, and a network that was not offered', async (
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1', onlyUsdtOnOne))));
   await one.confirm(await one.mine([pays(to, 1000n, { currency: 'USDC' })]));
   const touched = await show(database, 'o1');
-  assert.is(touched.standing.funded, 'none');
-  assert.is(touched.standing.touched, true);
+  has(touched.standing, { funded: 'none', touched: true });
   assert.is(touched.payments[0]?.currency, 'USDC', 'it is shown');
   await two.confirm(await two.mine([pays(to, 1000n, { network: 'two' })]));
   assert.is((await show(database, 'o1')).life.status, 'paid', 'the right coin on a sister network pays');

@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert';
 import type { RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { PayoutConclusion } from '../../../src/database/payouts/outcomes.ts';
+import { has } from '../../support/fields.ts';
 import { counted } from '../../support/nonces.ts';
 import { thawAll } from '../../support/thaw.ts';
 import { bringOut as bringPlanned, inPayoutWorlds, network, payer, plan, refund, sweep, txOf } from './payout-scene.ts';
@@ -49,8 +50,7 @@ readyTest('a payout is settled by a transaction that no attempt explains', async
   await stick(database, 'r1');
   assert.is(await database.payouts.ownerOf('lost tx'), null);
   assert.is(await conclude(database, 'r1', paid('lost tx', null)), true);
-  const payout = await database.payouts.find('r1');
-  assert.equal([payout?.state, payout?.tx, payout?.feeUnits], ['succeeded', 'lost tx', 7n]);
+  has(await database.payouts.find('r1'), { state: 'succeeded', tx: 'lost tx', feeUnits: 7n });
   assert.is(await database.payouts.ownerOf('lost tx'), 'r1');
   const [entry] = await database.audit.list(1);
   assert.equal([entry?.target, entry?.before?.state, entry?.after?.state], ['r1', 'stuck', 'succeeded']);
@@ -77,8 +77,7 @@ readyTest('a payout that nothing has paid fails once, or goes on in the next gen
   await bringOut(database, refund('r1'), 1);
   await stick(database, 'r1');
   assert.is(await conclude(database, 'r1', never({ isRenewed: true })), true);
-  const payout = await database.payouts.find('r1');
-  assert.equal([payout?.state, payout?.generation, payout?.proof], ['waiting', 1, 'failed']);
+  has(await database.payouts.find('r1'), { state: 'waiting', generation: 1, proof: 'failed' });
   assert.is(await conclude(database, 'r1', never({ isRenewed: true, proof: null })), true);
   assert.is((await database.payouts.find('r1'))?.generation, 1, 'nothing is signed in this one');
 });

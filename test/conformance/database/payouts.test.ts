@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert';
 import { IN_FLIGHT_MAX } from '../../../src/core/payout.ts';
 import type { Database } from '../../../src/database/database.ts';
+import { column, has, have } from '../../support/fields.ts';
 import { counted } from '../../support/nonces.ts';
 import {
   allot,
@@ -42,8 +43,7 @@ test('the fence rises with each start, and never below the signer’s', async ({
     settlingUntilMs: null,
   });
   assert.is(await database.engines.nextFence(network, 3), 4);
-  const [seen] = await database.engines.list();
-  assert.equal([seen?.fence, seen?.reason], [4, { code: 'x', message: 'y' }]);
+  has((await database.engines.list())[0], { fence: 4, reason: { code: 'x', message: 'y' } });
 });
 
 readyTest('a payout is planned once, keeps its intent, and is open when it is due', async (database) => {
@@ -54,7 +54,7 @@ readyTest('a payout is planned once, keeps its intent, and is open when it is du
   assert.equal(await database.payouts.open(network, T0_MS + 59_999, 10), []);
   const [open] = await database.payouts.open(network, T0_MS + 60_000, 10);
   assert.equal(open?.payout.intent, refund('r1'));
-  assert.equal({ attempts: open?.attempts, approval: open?.approval }, { attempts: [], approval: null });
+  has(open, { attempts: [], approval: null });
   await breaks(plan(database, { ...refund('r1'), units: 6n }));
   assert.is((await allot(database, 'r1')).kind, 'moved', 'not before it is due');
   assert.equal(await database.payouts.open('test:two', T0_MS + 60_000, 10), []);
@@ -119,10 +119,7 @@ readyTest('a payout whose attempts have all ended can be canceled', async (datab
   await end('r2', { isStuck: true, why });
   await end('r3');
   assert.equal((await database.payouts.find('r2'))?.wait, why);
-  assert.equal(
-    (await database.alarms.list(10)).map(({ code }) => code),
-    ['payout_generations'],
-  );
+  assert.equal(column(await database.alarms.list(10), 'code'), ['payout_generations']);
   assert.is((await allot(database, 'r1', { generation: 1, nonce: 3 })).kind, 'moved', 'it pauses');
   assert.is(await database.payouts.cancel('r1', T0_MS), true);
   assert.is(await database.payouts.cancel('r2', T0_MS), true);
@@ -151,14 +148,11 @@ readyTest('a sweep waits for its gas', async (database) => {
   await database.payouts.settle({ id: 'g1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
   assert.equal(await open(), ['s1']);
   const { balances } = await database.ledger.verify();
-  assert.equal(
-    balances.map(({ asset, account, units }) => [asset, account, units]),
-    [
-      ['native', 'collected', 7n],
-      ['native', 'fees', 2n],
-      ['native', 'hot', -9n],
-    ],
-  );
+  have(balances, [
+    { asset: 'native', account: 'collected', units: 7n },
+    { asset: 'native', account: 'fees', units: 2n },
+    { asset: 'native', account: 'hot', units: -9n },
+  ]);
 });
 
 readyTest('nonces have no gaps: each is given out once, and taken back with a refusal', async (database) => {
@@ -254,8 +248,7 @@ readyTest('a signature is recorded with its attempt; a stray one stops everythin
   assert.is(await database.payouts.recordSigned(network, [signature]), null, 'each time it is read');
   assert.is((await database.payouts.recordSigned(network, [{ ...signature, tx: 'another' }]))?.tx, 'another');
   assert.is((await database.engines.list())[0]?.journalId, 4);
-  const [attempt] = await database.payouts.attempts('r1');
-  assert.equal({ tx: attempt?.tx, bytes: attempt?.bytes }, { tx: signature.tx, bytes: signature.bytes });
+  has((await database.payouts.attempts('r1'))[0], { tx: signature.tx, bytes: signature.bytes });
 });
 
 readyTest('a replacement has its attempt’s nonce, a new generation its own', async (database) => {
@@ -276,8 +269,7 @@ readyTest('a replacement has its attempt’s nonce, a new generation its own', a
   const outcome = { kind: 'succeeded', ended: { tx: txOf('r1', 1), feeUnits: 4n } } as const;
   await database.payouts.settle({ id: 'r1', generation: 1, outcome, nowMs: T0_MS });
   assert.is(await database.payouts.settle({ id: 'r1', generation: 1, outcome, nowMs: T0_MS }), false);
-  const payout = await database.payouts.find('r1');
-  assert.equal([payout?.state, payout?.tx, payout?.feeUnits], ['succeeded', txOf('r1', 1), 4n]);
+  has(await database.payouts.find('r1'), { state: 'succeeded', tx: txOf('r1', 1), feeUnits: 4n });
   assert.is((await database.payouts.attempts('r1')).length, 3, 'every attempt is kept');
   const fees = (await database.ledger.verify()).balances.find(({ account }) => account === 'fees');
   assert.is(fees?.units, 7n);
@@ -322,8 +314,7 @@ readyTest('the reason to wait raises one alarm, and a refusal is reported', asyn
   assert.is((await database.payouts.find('r1'))?.wait?.code, 'payout_not_included');
   await sent(database, 'r1');
   assert.is((await database.payouts.find('r1'))?.wait, null);
-  const [attempt] = await database.payouts.attempts('r1');
-  assert.equal({ sentAtMs: attempt?.sentAtMs, answer: attempt?.answer }, { sentAtMs: T0_MS, answer: 'accepted' });
+  has((await database.payouts.attempts('r1'))[0], { sentAtMs: T0_MS, answer: 'accepted' });
 });
 
 readyTest('a fault is saved with its payout, beside what it waits for, until the payout advances', async (database) => {

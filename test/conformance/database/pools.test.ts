@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert';
 import type { Session } from '../../../src/database/session.ts';
+import { column, has } from '../../support/fields.ts';
 import { addressOf, inWorlds, keyOf, newSession, option, pays, pool, sessionOf, show, T0_MS, T0_S } from './place.ts';
 
 /** How many of its newest blocks a network may replace. */
@@ -34,7 +35,7 @@ test('levels and the watch list: every address, by id, in pages', async ({ datab
   });
   const all = await database.addresses.watchList(pool, 0, 1000);
   assert.equal(
-    all.map(({ key }) => key),
+    column(all, 'key'),
     Array.from({ length: 40 }, (_, at) => keyOf(at + 1)),
   );
   const page = await database.addresses.watchList(pool, all[9]?.seq ?? 0, 5);
@@ -48,10 +49,7 @@ test('adding addresses again leaves them unchanged, and later ones get higher id
   await database.addresses.add({ ...pool, source, firstIndex: 0, keys: [keyOf(1)] });
   const after = await database.addresses.watchList(pool, 0, 1000);
   assert.equal(after.slice(0, 40), before);
-  assert.equal(
-    after.slice(40).map(({ key }) => key),
-    [keyOf(41), keyOf(42)],
-  );
+  assert.equal(column(after.slice(40), 'key'), [keyOf(41), keyOf(42)]);
   assert.is((await database.addresses.level(pool, source)).nextIndex, 42);
   assert.is((await database.addresses.level(pool, source)).free, 42);
 });
@@ -145,9 +143,7 @@ test('two processes that create sessions at once never share an address', async 
 
 test('an address that was paid before any session took it is never given out', async ({ database, one }) => {
   await one.mine([pays(keyOf(1), 500n)]);
-  const [alarm] = await database.alarms.list(10);
-  assert.is(alarm?.code, 'payment_without_session');
-  assert.is(alarm?.network, 'test:one');
+  has((await database.alarms.list(10))[0], { code: 'payment_without_session', network: 'test:one' });
   assert.is((await database.addresses.level(pool, source)).free, 39);
   assert.is(addressOf(sessionOf(await database.sessions.create(newSession('o1')))), keyOf(2));
   assert.is((await database.addresses.watchList(pool, 0, 1000)).length, 40, 'it stays watched');
@@ -167,9 +163,7 @@ test('money from before its session belongs to an order of a lost database', asy
   assert.is(life.status, 'pending');
   assert.is(standing.touched, false);
   assert.is(payments.length, 1, 'it is saved and shown');
-  const [alarm] = await database.alarms.list(10);
-  assert.is(alarm?.code, 'payment_before_session');
-  assert.is(alarm?.sessionId, 'cs_o1');
+  has((await database.alarms.list(10))[0], { code: 'payment_before_session', sessionId: 'cs_o1' });
   await one.confirm(await one.mine([pays(to, 1000n)]));
   assert.is((await show(database, 'o1')).life.status, 'paid');
   assert.is((await database.alarms.list(10)).length, 1);

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert';
+import { column, has, have } from '../../support/fields.ts';
 import {
   addressOf,
   allExtended,
@@ -61,20 +62,17 @@ test('money that a reorg removes is orphaned, and counts once when it is mined a
   await one.reorg(1, [[]]);
   const gone = await show(database, 'o1');
   assert.is(gone.standing.funded, 'none');
-  assert.equal([gone.payments[0]?.state, gone.payments[0]?.confirmations], ['orphaned', 0]);
+  has(gone.payments[0], { state: 'orphaned', confirmations: 0 });
   assert.equal(await database.blocks.unconfirmed('test:one', 0, 10), [], 'only canonical blocks are listed');
   const again = await one.mine([{ ...transfer, index: 9 }]);
   await one.confirm(again);
   const paid = await show(database, 'o1');
   assert.is(paid.life.status, 'paid');
   assert.is(paid.standing.confirmedPar, ten);
-  assert.equal(
-    paid.payments.map(({ index, state }) => [index, state]),
-    [
-      [4, 'orphaned'],
-      [9, 'confirmed'],
-    ],
-  );
+  have(paid.payments, [
+    { index: 4, state: 'orphaned' },
+    { index: 9, state: 'confirmed' },
+  ]);
 });
 
 test('a block that comes back is canonical again, unconfirmed', async ({ database, one }) => {
@@ -87,8 +85,7 @@ test('a block that comes back is canonical again, unconfirmed', async ({ databas
   const taken = await show(database, 'o1');
   assert.is(taken.life.status, 'paid');
   assert.is(taken.standing.confirmedPar, 0n);
-  const [alarm] = await database.alarms.list(10);
-  assert.equal([alarm?.code, alarm?.sessionId, alarm?.network], ['payment_reversed', 'cs_o1', 'test:one']);
+  has((await database.alarms.list(10))[0], { code: 'payment_reversed', sessionId: 'cs_o1', network: 'test:one' });
   assert.is(await one.reconnect(1, [{ block, transfers }]), 'done');
   const back = await show(database, 'o1');
   assert.is(back.payments.length, 1);
@@ -201,7 +198,7 @@ test('unconfirmed blocks are listed oldest first, at most `limit`', async ({ dat
   for (let n = 0; n < 4; n++) blocks.push(await one.mine([pays(to, 1n), pays(to, 1n)]));
   const found = await database.blocks.unconfirmed('test:one', 0, 3);
   assert.equal(
-    found.map(({ hash }) => hash),
+    column(found, 'hash'),
     blocks.slice(0, 3).map(({ hash }) => hash),
   );
   assert.is(found[0]?.txs.length, 2);

@@ -5,6 +5,7 @@ import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { mapInOrder } from '../../../src/database/engine/bodies.ts';
 import type { PlannedSweep } from '../../../src/database/payouts/sweeps.ts';
+import { has, have } from '../../support/fields.ts';
 import { type Feed, fails, inWorlds, keyOf, newSession, pays, pool, sessionOf, T0_MS } from './place.ts';
 
 const network = 'test:one';
@@ -111,7 +112,7 @@ readyTest('money that came before a session, or after its sweep, counts too', as
   one.nowMs += 5_000;
   await receive(one, pays(keyOf(1), 40n));
   const again = (await unswept(database)).find(({ key }) => key === keyOf(1));
-  assert.equal([again?.units, again?.openUnits, again?.sweepCount], [400_000n, 0n, 1]);
+  has(again, { units: 400_000n, openUnits: 0n, sweepCount: 1 });
   assert.is(again?.oldestAtMs, one.nowMs, 'the oldest money is swept first');
 });
 
@@ -120,22 +121,16 @@ readyTest('an open sweep holds what it takes; a canceled one frees it', async (d
   const owners = await unswept(database);
   const sweep = planned(owners);
   assert.equal(await plan(database, sweep), [sweep.sweep.id]);
-  assert.equal(
-    (await unswept(database)).map(({ units, openUnits, sweepCount }) => [units, openUnits, sweepCount]),
-    [
-      [0n, 5_000_000n, 1],
-      [0n, 6_000_000n, 1],
-    ],
-  );
+  have(await unswept(database), [
+    { units: 0n, openUnits: 5_000_000n, sweepCount: 1 },
+    { units: 0n, openUnits: 6_000_000n, sweepCount: 1 },
+  ]);
   assert.ok(await database.payouts.cancel(sweep.sweep.id, T0_MS));
   const free = await unswept(database);
-  assert.equal(
-    free.map(({ units, openUnits, sweepCount }) => [units, openUnits, sweepCount]),
-    [
-      [5_000_000n, 0n, 1],
-      [6_000_000n, 0n, 1],
-    ],
-  );
+  have(free, [
+    { units: 5_000_000n, openUnits: 0n, sweepCount: 1 },
+    { units: 6_000_000n, openUnits: 0n, sweepCount: 1 },
+  ]);
   const next = planned(free);
   assert.is.not(next.sweep.id, sweep.sweep.id);
   assert.equal(await plan(database, next), [next.sweep.id]);
@@ -236,7 +231,7 @@ readyTest('a stale sweep is withdrawn with its gas; a made loan is reclaimed', a
   assert.equal(open.map(({ payout }) => payout.id).sort(), [lent.after?.id, short.sweep.id].sort());
   assert.equal(await withdraw(false, T0_MS), [false, false, true], 'one that is impossible goes at once');
   const [again] = (await unswept(database)).filter(({ key }) => key === a.key);
-  assert.equal([again?.units, again?.openUnits], [a.units, 0n], 'it is planned again');
+  has(again, { units: a.units, openUnits: 0n }, 'it is planned again');
 });
 
 readyTest('a sweep that only the signer’s journal knows counts like any other', async (database, one) => {
@@ -255,8 +250,7 @@ readyTest('a sweep that only the signer’s journal knows counts like any other'
   };
   const signatures = [{ ...signature, signedAtMs: T0_MS, payer: keyOf(1), payerRole: 'collection' as const }];
   assert.is(await database.payouts.adopt(network, { signatures, servedFence: 1, nowMs: T0_MS }), 1);
-  const [left] = await unswept(database);
-  assert.equal({ units: left?.units, openUnits: left?.openUnits }, { units: 0n, openUnits: 5_000_000n });
+  has((await unswept(database))[0], { units: 0n, openUnits: 5_000_000n });
   assert.equal(await plan(database, planned([owner])), []);
 });
 

@@ -3,6 +3,7 @@ import type { Verdict } from '../../../src/core/delivery.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { type DeliveryCursor, type DeliverySearch, RESEND_PACE_MS } from '../../../src/database/events.ts';
 import type { ClaimedDelivery } from '../../../src/database/sending.ts';
+import { column, has, have } from '../../support/fields.ts';
 import { claimDue, LEASE_MS, recordAttempt, SENDER } from '../../support/record-attempt.ts';
 import {
   addressOf,
@@ -110,10 +111,7 @@ test('while one sender has an event of a session, another one sends none of it',
   await cancelNew(database, 'o2');
   const limits = { nowMs: T0_MS, leaseMs: 60_000, limit: 9, unprovenMax: 9, places: () => 9 };
   const another = await database.deliveries.claim({ holder: 'another', ...limits });
-  assert.equal(
-    another.map(({ sessionId }) => sessionId),
-    ['cs_o2'],
-  );
+  assert.equal(column(another, 'sessionId'), ['cs_o2']);
   await answer(database, detected, 200, T0_MS);
   const next = await database.deliveries.claim({ holder: 'another', ...limits });
   assert.ok(next.length > 0 && next.every(({ sessionId }) => sessionId === 'cs_o1'));
@@ -126,11 +124,7 @@ test('an endpoint that a session names gets that session’s events, once per UR
   await cancelNew(database, 'plain');
   await cancelNew(database, 'same', T0_MS, 'https://shop.example/all');
   const own = (await database.endpoints.list('m1')).filter(({ perSession }) => perSession);
-  assert.equal(
-    own.map(({ url }) => url),
-    ['https://orders.example'],
-    'one for all URLs of an origin',
-  );
+  assert.equal(column(own, 'url'), ['https://orders.example'], 'one for all URLs of an origin');
   const sent = (await claimAll(database, T0_MS)).map(({ sessionId, url }) => `${sessionId} ${url}`);
   assert.equal(sent.sort(), [
     'cs_again https://orders.example/2',
@@ -146,10 +140,7 @@ test('event ids rise strictly, even within one millisecond and when the clock go
   await database.endpoints.add(endpoint('e1'));
   for (const [n, nowMs] of [T0_MS, T0_MS, T0_MS - 5000, T0_MS + 1].entries()) await cancelNew(database, `o${n}`, nowMs);
   const rows = [...(await database.deliveries.list({ limit: 10 }))].reverse();
-  assert.equal(
-    rows.map(({ sessionId }) => sessionId),
-    ['cs_o0', 'cs_o1', 'cs_o2', 'cs_o3'],
-  );
+  assert.equal(column(rows, 'sessionId'), ['cs_o0', 'cs_o1', 'cs_o2', 'cs_o3']);
   const ids = rows.map(({ eventId }) => BigInt(eventId.slice(4)));
   assert.ok(ids.every((id, at) => at === 0 || id > (ids[at - 1] ?? id)));
   assert.is(ids[0], BigInt(T0_MS) * 1_000_000n);
@@ -166,18 +157,18 @@ test('a lease that runs out makes its delivery due again, and its late result ch
   const first = only(racing.flat());
   assert.equal(await claimAll(other, T0_MS + LEASE_MS - 1), []);
   const second = only(await claimAll(other, T0_MS + LEASE_MS));
-  assert.equal({ id: second.id, attempt: second.attempt }, { id: first.id, attempt: 1 });
+  has(second, { id: first.id, attempt: 1 });
   await answer(database, first, 200, T0_MS);
   assert.is((await shown(database, first.id)).state, 'waiting');
   await answer(database, second, 500, T0_MS);
   assert.equal(await claimAll(database, T0_MS + 119_999), []);
   assert.is(only(await claimAll(database, T0_MS + 120_000)).attempt, 2);
   const log = await database.deliveries.attempts(first.id);
-  assert.equal(
-    log.map(({ attempt, status, error }) => [attempt, status, error]),
+  have(
+    log,
     [
-      [1, 200, null],
-      [1, 500, null],
+      { attempt: 1, status: 200, error: null },
+      { attempt: 1, status: 500, error: null },
     ],
     'both attempts are kept',
   );
@@ -210,13 +201,9 @@ test('verdicts are delivered, retry and failed', async ({ database }) => {
   const first = only(await claimAll(database, T0_MS));
   await answer(database, first, null, T0_MS);
   const waiting = await shown(database, first.id);
-  assert.equal(
-    [waiting.state, waiting.attempts, waiting.dueAtMs, waiting.lastStatus, waiting.lastError],
-    ['waiting', 1, T0_MS + 120_000, null, 'timeout'],
-  );
+  has(waiting, { state: 'waiting', attempts: 1, dueAtMs: T0_MS + 120_000, lastStatus: null, lastError: 'timeout' });
   await answer(database, only(await claimAll(database, T0_MS + 120_000)), 400, T0_MS + 120_000);
-  const failed = await shown(database, first.id);
-  assert.equal([failed.state, failed.attempts, failed.dueAtMs], ['failed', 2, null]);
+  has(await shown(database, first.id), { state: 'failed', attempts: 2, dueAtMs: null });
   assert.equal(await claimAll(database, T0_MS + 1e6), []);
   await cancelNew(database, 'o2');
   const second = only(await claimAll(database, T0_MS));
@@ -230,8 +217,7 @@ test('an endpoint that is off is sent nothing; what waited and what came meanwhi
   await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'o1');
   assert.is(await database.endpoints.enable('e1', false, 'by hand', T0_MS + 7), true);
-  const off = only(await database.endpoints.list('m1'));
-  assert.equal([off.disabledAtMs, off.disabledReason], [T0_MS + 7, 'by hand']);
+  has(only(await database.endpoints.list('m1')), { disabledAtMs: T0_MS + 7, disabledReason: 'by hand' });
   await cancelNew(database, 'o2', T0_MS + 8);
   assert.equal(await claimAll(database, T0_MS + 1e6), []);
   assert.is(await database.endpoints.enable('e1', true, null, T0_MS), true);
@@ -248,7 +234,7 @@ test('a removed endpoint is not listed, and its waiting deliveries have failed',
   assert.equal(await database.endpoints.list('m1'), []);
   await answer(database, claimed, 500, T0_MS);
   const row = await shown(database, claimed.id);
-  assert.equal({ state: row.state, lastError: row.lastError }, { state: 'failed', lastError: 'endpoint_removed' });
+  has(row, { state: 'failed', lastError: 'endpoint_removed' });
   assert.is(await database.deliveries.resend({ deliveryId: row.id }, T0_MS), 0);
   assert.is((await database.stats(T0_MS)).deliveriesWaiting, 0);
 });

@@ -6,6 +6,7 @@ import { openSqlite } from '../../../src/database/engine/open.ts';
 import type { WriteMeasure } from '../../../src/database/engine/write-queue.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { Feed, fails, keyOf, merchant, newSession, pool } from '../../conformance/database/place.ts';
+import { column } from '../../support/fields.ts';
 import { type LockHolder, startLockHolder } from '../../support/lock.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 import { audit } from './audit.ts';
@@ -55,10 +56,7 @@ besideTest(
     assert.is((await created).kind, 'created');
     await Promise.all(waiting);
     assert.equal(settled, ['a', 'b', 'c', 'd']);
-    assert.equal(
-      (await database.alarms.list(9)).map(({ code }) => code),
-      ['d', 'c', 'b', 'a'],
-    );
+    assert.equal(column(await database.alarms.list(9), 'code'), ['d', 'c', 'b', 'a']);
   },
 );
 
@@ -83,10 +81,7 @@ test('grouped writes of one turn are one transaction, in order; one that fails l
   const insert = db.client.prepare('INSERT INTO grouped VALUES (?)');
   const write = (n: number, isGrouped: boolean) => db.write(() => insert.run(n), { isGrouped });
   const ended = await Promise.allSettled([write(1, true), write(2, true), write(1, true), write(3, false)]);
-  assert.equal(
-    ended.map(({ status }) => status),
-    ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
-  );
+  assert.equal(column(ended, 'status'), ['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
   assert.equal(client.prepare('SELECT n FROM grouped ORDER BY rowid').pluck().all(), [1, 2, 3]);
   assert.is(measures.length, 1);
   // A write that has not begun when the file is closed is refused.
@@ -150,10 +145,7 @@ besideTest('what waited for too long is refused, and is never written', async ({
   await other.tell('release');
   await hasty.alarms.raise(alarm('next'));
   assert.is(await database.sessions.find('o1'), null);
-  assert.equal(
-    (await database.alarms.list(9)).map(({ code }) => code),
-    ['next'],
-  );
+  assert.equal(column(await database.alarms.list(9), 'code'), ['next']);
   hasty.close();
 });
 
@@ -233,10 +225,7 @@ besideTest('what each write took is reported: waiting, holding the lock, and row
   });
   const ending = Promise.allSettled([written, failing]);
   await other.tell('release');
-  assert.equal(
-    (await ending).map(({ status }) => status),
-    ['fulfilled', 'rejected'],
-  );
+  assert.equal(column(await ending, 'status'), ['fulfilled', 'rejected']);
   assert.is(
     measures.reduce((sum, { rows }) => sum + rows, 0),
     2,

@@ -5,6 +5,7 @@ import type { NetworkConfig } from '../../../src/config/network.ts';
 import { transient } from '../../../src/core/fault.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
+import { has } from '../../support/fields.ts';
 import { inNodeShop, type NodeShop } from '../../support/indexed-shop.ts';
 import { startIndexer, statusOf } from '../../support/running-indexer.ts';
 import { until } from '../../support/until.ts';
@@ -45,8 +46,7 @@ test('the first step starts as far back as a reorg may reach, and following cont
     assert.is(tail[0]?.number, 10, 'head 30 less a reorg of at most 20');
     assert.is(tail.length, 21);
     const status = await s.status();
-    assert.is(status?.floor, 10);
-    assert.is(status?.headNumber, 30);
+    has(status, { floor: 10, headNumber: 30 });
     assert.ok(status?.nodeConnected);
     // Reaching the head means read up to now, less two block times.
     const behindS = systemClock.nowMs() / 1000 - (status?.readThroughS ?? 0);

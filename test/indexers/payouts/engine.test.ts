@@ -12,6 +12,7 @@ import { type Fault, permanent, transient } from '../../../src/core/fault.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import type { PayingSigner } from '../../../src/signer/client.ts';
 import { familyOf, keyOf, macOf } from '../../sim/payout-signer.ts';
+import { has, have } from '../../support/fields.ts';
 import { lockstepClock } from '../../support/lockstep-clock.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { thawAll } from '../../support/thaw.ts';
@@ -35,10 +36,7 @@ benchTest(
       );
       assert.is(error, 'network_not_followed');
     }
-    assert.equal(
-      (await database.engines.list()).map(({ fence, settlingUntilMs }) => [fence, settlingUntilMs]),
-      [[0, 0]],
-    );
+    have(await database.engines.list(), [{ fence: 0, settlingUntilMs: 0 }]);
   },
   { settles: true, node: () => ({}) as PayoutNode, signer: () => ({}) as PayingSigner },
 );
@@ -139,16 +137,10 @@ benchTest(
     await plan('r1', 'r2');
     await untilSettled(bench, 'r1');
     await untilSettled(bench, 'r2');
-    assert.equal(
-      chain
-        .blocks()
-        .flat()
-        .map(({ intentId, nonce }) => [intentId, nonce]),
-      [
-        ['r1', 0],
-        ['r2', 1],
-      ],
-    );
+    have(chain.blocks().flat(), [
+      { intentId: 'r1', nonce: 0 },
+      { intentId: 'r2', nonce: 1 },
+    ]);
     chain.usurp(keyOf({ role: 'refund' }));
     await plan('r3');
     await pass();
@@ -212,15 +204,12 @@ benchTest(
     const dueAtMs = (await database.payouts.find('r1'))?.notBeforeMs;
     assert.is((await pass())?.code, 'node_inconsistent');
     const refused = await database.payouts.find('r1');
-    assert.equal(
-      { state: refused?.state, wait: refused?.wait, fault: refused?.fault, notBeforeMs: refused?.notBeforeMs },
-      {
-        state: 'waiting',
-        wait: null,
-        fault: { code: 'node_inconsistent', message: 'no sense in r1' },
-        notBeforeMs: dueAtMs,
-      },
-    );
+    has(refused, {
+      state: 'waiting',
+      wait: null,
+      fault: { code: 'node_inconsistent', message: 'no sense in r1' },
+      notBeforeMs: dueAtMs,
+    });
     await untilSettled(bench, 'r2');
     assert.equal([await faultOf('r1'), await faultOf('r2')], ['node_inconsistent', undefined]);
     assert.equal(await alarms(), []);

@@ -4,6 +4,7 @@ import { evmAddress } from '../../../../src/chains/evm/address.ts';
 import { type PayoutNode, UnclearOutcome } from '../../../../src/chains/spend.ts';
 import type { Random } from '../../../../src/sandbox/random.ts';
 import { faultOf } from '../../../conformance/chain.ts';
+import { has } from '../../../support/fields.ts';
 import type { Lie } from '../../../support/liar.ts';
 import type { Json } from '../../../support/recordings.ts';
 import { liedPayouts, openLied } from '../../lied-payouts.ts';
@@ -91,8 +92,7 @@ test('a call that succeeded and moved nothing is neither paid nor failed: a pers
   await anvil.mine();
   await usdc.silence(false);
   const fault = await faultOf(finalOutcome(wallets, intent, [attempt]));
-  assert.is(fault.code, 'payout_outcome_unclear');
-  assert.is(fault.kind, 'transient');
+  has(fault, { code: 'payout_outcome_unclear', kind: 'transient' });
   assert.match(fault.message, attempt.tx);
   assert.ok(fault instanceof UnclearOutcome);
   assert.ok(fault.feeUnits !== null && fault.feeUnits > 0n, 'it cost its gas');

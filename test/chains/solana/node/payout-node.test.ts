@@ -8,6 +8,7 @@ import { chains } from '../../../../src/chains/index.ts';
 import type { SentAttempt } from '../../../../src/chains/spend.ts';
 import type { Intent, RefundIntent } from '../../../../src/core/intent.ts';
 import { faultOf } from '../../../conformance/chain.ts';
+import { has } from '../../../support/fields.ts';
 import { withClient } from '../../payout-bench.ts';
 import { quoted, refused } from '../../seed-wallets.ts';
 import { makeSimulatedPayouts } from '../../simulated-payouts.ts';
@@ -67,8 +68,7 @@ test('a node that denies a payment is contradicted by the lock', async () => {
   await node.broadcast(attempt.bytes);
   mine(200);
   const fault = await withFault('unknown_block', () => faultOf(outcome(intent, attempt)));
-  assert.is(fault.code, 'payout_outcome_unclear');
-  assert.is(fault.kind, 'transient');
+  has(fault, { code: 'payout_outcome_unclear', kind: 'transient' });
   assert.match(fault.message, chains.solana.address.format(lockOf(intent)));
   assert.is((await outcome(intent, attempt)).kind, 'succeeded');
 });

@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert';
 import { WebSocketServer } from 'ws';
 import { openNode } from '../../../../src/chains/tron/node/node.ts';
 import { faultOf } from '../../../conformance/chain.ts';
+import { has } from '../../../support/fields.ts';
 import { type SimulatedNode, startSimulatedNode, tronTokens } from '../../../support/simulated-node.ts';
 import { BRIDGE_TOKEN, openConsumer, startTronBridge, type TronBridge } from '../../../support/tron-bridge.ts';
 import { until } from '../../../support/until.ts';
@@ -300,9 +301,7 @@ for (const [what, answer] of answers) {
     const address = server.address();
     if (!address || typeof address === 'string') throw new Error('no port');
     const client = openClient(`ws://127.0.0.1:${address.port}`);
-    const fault = await faultOf(client.head());
-    assert.is(fault.code, 'node_nonsense');
-    assert.is(fault.kind, 'transient');
+    has(await faultOf(client.head()), { code: 'node_nonsense', kind: 'transient' });
     await client.close();
     for (const socket of server.clients) socket.terminate();
     await new Promise((resolve) => server.close(resolve));

@@ -25,6 +25,7 @@ import { isRefused } from '../../../../src/core/spend.ts';
 import type { Token } from '../../../../src/core/transfer.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { faultOf, tokenFaultOf } from '../../../conformance/chain.ts';
+import { column, has } from '../../../support/fields.ts';
 import { refundIntent } from '../../../support/intents.ts';
 import { type Json, type Recording, startRecordedTron, theRecording } from '../../../support/recordings.ts';
 import { openRecordings } from '../../recorded.ts';
@@ -129,11 +130,7 @@ test('a block with transactions of every kind, on both ports', async () => {
     for (const isThorough of [false, true]) {
       const found = tronWire.decode(await node.content(block, isThorough), [usdt], () => true);
       const expected = [10, 4, 12.345678, 10, 10, 3, 10, 10, 1, 2, 7].map((amount) => BigInt(amount * 1e6));
-      assert.equal(
-        found.map(({ units }) => units),
-        expected,
-        content,
-      );
+      assert.equal(column(found, 'units'), expected, content);
       assert.equal(
         [...new Set(found.map(({ from }) => from))].length,
         2,
@@ -247,11 +244,7 @@ async function outcomeOf(name: string, intent: Intent, port: '' | 'solidity.' = 
   };
   const outcome = await payouts.outcome(draft, [{ tx: transaction.txID, terms: {}, payer: draft.payer }]);
   if (outcome.kind !== 'succeeded' && outcome.kind !== 'failed') return outcome.kind;
-  assert.equal(
-    { tx: outcome.tx, number: outcome.number, feeUnits: outcome.feeUnits },
-    { tx: info.id, number: info.blockNumber, feeUnits: BigInt(info.fee) },
-    name,
-  );
+  has(outcome, { tx: info.id, number: info.blockNumber, feeUnits: BigInt(info.fee) }, name);
   return outcome.kind;
 }
 
@@ -482,7 +475,7 @@ test('errors, whatever path they are answers to', async () => {
   ] as const) {
     const { path } = serve(name);
     const fault = await faultOf(rpc.ask({ path, body: {} }));
-    assert.equal({ kind: fault.kind, code: fault.code }, { kind: 'transient', code }, `${name}: ${fault.message}`);
+    has(fault, { kind: 'transient', code }, `${name}: ${fault.message}`);
   }
 });
 

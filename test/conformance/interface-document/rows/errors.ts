@@ -1,5 +1,6 @@
 /** The error body, limits and versioning. */
 import * as assert from 'uvu/assert';
+import { has } from '../../../support/fields.ts';
 import { RETRY_DELAYS_S } from '../installation.ts';
 import { create, order, refundedTwice, SESSIONS } from '../journeys.ts';
 import { row, section } from '../row.ts';
@@ -18,8 +19,7 @@ export const errorSections = [
       async (shop) => {
         const { body } = await shop.call('POST', `${SESSIONS}/create`, order(shop, { amount: 'much' }));
         const { error, request_id, timestamp } = body;
-        assert.is(error.type, 'invalid_request_error');
-        assert.is(error.param, 'amount');
+        has(error, { type: 'invalid_request_error', param: 'amount' });
         assert.ok(error.message.length > 10);
         const page = await fetch(error.doc_url);
         assert.is(page.status, 200);

@@ -1,5 +1,6 @@
 /** Resources and their fields: PaymentSession and Refund. */
 import * as assert from 'uvu/assert';
+import { column } from '../../../support/fields.ts';
 import {
   askRefund,
   canceled,
@@ -67,10 +68,7 @@ export const resourceSections = [
         expired(shop).then((one) => one.expired),
         canceled(shop).then((one) => one.canceled),
       ]);
-      assert.equal(
-        seen.map(({ payment_status }) => payment_status),
-        ['pending', 'paid', 'failed', 'expired', 'canceled'],
-      );
+      assert.equal(column(seen, 'payment_status'), ['pending', 'paid', 'failed', 'expired', 'canceled']);
     }),
     row('created: Unix timestamp, seconds', async (shop) => assert.ok(isNow((await create(shop)).created))),
     row('expires_at: Unix timestamp, seconds', async (shop) => {

@@ -1,5 +1,6 @@
 /** States and transitions of sessions and refunds. */
 import * as assert from 'uvu/assert';
+import { column } from '../../../support/fields.ts';
 import type { Json } from '../installation.ts';
 import {
   canceled,
@@ -62,10 +63,7 @@ export const stateSections = [
       ],
       async (shop) => {
         const { body, created, processing, completed, hook } = await refundedIn(shop, 'tron', 'USDT');
-        assert.equal(
-          [created, processing, completed].map(({ status }) => status),
-          ['pending', 'processing', 'completed'],
-        );
+        assert.equal(column([created, processing, completed], 'status'), ['pending', 'processing', 'completed']);
         assert.ok(completed.transaction_hash && completed.receipt_number);
         assert.is(hook.event.data.object.refund_id, body.refund_id);
         refused(await cancel(shop, body), 400, 'CANNOT_CANCEL_REFUND');
@@ -99,10 +97,7 @@ export const stateSections = [
       ],
       async (shop) => {
         const { body, processing, answer, canceled: read } = await refundCanceled(shop);
-        assert.equal(
-          [processing, answer, read].map(({ status }) => status),
-          ['processing', 'canceled', 'canceled'],
-        );
+        assert.equal(column([processing, answer, read], 'status'), ['processing', 'canceled', 'canceled']);
         assert.ok(Number.isInteger(answer.canceled_at));
         refused(await cancel(shop, body), 400, 'CANNOT_CANCEL_REFUND');
       },
