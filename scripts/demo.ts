@@ -20,7 +20,6 @@ import { type Config, loadConfig } from '../src/config/config.ts';
 import { Fault, permanent } from '../src/core/fault.ts';
 import { parseUnits } from '../src/core/money.ts';
 import { isSupervised } from '../src/database/engine/instance-lock.ts';
-import { refuseStaleBuild } from '../src/lib/build-stamp.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { nameSources } from '../src/lib/stack-trace.ts';
 import { payInSandbox } from '../src/sandbox/operator/control.ts';
@@ -127,7 +126,6 @@ async function readReadiness(baseUrl: string): Promise<Readiness | null> {
 type Run = Readonly<{ config: Config; client: Client; say(text: string): void }>;
 
 async function demo(wanted: string | undefined, isRefunded: boolean, say: (text: string) => void) {
-  refuseStaleBuild();
   const config = loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: true });
   const { api_key, api_secret, base_url, merchant_id } = await findSandbox(config, wanted);
   const client = createClient({ apiKey: api_key, apiSecret: api_secret, baseUrl: base_url });

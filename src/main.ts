@@ -8,12 +8,10 @@
  */
 import './lib/runtime.ts';
 import { Fault } from './core/fault.ts';
-import { refuseStaleBuild } from './lib/build-stamp.ts';
 
 const EXIT_CANNOT_START = 2;
 
 try {
-  refuseStaleBuild();
   // Not above: on a Node that is too old, its packages would end this process before `runtime.ts` says why.
   const { runInstallation } = await import('./app/installation.ts');
   await runInstallation();

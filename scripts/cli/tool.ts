@@ -12,7 +12,6 @@ import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { printable } from '../../src/core/excerpt.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
-import { refuseStaleBuild } from '../../src/lib/build-stamp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { type Answer, type AnyCommand, type Input, operatorAct, type Tool, usage } from './command.ts';
@@ -97,7 +96,6 @@ function ended({ name }: Tool, code: number, lines: readonly string[], complaint
 }
 
 async function runOn(command: AnyCommand, input: Input): Promise<Answer> {
-  refuseStaleBuild();
   if ('runOffline' in command) return command.runOffline(input);
   const { env, cwd } = input;
   const config = loadConfig({ env, cwd, beforeSandbox: !command.needsSandbox });
@@ -122,7 +120,6 @@ const noInstallation = (dataDir: string): Fault =>
   );
 
 function exitCode(fault: Fault): number {
-  if (['usage', 'config_invalid', 'build_stale', 'cannot_start', 'no_installation'].includes(fault.code))
-    return EXIT.usage;
+  if (['usage', 'config_invalid', 'cannot_start', 'no_installation'].includes(fault.code)) return EXIT.usage;
   return fault.code === 'not_found' ? EXIT.notFound : EXIT.failed;
 }

@@ -4,8 +4,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { permanent } from '../core/fault.ts';
-import { installationFolder, isBuilt } from './installation.ts';
+import { installationFolder } from './installation.ts';
 
 const PROJECT = 'tsconfig.build.json';
 const EXTENSIONS = /\.(ts|sql|css|js|json|txt|mjs|php|py|go|sh)$/;
@@ -55,22 +54,4 @@ export function isBuildFresh(): boolean {
   if (!existsSync(file)) return false;
   const stamp = JSON.parse(readFileSync(file, 'utf8')) as { sources?: string };
   return stamp.sources === digestOf(inputs());
-}
-
-/** The build of this process was fresh when it looked. */
-let wasFresh = false;
-
-/**
- * Refuses to run a stale build. For programs that people start.
- * @throws Fault permanent `build_stale`
- */
-export function refuseStaleBuild(): void {
-  // The supervisor has checked it for its children.
-  if (!isBuilt || process.send || wasFresh) return;
-  wasFresh = isBuildFresh();
-  if (wasFresh) return;
-  throw permanent(
-    'build_stale',
-    `${at('dist')} was not built from the sources next to it: run \`npm run build\`, then start again`,
-  );
 }
