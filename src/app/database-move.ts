@@ -1,6 +1,5 @@
 /**
- * Moves an installation that is stopped between SQLite's file and a PostgreSQL database; or rehearses that on one state
- * of the source, which may go on.
+ * Moves an installation that is stopped between SQLite's file and a PostgreSQL database.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +18,6 @@ import {
   openServer,
   type TableDigest,
   type TableProgress,
-  withScratchSchema,
 } from '../database/engine/move.ts';
 import { type Db, openSqlite } from '../database/engine/open.ts';
 import { openPostgres } from '../database/engine/postgres.ts';
@@ -27,7 +25,6 @@ import { preparePostgres } from '../database/engine/postgres-server.ts';
 import { ledgerCommands, ledgerProblems } from '../database/ledger.ts';
 import { systemClock } from '../lib/clock.ts';
 import { databaseFile } from '../lib/secret-key.ts';
-import { openScratch } from './backup/scratch.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
 
@@ -35,7 +32,6 @@ export type MoveParts = Readonly<{
   config: Pick<Config, 'dataDir' | 'databaseUrl'>;
   /** The URL of a PostgreSQL database; null: back into SQLite's file. */
   to: string | null;
-  isRehearsal: boolean;
   onProgress: (progress: TableProgress) => void;
 }>;
 
@@ -56,19 +52,18 @@ export type Moved = Readonly<{
  * `preparePostgres`
  */
 export async function moveDatabase(parts: MoveParts): Promise<Moved> {
-  const { config, isRehearsal } = parts;
   const source = await openSource(parts);
-  let release = () => {};
   try {
-    if (!isRehearsal) {
-      release = takeInstanceLock(config.dataDir);
+    const release = takeInstanceLock(parts.config.dataDir);
+    try {
       await source.refuseOthers();
+      await source.begin(listTables());
+      return await moveInto(source, await openTarget(parts), parts);
+    } finally {
+      release();
     }
-    await source.begin(!isRehearsal, listTables());
-    return await withTarget(parts, (target) => moveInto(source, target, parts));
   } finally {
     await source.close();
-    release();
   }
 }
 
@@ -89,30 +84,18 @@ async function openSource({ config, to }: MoveParts): Promise<End> {
   );
 }
 
-/** Makes the target, or finds it as an interrupted move left it, and gives it to `work`; that of a rehearsal goes. */
-async function withTarget<T>({ config, to, isRehearsal }: MoveParts, work: (target: Target) => Promise<T>): Promise<T> {
-  const { dataDir } = config;
+/** Makes the target, or finds it as an interrupted move left it. */
+async function openTarget({ config: { dataDir }, to }: MoveParts): Promise<Target> {
   if (to !== null) {
-    const onServer = async (url: string): Promise<T> => {
-      await preparePostgres(url);
-      return work({ end: await openServer(url), db: openPostgres(url, {}) });
-    };
-    return isRehearsal ? withScratchSchema(to, onServer) : onServer(to);
+    await preparePostgres(to);
+    return { end: await openServer(to), db: openPostgres(to, {}) };
   }
-  const scratch = isRehearsal ? openScratch(dataDir, 'rehearsed-move') : null;
-  try {
-    const file = scratch ? join(scratch.folder, 'quayside.db') : databaseFile(dataDir);
-    migrate({ file, backupDir: join(dataDir, 'backups') });
-    return await work({
-      end: openFile(file),
-      db: openSqlite({ file, busyTimeoutMs: BUSY_TIMEOUT_MS }),
-    });
-  } finally {
-    scratch?.remove();
-  }
+  const file = databaseFile(dataDir);
+  migrate({ file, backupDir: join(dataDir, 'backups') });
+  return { end: openFile(file), db: openSqlite({ file, busyTimeoutMs: BUSY_TIMEOUT_MS }) };
 }
 
-async function moveInto(source: End, { end, db }: Target, { isRehearsal, onProgress }: MoveParts): Promise<Moved> {
+async function moveInto(source: End, { end, db }: Target, { onProgress }: MoveParts): Promise<Moved> {
   const startedMs = systemClock.nowMs();
   try {
     await beginMove(source, end, startedMs);
@@ -130,7 +113,7 @@ async function moveInto(source: End, { end, db }: Target, { isRehearsal, onProgr
     const ledger = await ledgerCommands(db).verify();
     problems.push(...ledgerProblems(ledger).map((problem) => `the ledger does not add up: ${problem}`));
     const endedMs = systemClock.nowMs();
-    if (problems.length === 0 && !isRehearsal) await endMove(source, end, endedMs);
+    if (problems.length === 0) await endMove(source, end, endedMs);
     const ends = { from: source.name, to: end.name };
     return { ...ends, tables, ledgerEntries: ledger.entries, seconds: (endedMs - startedMs) / 1000, problems };
   } finally {

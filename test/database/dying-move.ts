@@ -9,7 +9,7 @@ const [to = '', at] = process.argv.slice(2);
 
 await moveDatabase({
   config: loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: true }),
-  ...{ to, isRehearsal: false },
+  to,
   onProgress({ table }) {
     if (table === at) process.kill(process.pid, 'SIGKILL');
   },
