@@ -6,9 +6,10 @@ import { once, setMaxListeners } from 'node:events';
 import { setPriority } from 'node:os';
 import type { Config } from '../config/config.ts';
 import { Fault } from '../core/fault.ts';
+import { systemClock } from '../lib/clock.ts';
 import { deepFreeze } from '../lib/deep-freeze.ts';
-import { giveSignsOfLife } from '../lib/heartbeat.ts';
 import { type Log, openLog } from '../lib/log.ts';
+import { collectStartGarbage } from '../lib/start-garbage.ts';
 import type { Sent } from './fork-program.ts';
 
 const exitCodes = { stopped: 0, failed: 1, cannotStart: 2 } as const;
@@ -42,7 +43,7 @@ export async function runProgram(
   setMaxListeners(0, signal);
   for (const request of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(request, () => stopping.abort());
   if (niceness > 0) setPriority(niceness);
-  void giveSignsOfLife(signal);
+  void collectStartGarbage(systemClock, signal);
   let log = openLog(name, 'info');
   let exitCode: number = exitCodes.stopped;
   try {

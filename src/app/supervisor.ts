@@ -1,11 +1,10 @@
 /**
- * Keeps child processes running: a child that dies is restarted, with growing pauses while it dies before it is ready;
- * one that hangs is killed first. The other children are not affected.
+ * Keeps child processes running: a child that dies is restarted, with growing pauses while it dies before it is ready.
+ * The other children are not affected.
  */
 import type { ChildProcess } from 'node:child_process';
 import type { Config } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
-import { BEAT, BEAT_MS } from '../lib/heartbeat.ts';
 import type { Log } from '../lib/log.ts';
 import { forkProgram } from './fork-program.ts';
 
@@ -15,11 +14,6 @@ const RESTART_MS_MAX = 30_000;
 const HEALTHY_MS = 60_000;
 /** A child has this long to end before it is killed. Service managers often kill everything after ten seconds. */
 const STOP_MS_MAX = 9000;
-/**
- * A child that has given signs of life and then none for so many of their intervals, a minute, is killed. Intervals of
- * this process are counted, not time: a machine that was suspended gives its processes a chance.
- */
-const BEATS_MISSED_MAX = 12;
 /** Exit code of a program whose configuration or database prevents a start: restarting it changes nothing. */
 const EXIT_CANNOT_START = 2;
 
@@ -52,19 +46,14 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
     const { module, args } = spec;
     while (!stopping.signal.aborted) {
       const startedAtMs = clock.nowMs();
-      const started = forkProgram({ module, args, settings: spec.settings?.() });
-      child = started;
+      child = forkProgram({ module, args, settings: spec.settings?.() });
       if (spec.onMessage) child.on('message', spec.onMessage);
       let hasServed = false;
       child.on('message', (message) => {
         hasServed ||= saysReady(message);
       });
-      const watching = new AbortController();
-      const watched = killWhenSilent(started, watching.signal);
-      const end = await ended(started);
+      const end = await ended(child);
       child = null;
-      watching.abort();
-      await watched;
       if (stopping.signal.aborted) return;
       if (end.code === EXIT_CANNOT_START) {
         log.fatal(
@@ -84,27 +73,6 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
       log.warn({ child: spec.name }, `restarting ${spec.name}`);
       restartMs = Math.min(restartMs * 2, RESTART_MS_MAX);
     }
-  }
-
-  async function killWhenSilent(started: ChildProcess, signal: AbortSignal): Promise<void> {
-    const firstBeat = new Promise<void>((resolve) => {
-      signal.addEventListener('abort', () => resolve(), { once: true });
-      started.on('message', (message) => {
-        if (message === BEAT) resolve();
-      });
-    });
-    let missed = 0;
-    started.on('message', () => {
-      missed = 0;
-    });
-    for (await firstBeat; !signal.aborted && missed < BEATS_MISSED_MAX; missed += 1) await clock.sleep(BEAT_MS, signal);
-    if (signal.aborted) return;
-    const silentS = (BEATS_MISSED_MAX * BEAT_MS) / 1000;
-    log.error(
-      { child: spec.name, code: 'child_hung', pid: started.pid, silentS },
-      `${spec.name} has given no sign of life for ${silentS} s: it hangs, and is killed`,
-    );
-    started.kill('SIGKILL');
   }
 
   const kept = keep();

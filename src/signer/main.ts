@@ -18,9 +18,9 @@ import { chains } from '../chains/index.ts';
 import type { Spending } from '../chains/spend.ts';
 import { Fault, permanent } from '../core/fault.ts';
 import { systemClock } from '../lib/clock.ts';
-import { giveSignsOfLife } from '../lib/heartbeat.ts';
 import { openLog } from '../lib/log.ts';
 import { openSecretKey } from '../lib/secret-key.ts';
+import { collectStartGarbage } from '../lib/start-garbage.ts';
 import { checkSignerDir, signerFiles, takeSignerLock } from './files.ts';
 import { policyHashOf } from './freeze.ts';
 import { openJournal } from './journal.ts';
@@ -115,10 +115,8 @@ async function run({ dir, secretKeyFile, unlock }: Arguments): Promise<void> {
         const policyHash = policyHashOf(policyText);
         log.info({ fingerprint: keystore.fingerprint, networks, policyHash }, 'the signer is ready');
         process.send?.({ ready: true });
-        const living = new AbortController();
-        void giveSignsOfLife(living.signal);
+        void collectStartGarbage(systemClock, stopping.signal);
         await stopped;
-        living.abort();
         await server.close();
       } finally {
         service.close();

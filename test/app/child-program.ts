@@ -1,13 +1,10 @@
 /**
  * A child for the supervisor's tests. It reports that it has started, then does what its argument names: `die` ends
  * with 1, `serve` reports ready and ends with 1, `refuse` ends with 2, `stay` runs until SIGTERM, `stubborn` ignores
- * signals, `hang` gives signs of life and runs until it is killed, `settings` reports what it was given and ends with
- * 2.
+ * signals, `settings` reports what it was given and ends with 2.
  */
 import { runProgram } from '../../src/app/program.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { giveSignsOfLife } from '../../src/lib/heartbeat.ts';
 
 const [behaviour = ''] = process.argv.slice(2);
 const exitCodes = new Map([
@@ -20,10 +17,6 @@ process.on('SIGTERM', () => {
   if (behaviour === 'stay') process.exit(0);
 });
 process.on('disconnect', () => process.exit(0));
-if (behaviour === 'hang') {
-  const sleep = (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / 500, signal);
-  void giveSignsOfLife(new AbortController().signal, { sleep });
-}
 process.send?.({ up: true, pid: process.pid, ready: behaviour === 'serve' }, undefined, undefined, () => {
   const code = exitCodes.get(behaviour);
   if (code !== undefined) process.exit(code);
