@@ -6,12 +6,12 @@
 import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readSources, readTexts } from './support/source-tree.ts';
 import { banRules } from './tidy/bans.ts';
 import { commandRules } from './tidy/commands.ts';
 import { dependencyFindings, fileRules, manifest, manifestFindings } from './tidy/files.ts';
 import { layerRules } from './tidy/layers.ts';
 import { readmeRules } from './tidy/readmes.ts';
+import { readSources, readTexts } from './tidy/source-tree.ts';
 import { wordRules } from './tidy/words.ts';
 
 const sources = readSources();

@@ -2,7 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { networkSettings } from '../../src/config/schema.ts';
-import { readSources, withoutComments } from '../support/source-tree.ts';
+import { readSources, withoutComments } from '../tidy/source-tree.ts';
 
 test('every setting that a message about a node names exists', () => {
   const known = new Set(Object.keys(networkSettings(['tron'], true).shape));

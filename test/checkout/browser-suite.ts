@@ -5,7 +5,7 @@ import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { suite, type Test } from 'uvu';
 import { type ApiServer, startApi } from '../support/api-server.ts';
 import { openBrowser, openPage, shows } from '../support/browser.ts';
-import { openWalletSale } from '../support/wallet-shop.ts';
+import { openWalletSale } from './wallet-shop.ts';
 
 export type BrowserWorld = { browser: Browser; api: ApiServer };
 

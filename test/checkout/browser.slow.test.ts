@@ -9,9 +9,10 @@ import * as assert from 'uvu/assert';
 import { allWords } from '../../src/checkout/texts.ts';
 import { type ApiServer, startApi } from '../support/api-server.ts';
 import { barriers, misfits, openBrowser, openPage, phone, shows, type WatchedPage } from '../support/browser.ts';
-import { confirmTip, openSale, pass, scenes } from '../support/payment-scenes.ts';
+import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
 import { exchange } from '../support/signed-client.ts';
 import { until } from '../support/until.ts';
+import { scenes } from './scenes.ts';
 
 const PICTURES = '.tmp/pages';
 mkdirSync(PICTURES, { recursive: true });

@@ -8,7 +8,7 @@ import { chains } from '../../src/chains/index.ts';
 import type { ApiServer } from '../support/api-server.ts';
 import { pass } from '../support/payment-scenes.ts';
 import { exchange } from '../support/signed-client.ts';
-import { BSC_USDT, ETHEREUM_USDT, openWalletSale, openWalletShop, TRON_USDT } from '../support/wallet-shop.ts';
+import { BSC_USDT, ETHEREUM_USDT, openWalletSale, openWalletShop, TRON_USDT } from './wallet-shop.ts';
 
 const payer = {
   evm: '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359',

@@ -8,9 +8,9 @@ import { chains } from '../../src/chains/index.ts';
 import { barriers, misfits, phone, shows } from '../support/browser.ts';
 import { pass } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
-import { BSC_USDT, ETHEREUM_USDT, openWalletShop } from '../support/wallet-shop.ts';
 import { type BrowserWorld, browserSuite, openWalletPage } from './browser-suite.ts';
 import { addEvmWallet, dataIcon, type WalletMind, walletError } from './browser-wallets.ts';
+import { BSC_USDT, ETHEREUM_USDT, openWalletShop } from './wallet-shop.ts';
 
 const PICTURES = '.tmp/pages';
 const payer = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';

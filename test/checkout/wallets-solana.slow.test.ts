@@ -5,11 +5,11 @@
 import { base58 } from '@scure/base';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
-import { ataOf, openSvmBank, type ShownTransaction, signerOf } from '../support/svm-bank.ts';
+import { ataOf, openSvmBank, type ShownTransaction, signerOf } from '../chains/solana/svm-bank.ts';
 import { until } from '../support/until.ts';
-import { openWalletShop } from '../support/wallet-shop.ts';
 import { type BrowserWorld, browserSuite, openWalletPage } from './browser-suite.ts';
 import { addSolanaWallet, type WalletMind, walletError } from './browser-wallets.ts';
+import { openWalletShop } from './wallet-shop.ts';
 
 const bank = openSvmBank();
 const mint = bank.makeMint('USDT', 6);

@@ -4,7 +4,6 @@
  */
 import type { BrowserContext } from 'playwright-core';
 import * as assert from 'uvu/assert';
-import { openWalletShop, TRON_USDT } from '../support/wallet-shop.ts';
 import { type BrowserWorld, browserSuite, openWalletPage } from './browser-suite.ts';
 import {
   addTronWallet,
@@ -14,6 +13,7 @@ import {
   type WalletMind,
   walletError,
 } from './browser-wallets.ts';
+import { openWalletShop, TRON_USDT } from './wallet-shop.ts';
 
 const account = 'TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL';
 const txID = '5e'.repeat(32);

@@ -9,8 +9,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
 import { type Dashboard, withDashboard } from '../support/dashboard.ts';
-import { everyPage, openIn } from '../support/dashboard-pages.ts';
 import { mailSettings } from '../support/mail-server.ts';
+import { everyPage, openIn } from './every-page.ts';
 
 const PICTURES = '.tmp/dashboard';
 const DOCS_PICTURES = process.env.PICTURES_FOLDER ?? `${PICTURES}/pictures`;

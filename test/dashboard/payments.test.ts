@@ -4,9 +4,9 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { type Dashboard, withDashboard } from '../support/dashboard.ts';
-import { PAYEE } from '../support/dashboard-pages.ts';
 import { txOf } from '../support/ingested-chain.ts';
 import { factsOf, rowsOf, textOf } from '../support/read-page.ts';
+import { PAYEE } from './every-page.ts';
 
 /** `tx`: of what was paid, if anything was. */
 type Made = Readonly<{ id: string; orderId: string; tx: string }>;

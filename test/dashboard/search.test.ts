@@ -8,8 +8,8 @@ import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { usualNetworks } from '../support/api-server.ts';
 import { type Answer, type Dashboard, withDashboard } from '../support/dashboard.ts';
-import { PAYEE } from '../support/dashboard-pages.ts';
 import { confirmTip, openSale, paidSale } from '../support/payment-scenes.ts';
+import { PAYEE } from './every-page.ts';
 
 const TX = `0x${'ab12'.repeat(16)}`;
 

@@ -10,8 +10,8 @@ import type { Languages, TextKey, Words } from '../../src/dashboard/texts.ts';
 import { html } from '../../src/lib/html.ts';
 import { createWords, type Text } from '../../src/lib/words.ts';
 import { PASSWORD, withDashboard } from '../support/dashboard.ts';
-import { answerOf, everyPage } from '../support/dashboard-pages.ts';
-import { readSources } from '../support/source-tree.ts';
+import { readSources } from '../tidy/source-tree.ts';
+import { answerOf, everyPage } from './every-page.ts';
 
 const folder = new URL('../../src/dashboard/texts/', import.meta.url);
 const codes = readdirSync(folder).map((file) => file.replace('.json', ''));

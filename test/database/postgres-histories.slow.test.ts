@@ -32,11 +32,11 @@ import {
 import { createDatabaseFile } from '../support/database-file.ts';
 import { counted } from '../support/nonces.ts';
 import { addressOf, copyRows, cutOne, onPool, serverPrograms, startPostgres } from '../support/postgres.ts';
-import { type Break, openPostgresProxy } from '../support/postgres-proxy.ts';
 import { recordAttempt } from '../support/record-attempt.ts';
 import { secretKey } from '../support/temp-database.ts';
 import { until } from '../support/until.ts';
 import { audit } from './engine/audit.ts';
+import { type Break, openPostgresProxy } from './postgres-proxy.ts';
 
 const test = suite('postgres-histories');
 const onServer = process.env.TEST_POSTGRES === undefined ? test.skip : test;

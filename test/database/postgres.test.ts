@@ -20,7 +20,7 @@ import {
 } from '../conformance/database/place.ts';
 import { askForRefund } from '../conformance/database/purse.ts';
 import { addressOf, copyTemplate, onPool } from '../support/postgres.ts';
-import { breaks as everyBreak, openPostgresProxy } from '../support/postgres-proxy.ts';
+import { breaks as everyBreak, openPostgresProxy } from './postgres-proxy.ts';
 
 const folder = process.env.TEST_POSTGRES ?? '';
 const test = suite('postgres');

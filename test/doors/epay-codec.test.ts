@@ -5,9 +5,9 @@ import * as epay from '../../src/doors/epay/codec.ts';
 import { isDoorFault } from '../../src/doors/faults.ts';
 import { addQuery, type Fields, findRecut, readFields, verify } from '../../src/doors/signed.ts';
 import { cleanName, methodOf, readMoney } from '../../src/doors/words.ts';
-import { md5Of } from '../support/doors.ts';
 import { answerOf, type EpayClient, epayClients, signedBy } from './epay-clients.ts';
 import { paidDoorOrder } from './paid-order.ts';
+import { md5Of } from './requests.ts';
 
 const KEY = 'Qs7kEpayTestKey0000000000000001';
 const door = { key: KEY, currency: 'CNY' };

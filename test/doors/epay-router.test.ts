@@ -11,10 +11,10 @@ import { createUrlGuard } from '../../src/lib/guard.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { startApi } from '../support/api-server.ts';
-import { addDoor as addDoorTo, md5Of } from '../support/doors.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { until } from '../support/until.ts';
 import { webhookConfig } from '../support/webhook-shop.ts';
+import { addDoor as addDoorTo, md5Of } from './requests.ts';
 
 const guard = createUrlGuard(['127.0.0.0/8']);
 const api = await startApi({ pages: true, checkWebhookUrl: (url, mode) => guard.check(url, mode, true) });

@@ -5,9 +5,9 @@ import { spelled, spellings } from '../../src/doors/epusdt/numbers.ts';
 import { isDoorFault } from '../../src/doors/faults.ts';
 import { verify } from '../../src/doors/signed.ts';
 import { shortest } from '../../src/doors/words.ts';
-import { md5Of, type Values } from '../support/doors.ts';
 import { answerOf, bodyOf, type EpusdtClient, epusdtClients } from './epusdt-clients.ts';
 import { paidDoorOrder } from './paid-order.ts';
+import { md5Of, type Values } from './requests.ts';
 
 const KEY = 'Qs7kEpusdtTestKey000000000000001';
 const door = { key: KEY, currency: 'CNY', algorithm: 'dual' } as const;

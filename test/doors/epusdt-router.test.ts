@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { invariant } from '../../src/core/fault.ts';
 import type { NewDoor } from '../../src/database/doors.ts';
 import { network, startApi, token, usualNetworks } from '../support/api-server.ts';
-import { addDoor as addDoorTo, md5Of, signedText, type Values } from '../support/doors.ts';
+import { addDoor as addDoorTo, md5Of, signedText, type Values } from './requests.ts';
 
 const BLOCKED = 'https://blocked.example/notify';
 const api = await startApi({

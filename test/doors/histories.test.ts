@@ -34,8 +34,8 @@ import {
   T0_MS,
   type World,
 } from '../conformance/database/place.ts';
-import { md5Of } from '../support/doors.ts';
 import { claimDue, recordAttempt } from '../support/record-attempt.ts';
+import { md5Of } from './requests.ts';
 
 const HISTORIES = Number(process.env.HISTORIES ?? 200);
 const SEED = Number(process.env.SEED ?? 1);

@@ -14,11 +14,11 @@ import type { DoorDialect } from '../../src/core/door.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { type Driver, startDriver } from '../sdk/client-driver.ts';
 import { makeCertificates } from '../support/certificates.ts';
-import { addDoor } from '../support/doors.ts';
 import { type Received, startMerchantServer } from '../support/merchant-server.ts';
 import { endAll } from '../support/processes.ts';
 import { find, sandboxInstallation } from '../support/quayside-process.ts';
 import { connectIn } from '../support/temp-database.ts';
+import { addDoor } from './requests.ts';
 
 const MONEY = '10.00';
 const BUILD_MS_MAX = 480_000;

@@ -18,10 +18,10 @@ import { openSigner } from '../../src/signer/client.ts';
 import { type Anvil, startAnvil } from '../support/anvil.ts';
 import { deployToken, type TokenContract } from '../support/contracts.ts';
 import { counted } from '../support/nonces.ts';
-import { openPayingInstallation } from '../support/paying-installation.ts';
 import { endAll } from '../support/processes.ts';
 import { makeSignerPlace, type SignerPlace, type SignerProcess, startSigner } from '../support/signer-process.ts';
 import { firstOf, policySettings, refundOf, seed, terms } from '../support/temp-signer.ts';
+import { openPayingInstallation } from './paying-installation.ts';
 
 const NETWORK = 'test:one';
 const CHAIN_ID = 31337;

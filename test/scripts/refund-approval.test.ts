@@ -11,7 +11,6 @@ import { writeIntent } from '../../src/database/engine/column-types.ts';
 import { approverOf, signApproval } from '../../src/signer/approval.ts';
 import { readRequestFile, textOf } from '../../src/signer/approval-file.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { openPayingInstallation } from '../support/paying-installation.ts';
 import { refusalOf } from '../support/refusal.ts';
 import {
   firstOf,
@@ -22,6 +21,7 @@ import {
   refundOf,
   usdt,
 } from '../support/temp-signer.ts';
+import { openPayingInstallation } from './paying-installation.ts';
 
 const [anna, bob] = [1, 2].map((byte) => new Uint8Array(32).fill(byte)) as [Uint8Array, Uint8Array];
 const settings = {

@@ -15,10 +15,10 @@ import { signerFiles } from '../../src/signer/files.ts';
 import type { Journal } from '../../src/signer/journal.ts';
 import { serveSigningService } from '../../src/signer/server.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { readBackup } from '../support/signer-backup.ts';
 import { firstOf, makeSignerFolder, openSigningServiceIn, refundOf, usdt } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
 import { LONG_NETWORK, lengthenJournal } from './long-journal.ts';
+import { readBackup } from './signer-backup.ts';
 
 const IDLE_MS = 1_000;
 /** Read twenty times in that time: less than the backup has, and enough for the connection not to be idle. */

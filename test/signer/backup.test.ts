@@ -9,7 +9,6 @@ import { signerFiles } from '../../src/signer/files.ts';
 import { restoreSigner } from '../../src/signer/setup.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf, refuses } from '../support/refusal.ts';
-import { backUpInto, readBackup } from '../support/signer-backup.ts';
 import {
   firstOf,
   newSigner,
@@ -21,6 +20,7 @@ import {
   usdt,
 } from '../support/temp-signer.ts';
 import { lengthenJournal } from './long-journal.ts';
+import { backUpInto, readBackup } from './signer-backup.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'quayside-signer-backup-'));
 const clock = handClock();

@@ -10,8 +10,8 @@ import type { Wallet } from '../../src/core/intent.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { type PolicySettings, readPolicy } from '../../src/signer/policy.ts';
 import type { SignRequest } from '../../src/signer/protocol.ts';
-import { backUpInto, readBackup } from '../support/signer-backup.ts';
 import { firstOf, newSigner, refundOf, removeSigners, seed, terms, usdt } from '../support/temp-signer.ts';
+import { backUpInto, readBackup } from './signer-backup.ts';
 
 const network = 'test:one';
 const keyOf = (wallet: Wallet) => evmSpending.derive(seed, wallet).key;

@@ -1,9 +1,10 @@
 /**
  * Calls and names that are banned, by place.
  */
-import { type Sources, withoutComments } from '../support/source-tree.ts';
+
 import { families, networkNames } from './networks.ts';
 import type { Rule } from './rule.ts';
+import { type Sources, withoutComments } from './source-tree.ts';
 
 type Ban = Readonly<{ pattern: RegExp; except: RegExp; todo: string }>;
 

@@ -1,9 +1,10 @@
 /**
  * Every command that a message or a page names exists.
  */
-import { readSources, type Sources } from '../support/source-tree.ts';
+
 import { manifest } from './files.ts';
 import type { Rule } from './rule.ts';
+import { readSources, type Sources } from './source-tree.ts';
 
 const tools = [...readSources()].filter(([path]) => /^(scripts\/cli|src\/acts)\//.test(path));
 const isSigners = (path: string) => path.startsWith('scripts/cli/signer');

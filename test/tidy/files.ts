@@ -2,9 +2,9 @@
  * Properties of a file: its length, who uses it, and which packages it may use.
  */
 import { readFileSync } from 'node:fs';
-import { packagesOf, reachable, type Sources } from '../support/source-tree.ts';
 import { isProgram } from './layers.ts';
 import type { Rule } from './rule.ts';
+import { packagesOf, reachable, type Sources } from './source-tree.ts';
 
 const LINES_MAX = 500;
 const TEST_LINES_MAX = 600;

@@ -1,9 +1,10 @@
 /**
  * Imports that are allowed, by folder.
  */
-import { importsOf, packagesOf, type Sources, withoutComments } from '../support/source-tree.ts';
+
 import { families } from './networks.ts';
 import type { Rule } from './rule.ts';
+import { importsOf, packagesOf, type Sources, withoutComments } from './source-tree.ts';
 
 /** `may` holds besides the room itself, `src/core` and `src/lib`; a `pure` room has no `src/lib`. `types`: for `import type` only. */
 type Room = Readonly<{

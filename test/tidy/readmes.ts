@@ -1,6 +1,7 @@
 /** Pages and READMEs name only files that exist. */
-import type { Sources } from '../support/source-tree.ts';
+
 import type { Rule } from './rule.ts';
+import type { Sources } from './source-tree.ts';
 
 /** Files that a page names and that are gone. */
 function stale(texts: Sources): string[] {

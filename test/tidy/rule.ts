@@ -1,7 +1,7 @@
 /**
  * A rule of `test/tidy.test.ts`: it reads all sources and returns one sentence for each finding, which says what to do.
  */
-import type { Sources } from '../support/source-tree.ts';
+import type { Sources } from './source-tree.ts';
 
 export type Find = (sources: Sources) => readonly string[];
 

@@ -1,8 +1,9 @@
 /**
  * The words that this project does not use, and how wide a comment is.
  */
-import { type Sources, withoutComments } from '../support/source-tree.ts';
+
 import type { Rule } from './rule.ts';
+import { type Sources, withoutComments } from './source-tree.ts';
 
 const COLUMNS_MAX = 120;
 

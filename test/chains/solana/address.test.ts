@@ -11,7 +11,7 @@ import * as assert from 'uvu/assert';
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
 import { solanaOfflineKeys } from '../../../src/chains/solana/offline-keys.ts';
 import { hardenedChild, masterNode, publicKeyOf } from '../../../src/chains/solana/slip10.ts';
-import { ataOf } from '../../support/svm-bank.ts';
+import { ataOf } from './svm-bank.ts';
 
 const usdc = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 const key = (text: string): string => solanaAddress.parse(text) ?? '';

@@ -14,7 +14,7 @@ import type { SpendNetwork } from '../../../src/chains/spend.ts';
 import { type Intent, isPayback, type RefundIntent, type SweepIntent } from '../../../src/core/intent.ts';
 import type { Terms } from '../../../src/core/spend.ts';
 import { refundIntent } from '../../support/intents.ts';
-import { ataOf, openSvmBank, type Signer, signerOf } from '../../support/svm-bank.ts';
+import { ataOf, openSvmBank, type Signer, signerOf } from './svm-bank.ts';
 
 const seed = new Uint8Array(pbkdf2Sync('money out', 'mnemonic', 2048, 64, 'sha512'));
 const bank = openSvmBank();

@@ -28,7 +28,7 @@ import {
   TOKEN_2022,
   transfer,
   transferChecked,
-} from '../../support/svm-bank.ts';
+} from './svm-bank.ts';
 
 const ACCOUNT_BYTES = 165;
 const bank = openSvmBank();

@@ -4,7 +4,6 @@ import * as assert from 'uvu/assert';
 import type { BlockRef } from '../../../src/core/block.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
-import { rowsOf } from '../../support/rows-text.ts';
 import type { TempDatabase } from '../../support/temp-database.ts';
 import {
   addressOf,
@@ -21,6 +20,7 @@ import {
   T0_MS,
 } from './place.ts';
 import { askForRefund, cancelRefund, type PayoutEnding, Purse, payoutEndings } from './purse.ts';
+import { rowsOf } from './rows-text.ts';
 
 /** Where there is a PostgreSQL server, each history is played on both engines. */
 const server = process.env.TEST_POSTGRES ?? null;

@@ -16,8 +16,8 @@ import type { Session } from '../../../src/database/session.ts';
 import type { CreateSessionOutcome, NewSession } from '../../../src/database/sessions.ts';
 import type { NewStore } from '../../../src/database/stores.ts';
 import { audit } from '../../database/engine/audit.ts';
+import { mayScan, watchPlans } from '../../database/engine/plans.ts';
 import { plainRequest } from '../../support/new-session.ts';
-import { mayScan, watchPlans } from '../../support/plans.ts';
 import { claimDue } from '../../support/record-attempt.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 

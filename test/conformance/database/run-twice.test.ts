@@ -2,7 +2,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
-import { rowsOf } from '../../support/rows-text.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 import {
   act,
@@ -19,6 +18,7 @@ import {
   sessionOf,
   T0_MS,
 } from './place.ts';
+import { rowsOf } from './rows-text.ts';
 
 /** A session that is paid, one that is canceled, one that expires with too little, and what is decided about it. */
 async function story(database: Database): Promise<void> {

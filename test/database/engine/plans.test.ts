@@ -10,9 +10,9 @@ import type { Database } from '../../../src/database/database.ts';
 import { openSqlite } from '../../../src/database/engine/open.ts';
 import { ingestedChain } from '../../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../../support/new-session.ts';
-import { plansOf, watchPlans } from '../../support/plans.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { testNetwork } from '../../support/test-network.ts';
+import { plansOf, watchPlans } from './plans.ts';
 
 /** Returns the text of every statement that is prepared until `work` has ended. */
 async function preparedBy(work: () => unknown): Promise<readonly string[]> {

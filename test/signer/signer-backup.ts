@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { backupPassphrase } from '../../src/signer/backup.ts';
 import { unsealBackup } from '../../src/signer/setup.ts';
 import type { SigningService } from '../../src/signer/signing-service.ts';
-import { seed } from './temp-signer.ts';
+import { seed } from '../support/temp-signer.ts';
 
 /** Backs a signer up into a file. */
 export const backUpInto = (file: string, service: SigningService): Promise<void> =>

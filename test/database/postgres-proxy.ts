@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { addressOf } from './postgres.ts';
+import { addressOf } from '../support/postgres.ts';
 
 /**
  * `before`: the server never gets the COMMIT. `after`: it commits, and the answer is lost. `late`: the client's

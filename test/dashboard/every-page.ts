@@ -7,11 +7,11 @@ import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { chains } from '../../src/chains/index.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { SUDO_MS } from '../../src/dashboard/web-session.ts';
-import type { ApiServer } from './api-server.ts';
-import { approve } from './approve.ts';
-import { type Answer, type Dashboard, formTokenOf, PASSWORD, type Visitor } from './dashboard.ts';
-import { confirmTip, openSale, type Sale } from './payment-scenes.ts';
-import { claimDue, recordAttempt } from './record-attempt.ts';
+import type { ApiServer } from '../support/api-server.ts';
+import { approve } from '../support/approve.ts';
+import { type Answer, type Dashboard, formTokenOf, PASSWORD, type Visitor } from '../support/dashboard.ts';
+import { confirmTip, openSale, type Sale } from '../support/payment-scenes.ts';
+import { claimDue, recordAttempt } from '../support/record-attempt.ts';
 
 /** An address that money is sent to. */
 export const PAYEE = chains.evm.address.format(`c0ffee${'1'.repeat(34)}`);

@@ -2,9 +2,9 @@
  * A shop on networks that real wallets know, for tests of paying with a wallet. Nothing answers at the networks' URLs.
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { type ApiServer, network, startApi } from './api-server.ts';
-import { openSale, type Sale } from './payment-scenes.ts';
-import { preset } from './preset.ts';
+import { type ApiServer, network, startApi } from '../support/api-server.ts';
+import { openSale, type Sale } from '../support/payment-scenes.ts';
+import { preset } from '../support/preset.ts';
 
 export const ETHEREUM_USDT = '0xdAC17F958D2ee523a2206206994597C13D831ec7';
 export const BSC_USDT = '0x55d398326f99059fF775485246999027B3197955';

@@ -1,6 +1,6 @@
 /** Plans of statements: each finds its rows by an index, and none scans a table that grows. */
-import { noteTexts } from '../../src/database/engine/client.ts';
-import { connect } from '../../src/database/engine/connection.ts';
+import { noteTexts } from '../../../src/database/engine/client.ts';
+import { connect } from '../../../src/database/engine/connection.ts';
 
 /** Tables with few rows, however long the program runs. */
 const small = [

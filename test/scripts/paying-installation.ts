@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
-import { createDatabaseFile } from './database-file.ts';
-import { runQuayside } from './quayside-process.ts';
-import { connectIn } from './temp-database.ts';
-import { policySettings, seed } from './temp-signer.ts';
+import { createDatabaseFile } from '../support/database-file.ts';
+import { runQuayside } from '../support/quayside-process.ts';
+import { connectIn } from '../support/temp-database.ts';
+import { policySettings, seed } from '../support/temp-signer.ts';
 
 type Options = Readonly<{ url?: string; tokens?: readonly object[]; signerDir?: string }>;
 
