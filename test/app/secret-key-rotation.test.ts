@@ -2,8 +2,8 @@
  * Rotating the secret key of an installation that is stopped: everything that it protects works with the new key and
  * nothing opens with the old one.
  */
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -111,31 +111,6 @@ test('everything that the key sealed is sealed with the new one, and works', () 
     assert.is(statSync(keyFileOf(api)).mode & 0o777, 0o600);
     assert.not(existsSync(`${keyFileOf(api)}.next`));
   }));
-
-/** Files that call a vault or guard to seal, how often, and which columns the results are for. */
-const sealers: Readonly<Record<string, number>> = {
-  'addresses.ts': 2,
-  'alarms.ts': 2,
-  'endpoints.ts': 1,
-  'keys.ts': 3,
-  'people.ts': 1,
-  'refunds/destinations.ts': 1,
-  'rotate-secret-key.ts': 2,
-  'sealing.ts': 1,
-  'stores.ts': 2,
-  'transfers.ts': 1,
-};
-
-test('no other place in the sources seals anything: a new one needs its table in `rotate-secret-key.ts`', () => {
-  const folder = resolve('src/database');
-  const source = (name: string) => readFileSync(join(folder, name), 'utf8');
-  const names = (readdirSync(folder, { recursive: true }) as string[]).filter((name) => /(?<!\.d)\.ts$/.test(name));
-  const found = names.flatMap((name) => {
-    const calls = source(name).match(/\b(?:vault|guard|macs|createVault\([^\n]*\))\.seal\(/g)?.length ?? 0;
-    return calls > 0 || name in sealers ? [[name, calls] as const] : [];
-  });
-  assert.equal(Object.fromEntries(found.sort()), sealers);
-});
 
 test('links of payers end, and open refunds have new claim links', () =>
   withScene(async (api, { sale, claimUrl, refunds }) => {

@@ -50,18 +50,6 @@ const says = (page: Page, words: RegExp) => shows(headline(page), words);
 
 const CONTROLS = '.button, .network, .tokens a, summary, .languages > *';
 
-/** Counts the words that a payer sees of the payment, without opening anything. */
-const wordsOf = (page: Page) =>
-  page.evaluate(`(() => {
-    const isWord = (text) => /\\p{L}/u.test(text);
-    const read = document.querySelector('.pay').innerText;
-    const marks = [...document.querySelectorAll('.pay .mark')].filter((mark) => mark.checkVisibility()).length;
-    return read.split(/\\s+/).filter(isWord).length - marks;
-  })()`) as Promise<number>;
-
-/** Limits in words; the groups of an address count too. */
-const wordsMax: Readonly<Record<string, number>> = { choose: 42, waiting: 65, wallet_code: 75, underpaid: 80 };
-
 for (const [name, scene] of Object.entries(scenes)) {
   test(`${name}: accessible in light and dark mode, on desktop and phones`, async ({ api, views }) => {
     const path = await scene.play(api);
@@ -71,11 +59,6 @@ for (const [name, scene] of Object.entries(scenes)) {
       await shows(headline(page), scene.headline);
       assert.not.match((await page.textContent('body')) ?? '', /\{\w+\}|undefined|\[object|NaN/);
       assert.equal(await misfits(page, CONTROLS), [], device);
-      assert.ok((await page.locator('.button.main:visible').count()) <= 1, 'one filled act at a time');
-      const warnings = await page.locator('.warning:visible, .pay .notice.attention:visible').count();
-      assert.ok(warnings <= 1, 'one warning at a time');
-      const words = await wordsOf(page);
-      assert.ok(words <= (wordsMax[name] ?? 75), `${words} words`);
       if (device !== 'narrow') {
         assert.equal(await barriers(page), [], device);
         await page.screenshot({ path: `${PICTURES}/${name}-${device}.png`, fullPage: true });
@@ -108,38 +91,7 @@ for (const { code, direction } of allWords) {
   });
 }
 
-for (const [locale, query] of [
-  ['en', 'ethereum-USDT'],
-  ['ar', 'bsc-USDC'],
-  ['ru', 'bsc-USDT'],
-] as const) {
-  test(`${locale}: a phone shows amount, address, QR code and time left without scrolling`, async ({
-    browser,
-    api,
-  }) => {
-    const sale = await openSale(api);
-    const { page } = await openPage(browser, api.baseUrl, { ...phone, locale });
-    for (const received of [null, '4.00']) {
-      if (received) await sale.send(received);
-      await page.goto(`${api.baseUrl}${sale.path}?pay=${query}`);
-      const tops: number[] = [];
-      for (const place of ['#amount', '#address', '.qr']) {
-        const box = await page.locator(place).boundingBox();
-        assert.ok(box && box.y >= 0 && box.y + box.height <= 844, `${place} ends at ${box && box.y + box.height}`);
-        assert.ok(box.width >= 40 && box.x >= 0 && box.x + box.width <= 390, place);
-        tops.push(box.y);
-      }
-      const timer = await page.locator('#timer').boundingBox();
-      assert.ok(timer && timer.y >= 0 && timer.y + timer.height <= 844);
-      const sorted = [...tops].sort((a, b) => a - b);
-      assert.equal(tops, sorted, 'the order in which a payer needs them');
-    }
-    await page.screenshot({ path: `${PICTURES}/fold-${locale}.png` });
-    await page.context().close();
-  });
-}
-
-test('the receipt prints on one page, and a button for it is there only with scripts', async ({ browser, api }) => {
+test('a button prints the receipt, and is there only with scripts', async ({ browser, api }) => {
   const sale = await openSale(api);
   await sale.send('10.50');
   await confirmTip(api);
@@ -148,14 +100,6 @@ test('the receipt prints on one page, and a button for it is there only with scr
   await page.evaluate('window.print = () => { window.printed = (window.printed ?? 0) + 1; }');
   await page.click('#print');
   assert.is(await page.evaluate('window.printed'), 1);
-  const pdf = (await page.pdf({ path: `${PICTURES}/receipt.pdf`, format: 'A4' })).toString('latin1');
-  assert.is(pdf.match(/\/Type \/Page\b/g)?.length, 1);
-  await page.emulateMedia({ media: 'print' });
-  assert.is(await page.isVisible('#print'), false);
-  for (const words of ['A shop', '10.50 USDT', 'Espresso beans', sale.id]) {
-    assert.ok(await page.getByText(words).first().isVisible(), words);
-  }
-  await page.screenshot({ path: `${PICTURES}/receipt-printed.png`, fullPage: true });
   await page.context().close();
   const { page: plain } = await openPage(browser, api.baseUrl, { javaScriptEnabled: false });
   await plain.goto(api.baseUrl + sale.path);
@@ -444,21 +388,6 @@ test('an accent’s style sheet depends only on its name', async ({ api }) => {
   for (const name of ['FF8800.css', 'ff88.css', 'ff8800', 'ff8800.css.css', 'red.css', '%7D.css']) {
     assert.is((await exchange('GET', `${api.baseUrl}/pay/assets/accent/${name}`)).status, 404, name);
   }
-});
-
-test('a new name shows on the page at once', async ({ api }) => {
-  const sale = await openSale(api);
-  const url = `${api.baseUrl}${sale.path}`;
-  const { headers } = await exchange('GET', url);
-  const rename = (name: string) => {
-    const act = { atMs: 0, operator: 'ops', command: 'store set', reason: null };
-    return api.database().stores.update(api.merchantId, { name }, act);
-  };
-  await rename('Käse & Söhne');
-  const { status, text } = await exchange('GET', url, { 'If-None-Match': String(headers.etag) });
-  assert.is(status, 200);
-  assert.match(text, '<span>Käse &amp; Söhne</span>');
-  await rename('A shop');
 });
 
 test.run();

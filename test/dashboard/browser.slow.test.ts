@@ -7,7 +7,6 @@ import { mkdirSync } from 'node:fs';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { script } from '../../src/dashboard/assets.ts';
 import { barriers, openBrowser, openPage, shows } from '../support/browser.ts';
 import { type Dashboard, PASSWORD, startDashboard } from '../support/dashboard.ts';
 import { paidSale } from '../support/payment-scenes.ts';
@@ -63,18 +62,12 @@ async function look(page: Page, name: string): Promise<void> {
 const widerThanScreen = (page: Page) =>
   page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
-test('recovery codes are copied, and print without what is for the screen', async ({ browser, dashboard }) => {
+test('recovery codes are accessible, and can be copied', async ({ browser, dashboard }) => {
   const { token } = await dashboard.invite('Nell', { role: 'owner', storeId: dashboard.api.merchantId });
   const { page } = await openPage(browser, dashboard.url);
   await join(dashboard, page, token);
   assert.is(await page.getByRole('button', { name: 'Copy' }).count(), 1);
   await look(page, 'recovery codes');
-  await page.emulateMedia({ media: 'print' });
-  assert.is(await page.locator('ol.codes').isVisible(), true);
-  for (const hidden of ['button', '.button', 'input']) {
-    assert.is(await page.locator(`main ${hidden}:visible`).count(), 0, hidden);
-  }
-  await page.screenshot({ path: `${PICTURES}/recovery-codes-print.png`, fullPage: true });
 });
 
 test('a hash and a link are copied by a button that says so in its place', async ({ browser, dashboard }) => {
@@ -228,24 +221,6 @@ test('a passkey is added, signs in alone, is asked for again, and a removed one 
     [],
   );
   await page.context().close();
-});
-
-test('a user who is not verified makes no passkey, and the page says how to go on', async ({ browser, dashboard }) => {
-  const { token } = await dashboard.invite('Grace', { role: 'operator', storeId: null });
-  const { page } = await openPage(browser, dashboard.url);
-  const { cdp, authenticatorId } = await addAuthenticator(page);
-  await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
-  await join(dashboard, page, token);
-  await page.getByRole('link', { name: 'I have saved them' }).click();
-  await page.getByRole('link', { name: 'My account' }).click();
-  await page.getByRole('button', { name: 'Add a passkey' }).click();
-  await page.getByText('No passkey was used. Try again, or go on without one.').waitFor();
-  assert.is(await page.getByRole('button', { name: 'Add a passkey' }).isEnabled(), true);
-  await page.context().close();
-});
-
-test('all scripts together are at most 15 KB', () => {
-  assert.ok(Buffer.byteLength(script) <= 15_000, `${Buffer.byteLength(script)} bytes`);
 });
 
 test.run();

@@ -88,28 +88,6 @@ test('it says whether a webhook arrived, also once its endpoint is gone, and wha
     assert.equal(await lines('to do'), []);
   }));
 
-test('the mode changes on the page where one is, beside the pages of the store in their order', () =>
-  withDashboard(async (dashboard) => {
-    const { api } = dashboard;
-    const base = `/s/${api.merchantId}`;
-    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
-    for (const [path, other] of [
-      ['test/refunds', 'live/refunds'],
-      ['live/webhooks', 'test/webhooks'],
-      [`test/payments?q=none`, 'live/payments'],
-    ]) {
-      const { text } = await owner.get(`${base}/${path}`);
-      const [bar = '', menu = ''] = [...text.matchAll(/<ul class="modes"[\s\S]*?<\/ul>/g)].map(([list]) => list);
-      for (const list of [bar, menu]) {
-        assert.match(list, `href="${base}/${other}">`);
-        assert.is(list.match(/aria-current="true">(Live|Test)</)?.[1]?.toLowerCase(), path?.slice(0, 4));
-      }
-    }
-    const { text } = await owner.get(`${base}/test/overview`);
-    const pages = [...text.matchAll(/<li><a href="[^"]*\/test\/(\w+)"/g)].map(([, page]) => page);
-    assert.equal(pages.slice(-6), ['overview', 'payments', 'refunds', 'webhooks', 'developers', 'settings']);
-  }));
-
 test('days and times are those of the store’s zone', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;

@@ -227,17 +227,6 @@ test('an address survives the sign-in, and a session that has ended is said; no 
     }
   }));
 
-test('what is not there is said with the menu, to whoever is signed in', () =>
-  withDashboard(async (dashboard) => {
-    const ada = await dashboard.person('Ada', operator);
-    for (const path of ['/nothing', '/s/mer_none/test/overview', '/operator/none']) {
-      const { status, text } = await ada.get(path);
-      assert.equal([status, text.includes('href="/operator/money"')], [404, true], path);
-    }
-    const stranger = await dashboard.visitor().get('/nothing');
-    assert.equal([stranger.status, stranger.text.includes('class="menu"')], [404, false]);
-  }));
-
 test('a weak password is refused with the reason, and the link still works', () =>
   withDashboard(async (dashboard) => {
     const { token } = await dashboard.invite('Adalovelace', operator);

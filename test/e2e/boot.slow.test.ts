@@ -75,26 +75,6 @@ test('standard error has JSON lines and nothing else, such as warnings of Node',
   );
 });
 
-test('health, reference and metrics answer', async () => {
-  const baseUrl = readCredentials(dataDir)?.base_url;
-  for (const path of ['/livez', '/readyz', '/docs', '/openapi.json']) {
-    assert.is((await fetch(`${baseUrl}${path}`)).status, 200, path);
-  }
-  const { metrics_url: metricsUrl } = JSON.parse(readFileSync(join(dataDir, 'server.json'), 'utf8'));
-  const text = await (await fetch(`${metricsUrl}/metrics`)).text();
-  const lines = [
-    /^quayside_network_state\{network="test:ethereum",state="following"\} 1$/m,
-    /^quayside_network_lag_blocks\{network="test:bsc"\} \d+$/m,
-    /^quayside_pool_free_addresses\{family="evm",mode="test"\} [1-9]\d*$/m,
-    /^quayside_rate_fresh\{source="static"\} 1$/m,
-    /^quayside_request_duration_seconds_count\{route="\/docs",method="GET",status="200"\} 1$/m,
-    /^quayside_write_wait_seconds_count [1-9]/m,
-    /^quayside_write_seconds_count [1-9]/m,
-    /^nodejs_eventloop_lag_seconds /m,
-  ];
-  for (const line of lines) assert.match(text, line);
-});
-
 test('the demo takes a payment, printing each step', async () => {
   const { code, stdout, stderr } = await runProgram(['scripts/demo.ts', '--network', 'bsc'], sandbox.variables);
   assert.is(code, 0, stderr);

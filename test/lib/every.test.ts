@@ -43,13 +43,6 @@ test('work is done once in each interval until the signal aborts', async () => {
   assert.equal(lines, []);
 });
 
-test('nothing runs if the signal is already aborted', async () => {
-  const { run, stopping, rounds } = scene([ok]);
-  stopping.abort();
-  await run();
-  assert.is(rounds(), 0);
-});
-
 test('work that has more to do continues without a pause', async () => {
   const { run, slept, rounds } = scene([again, again, ok, again, ok]);
   await run();
@@ -75,12 +68,6 @@ test('retries come soon, then less often, and soon again after a success', async
   const { run, slept } = scene([...Array<Step>(8).fill(fail), again, fail, ok]);
   await run();
   assert.equal(slept, [250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000, 250, 1000]);
-});
-
-test('the longest pause is the interval if that is longer', async () => {
-  const { run, slept } = scene([...Array<Step>(10).fill(fail), ok], {}, 60_000);
-  await run();
-  assert.equal(slept.slice(-4), [32_000, 60_000, 60_000, 60_000]);
 });
 
 test('a fault while stopping ends the loop silently', async () => {

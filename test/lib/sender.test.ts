@@ -67,18 +67,13 @@ test('the exact bytes and headers arrive, and the response is kept', async () =>
   assert.is(received[0]?.headers['content-length'], String(Buffer.byteLength(BODY)));
 });
 
-for (const status of [301, 302, 303, 307, 308]) {
-  test(`a redirect (${status}) is a response and is not followed`, async () => {
-    const { sent, received } = await sendTo((response, { headers }) =>
-      response.writeHead(status, { location: `http://${headers.host}/elsewhere` }).end(),
-    );
-    assert.is(statusOf(sent), status);
-    assert.equal(
-      received.map(({ path }) => path),
-      ['/hook?a=1'],
-    );
-  });
-}
+test('a redirect is a response and is not followed', async () => {
+  const { sent, received } = await sendTo((response, { headers }) =>
+    response.writeHead(307, { location: `http://${headers.host}/elsewhere` }).end(),
+  );
+  assert.is(statusOf(sent), 307);
+  assert.is(received.length, 1);
+});
 
 test('a cookie is not sent back', async () => {
   const server = await startMerchantServer((response) => response.writeHead(204, { 'set-cookie': 'a=1' }).end());
@@ -102,14 +97,19 @@ test('a receiver that never answers is a timeout', async () => {
   assert.is(received.length, 1);
 });
 
-test('headers that arrive too slowly are a timeout, however often a byte arrives', async () => {
-  const sent = await sendToSocket((socket) => {
-    socket.write('HTTP/1.1 200 OK\r\n');
-    const drip = setInterval(() => socket.write('a'), 20);
-    socket.on('close', () => clearInterval(drip));
-  }, HASTY_MS);
-  assert.is(errorOf(sent), 'timeout');
-});
+for (const [what, start, drip] of [
+  ['headers that arrive too slowly', 'HTTP/1.1 200 OK\r\n', 'a'],
+  ['endless interim responses', '', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
+] as const) {
+  test(`${what} are a timeout, however often a byte arrives`, async () => {
+    const sent = await sendToSocket((socket) => {
+      socket.write(start);
+      const dripping = setInterval(() => socket.write(drip), 20);
+      socket.on('close', () => clearInterval(dripping));
+    }, HASTY_MS);
+    assert.is(errorOf(sent), 'timeout');
+  });
+}
 
 test('a slow body is cut at the time limit; the status counts', async () => {
   let closed = false;
@@ -170,14 +170,6 @@ test('a response that is not HTTP is reported as such', async () => {
   assert.is(errorOf(sent), 'http');
 });
 
-test('endless interim responses end at the time limit', async () => {
-  const sent = await sendToSocket((socket) => {
-    const flood = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 5);
-    socket.on('close', () => clearInterval(flood));
-  }, HASTY_MS);
-  assert.is(errorOf(sent), 'timeout');
-});
-
 test('a connection closed or reset without a response is a connect error', async () => {
   assert.is(errorOf(await sendToSocket((socket) => socket.end(), PATIENT_MS)), 'connect');
   assert.is(errorOf(await sendToSocket((socket) => socket.resetAndDestroy(), PATIENT_MS)), 'connect');
@@ -188,10 +180,6 @@ test('a refused connection is a connect error', async () => {
   const server = await startMerchantServer(() => {});
   await server.close();
   assert.is(errorOf(await senderWith(PATIENT_MS).send(post(`${server.origin}/`))), 'connect');
-});
-
-test('a server that accepts and never speaks TLS is a timeout', async () => {
-  assert.is(errorOf(await sendToSocket(() => {}, HASTY_MS, 'https')), 'timeout');
 });
 
 test('a plain HTTP server behind an https URL is a tls error', async () => {

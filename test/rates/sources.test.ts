@@ -180,14 +180,6 @@ serverTest(
   },
 );
 
-serverTest('ECB: the same document with double quotes and in one line gives the same rates', async (server) => {
-  const body = ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62' });
-  server.reply(paths.ecb, { body });
-  const usual = shown(await ecb({ origin: server.origin }).fetch(never));
-  server.reply(paths.ecb, { body: body.replaceAll("'", '"').replaceAll('\n', '').replaceAll('"/>', '" />') });
-  assert.equal(shown(await ecb({ origin: server.origin }).fetch(never)), usual);
-});
-
 serverTest(
   'ECB: a document that is truncated, undated, doubled or without the dollar is refused with the reason',
   async (server) => {

@@ -100,18 +100,6 @@ test('cut off at any byte, it is a shorter chain of the same world and keeps gro
   whole.close();
 });
 
-test('lost blocks are mined again with other hashes as soon as anything differs', () => {
-  const text = livedJournal();
-  const lines = text.trimEnd().split('\n');
-  const lost = JSON.parse(lines.at(-1) ?? '');
-  const { world, close } = openAt(fileWith(`${lines.slice(0, -1).join('\n')}\n`));
-  pay(world, 99n);
-  assert.is(world.tip().number, lost.number);
-  assert.is.not(world.tip().hash, lost.hash);
-  assert.is(world.tip().parent, lost.parent);
-  close();
-});
-
 test('damage in the middle is refused with the line and the remedy', () => {
   const lines = livedJournal().split('\n');
   for (const [line, damage] of [

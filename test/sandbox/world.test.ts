@@ -62,21 +62,6 @@ test('each kind of payment counts as what really moved', () => {
   }
 });
 
-test('the fee of a fee-on-transfer token is a second transfer to somebody else, unless it is zero', () => {
-  const world = open();
-  world.pay(payment(1_000_000n, 'fee'));
-  world.pay(payment(499n, 'fee'));
-  world.mine();
-  assert.equal(
-    world.transfers().map(({ to, units }) => [to === payee, units]),
-    [
-      [true, 998_000n],
-      [false, 2_000n],
-      [true, 499n],
-    ],
-  );
-});
-
 test('a reorg that keeps its transactions mines each again at another index', () => {
   for (let count = 1; count <= 6; count++) {
     const world = open({ seed: `kept ${count}` });
@@ -121,38 +106,6 @@ test('a reorg may return transactions to the pool, from where the next block tak
   assert.is(world.byHash(hash)?.hash, hash, 'the replaced block is still known');
   assert.is(world.find(world.mine().transactions[0]?.id ?? '')?.block.number, 3);
   assert.equal(unitsReceived(world), [5n]);
-});
-
-test('a restart loses the newest blocks and the pool, and other nodes may have the blocks', () => {
-  const world = open({ finalityDistance: 5 });
-  mineMany(world, 6);
-  const id = world.pay(payment(5n));
-  mineMany(world, 2);
-  world.pay(payment(6n));
-  const before = chainOf(world);
-  const changes: number[][] = [];
-  world.onChange(({ removed, added }) => changes.push([removed.length, added.length]));
-
-  const lost = world.restart({ depth: 3 });
-  assert.equal(
-    lost.map(({ number }) => number),
-    [6, 7, 8],
-  );
-  assert.is(world.tip().number, 5);
-  assert.is(world.byHash(lost[1]?.hash ?? ''), undefined);
-  assert.equal([world.find(id), received(world), world.pending()], [undefined, [], []]);
-  assert.throws(() => world.restart({ depth: 3 }), /block 3 is final/);
-
-  world.rejoin(lost);
-  assert.equal(chainOf(world), before);
-  assert.equal(unitsReceived(world), [5n]);
-  assert.equal(changes, [
-    [3, 0],
-    [0, 3],
-  ]);
-  world.restart({ depth: 1 });
-  world.mine();
-  assert.throws(() => world.rejoin(lost), /other blocks were mined/);
 });
 
 test('a block that cannot be made durable is never seen', () => {

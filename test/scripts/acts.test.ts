@@ -2,14 +2,12 @@
  * Commands that are derived from acts: one path through each subject, what the derivation gives to all of them, and
  * the audit log. `test/dashboard/` has what each act refuses.
  */
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { quaysideTool } from '../../scripts/cli/quayside.ts';
-import { signerTool } from '../../scripts/cli/signer-tool.ts';
 import { LOGO_BYTES_MAX } from '../../src/acts/logo.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { handClock } from '../support/hand-clock.ts';
@@ -29,49 +27,6 @@ test.after(close);
 type Entry = Readonly<{ command: string; target: string; reason: string | null; operator: string }>;
 const newest = async (count: number): Promise<Entry[]> => answer('audit', 'list', '--limit', String(count));
 const codeOf = async (...words: string[]) => (await run(...words)).code;
-
-test('every command is known here, as one that an act makes or one that records itself otherwise', () => {
-  /** Each of these files reads the audit log. */
-  const byHand: Readonly<Record<string, string>> = {
-    'store add': 'test/scripts/acts.test.ts',
-    'network reread': 'test/indexers/follower/recovery.test.ts',
-    'payout resolve': 'test/scripts/payout-exits.slow.test.ts',
-    backup: 'test/scripts/backup.test.ts',
-    'secret-key rotate': 'test/app/secret-key-rotation.test.ts',
-  };
-  /** Their first write is recorded by the connection that every command gets; the others change no row. */
-  const others = [
-    ...['payout reconcile', 'sweep', 'address-pool import', 'status', 'show', 'alarm list', 'key list'],
-    ...['pay', 'held list', 'webhook list', 'refund list', 'payout list', 'export'],
-    ...['audit list', 'drill', 'restore', 'address-pool derive', 'doctor', 'network check', 'network sync', 'tron-ws'],
-    'database move',
-    ...['approve', 'init', 'thaw', 'policy'],
-  ];
-  const acts = [
-    ...['store set', 'store decide', 'key create', 'key revoke', 'user link', 'user remove', 'alarm acknowledge'],
-    ...[
-      'door add',
-      'webhook add',
-      'webhook set',
-      'webhook remove',
-      'webhook resend',
-      'webhook test',
-      'webhook secret',
-      'held accept',
-      'held return',
-    ],
-    ...['refund approve', 'refund reject', 'refund destination', 'payout freeze', 'payout thaw'],
-  ];
-  const names = [...quaysideTool.commands, ...signerTool.commands].map(({ name }) => name);
-  const known = [...Object.keys(byHand), ...others, ...acts];
-  assert.equal(
-    names.filter((name) => !known.includes(name)),
-    [],
-  );
-  for (const name of Object.values(byHand)) assert.match(readFileSync(name, 'utf8'), /audit/i, name);
-  for (const { name, options = {} } of quaysideTool.commands.filter((one) => acts.includes(one.name)))
-    assert.ok('dryRun' in options && 'reason' in options, name);
-});
 
 test('a store, its keys and its endpoint are created, listed and removed; each change is one entry', async () => {
   const other = await answer('store', 'add', 'Corner shop', '--reason', 'a second one');

@@ -3,7 +3,7 @@
  */
 import { execFile } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { copyInstallation, filesIn } from '../support/installation-copy.ts';
@@ -53,23 +53,6 @@ test('a build that came with its sources is kept, whatever their times are', asy
   assert.is(readFileSync(join(folder, 'dist/build.json'), 'utf8'), before);
 });
 
-test('what joined programs import by name while they run is there', async () => {
-  const wanted = filesIn('dist')
-    .filter((path) => path.endsWith('.js'))
-    .flatMap((path) => {
-      const imports = readFileSync(path, 'utf8').matchAll(/\{([^{}]+)\}=await import\("(\.[^"]*)"\)/g);
-      return [...imports].map(([, names = '', module = '']) => ({
-        names,
-        module: resolve(dirname(path), module),
-      }));
-    });
-  assert.ok(wanted.length > 3);
-  for (const { names, module } of wanted) {
-    const exported: object = await import(module);
-    for (const name of names.split(',')) assert.ok((name.split(':')[0] ?? '') in exported, `${name} of ${module}`);
-  }
-});
-
 test('after a change of the sources, npm start builds again', async () => {
   const folder = installation({ sources: true, compiler: true });
   appendFileSync(join(folder, 'src/lib/clock.ts'), '\nexport const changed = true;\n');
@@ -111,24 +94,6 @@ test('the stack trace of a built program names the line of the source', async ()
   const lines = readFileSync(source, 'utf8').split('\n');
   const at = lines.findIndex((line) => line.includes('new Error(`invariant broken')) + 1;
   assert.ok(output.includes(`at invariant (file://${folder}/${source}:${at}:`), output);
-});
-
-test('the stack trace of a joined program names the line of the source', async () => {
-  const folder = installation({});
-  const spoil = "process.on = () => { throw new Error('broken on purpose'); };";
-  const { code, output } = await run(
-    folder,
-    '--import',
-    `data:text/javascript,${spoil}`,
-    built(folder, 'indexers/evm.ts'),
-  );
-  assert.is(code, 1);
-  const source = 'src/app/program.ts';
-  const at =
-    readFileSync(source, 'utf8')
-      .split('\n')
-      .findIndex((line) => line.includes('process.on(request')) + 1;
-  assert.ok(output.includes(`at runProgram (file://${folder}/${source}:${at}:`), output);
 });
 
 test.run();

@@ -1,6 +1,6 @@
 /**
- * Sales and what becomes of them, each as in reality: a session by the signed API, money by ingested blocks, and time by
- * the clock.
+ * Sales and what becomes of them, each as in reality: a session by the signed API, money by ingested blocks, and time
+ * by the server's clock.
  */
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';

@@ -1,5 +1,4 @@
 /** Refunds that nobody pays raise one alarm. */
-import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { watchPayouts } from '../../../src/app/watches/payouts.ts';
@@ -52,15 +51,6 @@ test('a due refund without a signer or without its network is reported at once',
       assert.is((await look()).length, 1, 'once');
     });
   }
-});
-
-test('without a signer the alarm names a page that exists', async () => {
-  await withRefund(async (database, clock) => {
-    clock.advance(2 * MINUTE_MS);
-    const [message = ''] = await watcher(database, clock, { signer: null, networks: [{ key: network }] })();
-    const [, page = ''] = /\((\S+\.md)\)/.exec(message) ?? [];
-    assert.match(readFileSync(page, 'utf8'), /^# Money:/);
-  });
 });
 
 test('an engine has an hour, then its reason is reported', async () => {
