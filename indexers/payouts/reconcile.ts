@@ -130,12 +130,13 @@ async function openRefunds({ database, network }: ReconcileParts): Promise<reado
 /** @throws Fault transient `node_history_pruned` if the node cannot count what is final */
 async function unknownNonces({ database, network, node }: ReconcileParts): Promise<UnknownNonces[]> {
   const unknown = [];
-  for (const { payer, nextNonce: from } of await database.payouts.foreignNonces(network)) {
-    const count = await node.count(payer);
-    if (count?.final === null) throw finalCountLost(network, payer);
-    const { final, head, pending } = count ?? { final: from, head: from, pending: from };
-    const to = Math.max(from, final ?? from);
-    unknown.push({ payer, from, to, isFinal: Math.max(head, pending) <= to });
+  for (const { payer, nextNonce: from } of await database.payouts.nonces(network)) {
+    const { final = from, head = from, pending = from } = (await node.count(payer)) ?? {};
+    const counted = Math.max(final ?? 0, head, pending);
+    if (counted <= from) continue;
+    if (final === null) throw finalCountLost(network, payer);
+    const to = Math.max(from, final);
+    unknown.push({ payer, from, to, isFinal: counted <= to });
   }
   return unknown;
 }

@@ -101,8 +101,6 @@ export const attemptName = ({ generation, attempt }: Pick<Attempt, 'generation' 
 const RENEWAL_MS = [0, 60_000, 300_000, 900_000, 3_600_000] as const;
 /** Replacements within one generation. Further signatures would not help. */
 export const ATTEMPTS_MAX = 8;
-/** Open nonces of one wallet at once. Nodes keep only so many transactions of one sender. */
-export const IN_FLIGHT_MAX = 16;
 
 /** Actions of this engine run for the payout; null for none. They need not survive a restart. */
 export type Recent = Readonly<{ sentAtMs: number | null; outbidAtMs: number | null }>;

@@ -546,9 +546,7 @@ CREATE TABLE lanes (
   network TEXT NOT NULL,
   payer TEXT NOT NULL,
   next_nonce INTEGER NOT NULL CHECK (next_nonce >= 0),
-  counted_nonce INTEGER, -- of a node that counted more; null where every transaction of the wallet is known
-  PRIMARY KEY (network, payer),
-  CHECK (counted_nonce > next_nonce)
+  PRIMARY KEY (network, payer)
 ) STRICT, WITHOUT ROWID;
 
 -- The payout engine of a network. `reason` keeps it from working. While it settles in, nothing is signed, and nothing ends as

@@ -415,7 +415,6 @@ export const lanes = sqliteTable('lanes', {
   network: text().$type<NetworkKey>().notNull(),
   payer: text().notNull(),
   nextNonce: integer().notNull(),
-  countedNonce: integer(),
 });
 
 export const payoutEngines = sqliteTable('payout_engines', {

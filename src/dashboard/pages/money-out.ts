@@ -215,11 +215,8 @@ async function unexplainedList(deps: DashboardDeps, visit: Visit<null>, network:
   const pages = states.map((state) => database.payouts.list({ network, state, limit: COMPARED_MAX }));
   const open = (await Promise.all(pages)).flat();
   const shown = (key: string) => shownAddress(deps, visit, network, key);
-  const nonces = (await database.payouts.foreignNonces(network)).map(
-    ({ payer, nextNonce, countedNonce }) =>
-      html`<p>${(countedNonce ?? nextNonce) - nextNonce} transactions of ${shown(payer)} are not known here.</p>`,
-  );
-  const transfers = list<OutgoingRecord>({
+  if (rows.length === 0) return html``;
+  return html`${list<OutgoingRecord>({
     caption: 'Unexplained',
     columns: [
       ['Transaction', ({ tx: text }) => shownOnChain({ config, words: visit.words }, { network, kind: 'tx', text })],
@@ -230,6 +227,5 @@ async function unexplainedList(deps: DashboardDeps, visit: Visit<null>, network:
     ],
     rows,
     empty: '',
-  });
-  return html`${rows.length === 0 ? null : transfers}${nonces}`;
+  })}`;
 }

@@ -4,7 +4,7 @@
 
 import { invariant } from '../../core/fault.ts';
 import { type Intent, isPayback } from '../../core/intent.ts';
-import { ATTEMPTS_MAX, type Attempt, IN_FLIGHT_MAX, type Payout } from '../../core/payout.ts';
+import { ATTEMPTS_MAX, type Attempt, type Payout } from '../../core/payout.ts';
 import { freezeTexts, type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { RefundApproval } from '../column-values.ts';
@@ -41,7 +41,7 @@ export type AttemptName = PayoutName & Readonly<{ attempt: number }>;
 /** The next nonce of a wallet, or why there is none. */
 export type NonceOffer =
   | Readonly<{ kind: 'free'; nonce: number }>
-  /** As many are open as a node accepts, the newest is not signed yet, or the network has just been frozen. */
+  /** The newest is in no block yet, or not even signed, or the network has just been frozen. */
   | Readonly<{ kind: 'busy' }>
   /** Nothing is known of the wallet, and the node has no final state that tells where it begins. */
   | Readonly<{ kind: 'unsettled' }>;
@@ -67,8 +67,6 @@ export type JournaledSignature = Readonly<{
   bytes: Uint8Array;
   signedAtMs: number;
 }>;
-
-type LaneRow = typeof lanes.$inferSelect;
 
 /** Largest share of the concurrent payouts that may be something other than refunds. */
 const OTHERS_SHARE_MAX = 0.75;
@@ -138,11 +136,12 @@ export function attemptCommands(db: SealedDb) {
   /** Uses up the nonce of a first attempt. @returns false when it is not the wallet's next one */
   async function mayUseNonce(payout: PayoutRow, { id, attempt, payer, nonce }: NewAttempt): Promise<boolean> {
     if (nonce === null) return attempt === 0;
+    if (await hasUnsigned(db, payout.network, payer)) return false;
     if (attempt === 0) return takeNonce(db, payout.network, payer, nonce);
     // Two attempts with different nonces could both be mined.
     const [first] = await steps.attempts(payout);
     invariant(first?.nonce === nonce, `a replacement of payout ${id} uses its nonce`);
-    return !(await hasUnsigned(db, payout.network, payer));
+    return true;
   }
 
   return {
@@ -180,7 +179,10 @@ export function attemptCommands(db: SealedDb) {
         if (!payout || !row) return false;
         invariant(row.tx === null, `attempt ${name.attempt} of payout ${name.id} was never signed`);
         await deleteRows(db, payoutAttempts, keyOf(name));
-        if (row.attempt === 0 && row.nonce !== null) await giveBackNonce(db, row.network, row.payer, row.nonce);
+        if (row.attempt === 0 && row.nonce !== null) {
+          const isLast = await giveBackNonce(db, row.network, row.payer, row.nonce);
+          invariant(isLast, `nonce ${row.nonce} of ${row.payer} on ${row.network} was given out last`);
+        }
         // An earlier attempt continues as it was; only the replacement was refused.
         const state = row.attempt === 0 ? 'waiting' : payout.state;
         await steps.waitFor(payout, wait, { state, notBeforeMs: Math.round(nextLookAtMs) }, nowMs);
@@ -287,10 +289,6 @@ function isSameTerms(a: Readonly<Record<string, string>>, b: Readonly<Record<str
 
 // To be called within a transaction.
 
-/** Returns the nonces of a wallet. */
-export const laneOf = (db: Db, network: NetworkKey, payer: string): Promise<LaneRow | undefined> =>
-  findRow(db, lanes, { network, payer });
-
 /** Returns whether the newest attempt of a wallet is not signed yet: the signer may still refuse it. */
 async function hasUnsigned({ client }: Db, network: NetworkKey, payer: string): Promise<boolean> {
   const unsigned = client.prepare(
@@ -299,56 +297,34 @@ async function hasUnsigned({ client }: Db, network: NetworkKey, payer: string): 
   return (await unsigned.get({ network, payer })) !== undefined;
 }
 
-/** Returns the lane of a wallet, which begins with this nonce if it is new. */
-async function beginLane(db: Db, network: NetworkKey, payer: string, nextNonce: number): Promise<LaneRow> {
-  const known = await laneOf(db, network, payer);
-  if (known) return known;
-  const row: LaneRow = { network, payer, nextNonce, countedNonce: null };
-  await insertRow(db, lanes, row);
-  return row;
+/** Returns the next nonce of a wallet, which is this one if nothing is known of the wallet. */
+async function beginLane(db: Db, network: NetworkKey, payer: string, first: number): Promise<number> {
+  const known = await findRow(db, lanes, { network, payer });
+  if (!known) await insertRow(db, lanes, { network, payer, nextNonce: first });
+  return known?.nextNonce ?? first;
 }
-
-const moveLane = (db: Db, { network, payer }: LaneRow, nonces: Partial<LaneRow>) =>
-  changeRows(db, lanes, { network, payer }, nonces);
 
 /** @returns false when it is not the wallet's next one */
-async function takeNonce(db: Db, network: NetworkKey, payer: string, nonce: number): Promise<boolean> {
-  const row = await laneOf(db, network, payer);
-  if (row?.nextNonce !== nonce || (await hasUnsigned(db, network, payer))) return false;
-  await moveLane(db, row, { nextNonce: nonce + 1 });
-  return true;
-}
+const takeNonce = async (db: Db, network: NetworkKey, payer: string, nonce: number): Promise<boolean> =>
+  (await changeRows(db, lanes, { network, payer, nextNonce: nonce }, { nextNonce: nonce + 1 })) > 0;
 
-export async function giveBackNonce(db: Db, network: NetworkKey, payer: string, nonce: number): Promise<void> {
-  const row = await laneOf(db, network, payer);
-  invariant(row?.nextNonce === nonce + 1, `nonce ${nonce} of ${payer} on ${network} was given out last`);
-  await moveLane(db, row, { nextNonce: nonce });
-}
+/** @returns false when it is not the one that was given out last */
+export const giveBackNonce = async (db: Db, network: NetworkKey, payer: string, nonce: number): Promise<boolean> =>
+  (await changeRows(db, lanes, { network, payer, nextNonce: nonce + 1 }, { nextNonce: nonce })) > 0;
 
 /** Makes a wallet go on from this nonce, or its own if that is higher. */
 export async function raiseNonce(db: Db, network: NetworkKey, payer: string, nextNonce: number): Promise<void> {
-  const row = await beginLane(db, network, payer, nextNonce);
-  if (row.nextNonce >= nextNonce) return;
-  const counted = row.countedNonce ?? 0;
-  await moveLane(db, row, { nextNonce, countedNonce: counted > nextNonce ? counted : null });
+  if ((await beginLane(db, network, payer, nextNonce)) < nextNonce)
+    await changeRows(db, lanes, { network, payer }, { nextNonce });
 }
 
 /** The part of the repository `payouts` about nonces. */
 export function nonceCommands(db: Db) {
-  const foreign = 'WHERE network = :network AND counted_nonce IS NOT NULL ORDER BY payer';
-
-  async function freezeForeign(row: LaneRow, countedNonce: number, nowMs: number): Promise<void> {
-    const { network, payer, nextNonce: ours } = row;
-    if ((row.countedNonce ?? 0) < countedNonce) await moveLane(db, row, { countedNonce });
-    const reason = freezeTexts[NONCE_FOREIGN]({ network, payer, ours, counted: countedNonce });
-    const cause = { network, code: NONCE_FOREIGN, reason, nowMs };
-    if (await freezeByProgram(db, cause)) await alarmFreeze(db, cause);
-  }
-
   return {
     /**
-     * Returns the nonce of the wallet's next attempt. If a node counts more transactions than are known here, somebody
-     * else spends from the wallet, or this database is older than the chain: money out is frozen, with an alarm.
+     * Returns the nonce of the wallet's next attempt, once the one before is in a block. If a node counts more
+     * transactions than are known here, somebody else spends from the wallet, or this database is older than the chain:
+     * money out is frozen, with an alarm.
      * @param seen the node's counts; `final` is null if it no longer has the final state
      */
     async offerNonce(
@@ -360,29 +336,28 @@ export function nonceCommands(db: Db) {
       return db.write(async () => {
         await lockNetwork(db, network);
         // A block at the head may vanish, and nonces that follow it could then never be used.
-        if (final === null && head > 0 && !(await laneOf(db, network, payer))) return { kind: 'unsettled' };
-        const row = await beginLane(db, network, payer, final ?? 0);
+        if (final === null && head > 0 && !(await findRow(db, lanes, { network, payer }))) return { kind: 'unsettled' };
+        const nonce = await beginLane(db, network, payer, final ?? 0);
         const counted = Math.max(final ?? 0, head, pending);
-        if (counted > row.nextNonce) {
-          await freezeForeign(row, counted, nowMs);
+        if (counted > nonce) {
+          const reason = freezeTexts[NONCE_FOREIGN]({ network, payer, ours: nonce, counted });
+          const cause = { network, code: NONCE_FOREIGN, reason, nowMs };
+          if (await freezeByProgram(db, cause)) await alarmFreeze(db, cause);
           return { kind: 'busy' };
         }
-        const isFull = row.nextNonce - (final ?? head) >= IN_FLIGHT_MAX;
-        return isFull || (await hasUnsigned(db, network, payer))
-          ? { kind: 'busy' }
-          : { kind: 'free', nonce: row.nextNonce };
+        const isMined = head === nonce && !(await hasUnsigned(db, network, payer));
+        return isMined ? { kind: 'free', nonce } : { kind: 'busy' };
       });
     },
-    /** Returns the wallets of which a node has counted more transactions (`countedNonce`) than are known here. */
-    async foreignNonces(network: NetworkKey): Promise<readonly LaneRow[]> {
-      return db.read(() => selectRows(db, lanes, foreign, { network }));
+    /** Returns the wallets whose transactions have nonces, each with the next one. */
+    async nonces(network: NetworkKey): Promise<readonly (typeof lanes.$inferSelect)[]> {
+      return db.read(() => selectRows(db, lanes, 'WHERE network = :network ORDER BY payer', { network }));
     },
     /** Makes a wallet go on from this nonce, or its own if that is higher: an operator knows those before it. */
     async passNonces(network: NetworkKey, payer: string, nextNonce: number): Promise<void> {
       await db.write(async () => {
         await lockNetwork(db, network);
-        const row = await beginLane(db, network, payer, nextNonce);
-        await moveLane(db, row, { nextNonce: Math.max(row.nextNonce, nextNonce), countedNonce: null });
+        await raiseNonce(db, network, payer, nextNonce);
       });
     },
   };

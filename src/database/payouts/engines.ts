@@ -4,7 +4,7 @@
 
 import { and, eq, isNull } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import type { Wallet } from '../../core/intent.ts';
+import type { Intent, Wallet } from '../../core/intent.ts';
 import { paidAfterEnd, type Reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
@@ -16,9 +16,9 @@ import { readMeta } from '../meta.ts';
 import { lockNetwork } from '../networks.ts';
 import type { SealedDb } from '../sealing.ts';
 import { payoutAttempts, payoutEngines } from '../tables.ts';
-import { giveBackNonce, type JournaledSignature, laneOf, raiseNonce } from './attempts.ts';
+import { giveBackNonce, type JournaledSignature, raiseNonce } from './attempts.ts';
 import { followLost } from './outcomes.ts';
-import { noWait, type PayoutRow, payoutStepsOf } from './payouts.ts';
+import { noWait, payoutStepsOf } from './payouts.ts';
 
 /** The payout engine of a network. `settlingUntilMs`: null once it has settled in. */
 export type PayoutEngine = typeof payoutEngines.$inferSelect;
@@ -128,49 +128,32 @@ export function adoptionCommands(db: SealedDb) {
       invariant(payout, `payout ${payoutId} of an attempt exists`);
       if (attempt > 0) continue;
       if (payout.state === 'sent') await steps.change(payout, { state: 'waiting' }, payout.updatedAtMs);
-      if (nonce === null) continue;
       // A reconciled wallet may have gone on beyond it.
-      if ((await laneOf(db, network, payer))?.nextNonce === nonce + 1) await giveBackNonce(db, network, payer, nonce);
+      if (nonce !== null) await giveBackNonce(db, network, payer, nonce);
     }
   }
 
-  /** Returns the payout of a signature: the existing one, reopened if it has ended, or a new one. */
-  async function payoutOf({ intent, signedAtMs }: Adoption, nowMs: number): Promise<PayoutRow> {
-    if (!(await steps.find(intent.id))) {
-      await steps.plan({ intent, sessionId: null, servesId: null, notBeforeMs: signedAtMs, nowMs });
-    }
-    const row = await steps.find(intent.id);
-    invariant(row, `payout ${intent.id} was planned`);
-    return row;
+  /** Plans the payout of a signature unless it is known. */
+  async function plan(intent: Intent, notBeforeMs: number, nowMs: number): Promise<void> {
+    if (await steps.find(intent.id)) return;
+    await steps.plan({ intent, sessionId: null, servesId: null, notBeforeMs, nowMs });
   }
 
   /** @returns whether the signature was unknown here */
   async function adoptOne(signature: Adoption, nowMs: number): Promise<boolean> {
     const { intent, generation, attempt, payer, payerRole, terms, tx, bytes, signedAtMs } = signature;
-    // The chain may have settled it before the journal that names it was there again.
-    const holder = await findRow(db, payoutAttempts, { tx });
-    if (holder && holder.payoutId !== intent.id) return false;
-    const payout = await payoutOf(signature, nowMs);
+    const { network } = intent;
     const nonce = terms.nonce === undefined ? null : Number(terms.nonce);
-    const known = (await steps.attempts({ id: payout.id, generation })).find((one) => one.attempt === attempt);
-    invariant(!known || known.tx === tx, `attempt ${attempt} of payout ${payout.id} was signed once`);
-    if (known) return false;
-    const signed = {
-      ...{ payoutId: payout.id, generation, attempt, network: payout.network, payer, payerRole, nonce, terms, tx },
+    if (nonce !== null) await raiseNonce(db, network, payer, nonce + 1);
+    // It may be known from the chain, even as the payment of another refund.
+    if (await findRow(db, payoutAttempts, { tx })) return false;
+    await plan(intent, signedAtMs, nowMs);
+    await insertRow(db, payoutAttempts, {
+      ...{ payoutId: intent.id, generation, attempt, network, payer, payerRole, nonce, terms, tx },
       // The terms hold the real limit in the family's format; a replacement is only compared with zero.
       ...{ feeUnitsMax: 0n, bytes: Buffer.from(bytes), allottedAtMs: signedAtMs, signedAtMs },
-    };
-    // A learned attempt keeps its cost, which is in the books.
-    if (holder) await changeRows(db, payoutAttempts, { tx }, signed);
-    else
-      await insertRow(db, payoutAttempts, {
-        ...signed,
-        sentAtMs: null,
-        answerCode: null,
-        answer: null,
-        feeUnits: null,
-      });
-    if (nonce !== null) await raiseNonce(db, payout.network, payer, nonce + 1);
+      ...{ sentAtMs: null, answerCode: null, answer: null, feeUnits: null },
+    });
     return true;
   }
 

@@ -1,5 +1,4 @@
 import * as assert from 'uvu/assert';
-import { IN_FLIGHT_MAX } from '../../../src/core/payout.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { column, has, have } from '../../support/fields.ts';
 import { counted } from '../../support/nonces.ts';
@@ -168,7 +167,7 @@ readyTest('nonces have no gaps: each is given out once, and taken back with a re
   assert.equal(await codes(database), ['signer_refused_cap']);
   assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
   await bringOut(database, refund('r2'), 1);
-  assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 1 });
+  assert.equal(await database.payouts.offerNonce(network, payer, counted(1), T0_MS), { kind: 'free', nonce: 1 });
   assert.equal(
     (await database.payouts.open(network, T0_MS + 4999, 10)).map(({ payout }) => payout.id),
     ['r2'],
@@ -190,38 +189,33 @@ test('two concurrent engines give each number out once', async ({ database, plac
   other.close();
 });
 
-readyTest('a wallet has at most `IN_FLIGHT_MAX` nonces open; a foreign one freezes', async (database) => {
-  const intents = Array.from({ length: IN_FLIGHT_MAX }, (_, n) => refund(`r${n}`));
-  await plan(database, ...intents, refund('last'));
-  for (const [nonce, intent] of intents.entries()) await bringOut(database, intent, nonce + 1, { nonce });
-  assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'busy' });
-  assert.equal(await database.payouts.offerNonce(network, payer, counted(1), T0_MS), {
-    kind: 'free',
-    nonce: IN_FLIGHT_MAX,
-  });
-  const offer = () => database.payouts.offerNonce(network, payer, counted(IN_FLIGHT_MAX + 1), T0_MS);
-  assert.equal([await offer(), await offer()], [{ kind: 'busy' }, { kind: 'busy' }]);
-  assert.is((await allot(database, 'last', { nonce: IN_FLIGHT_MAX })).kind, 'moved');
+readyTest('a wallet has one nonce that is in no block; a foreign one freezes', async (database) => {
+  const offer = (seen: ReturnType<typeof counted>) => database.payouts.offerNonce(network, payer, seen, T0_MS);
+  await plan(database, refund('r0'), refund('r1'), refund('last'));
+  await bringOut(database, refund('r0'), 1, { nonce: 0 });
+  assert.equal(await offer(counted(0)), { kind: 'busy' });
+  // Once it is in a block, the next one need not wait for its finality.
+  assert.equal(await offer({ final: 0, head: 1, pending: 1 }), { kind: 'free', nonce: 1 });
+  await bringOut(database, refund('r1'), 2, { nonce: 1 });
+  assert.equal([await offer(counted(3)), await offer(counted(3))], [{ kind: 'busy' }, { kind: 'busy' }]);
+  assert.is((await allot(database, 'last', { nonce: 2 })).kind, 'moved');
   assert.equal(await codes(database), ['payout_nonce_foreign']);
   const freezes = await database.holds.list();
   assert.equal(
     freezes.map((one) => [one.network, one.code]),
     [[network, 'payout_nonce_foreign']],
   );
-  const seen = { network, payer, nextNonce: IN_FLIGHT_MAX, countedNonce: IN_FLIGHT_MAX + 1 };
-  assert.equal(await database.payouts.foreignNonces(network), [seen]);
-  await database.payouts.passNonces(network, payer, IN_FLIGHT_MAX + 1);
-  assert.equal([await database.payouts.foreignNonces(network), await database.holds.list()], [[], freezes]);
+  assert.equal(await database.payouts.nonces(network), [{ network, payer, nextNonce: 2 }]);
+  await database.payouts.passNonces(network, payer, 3);
   await database.payouts.passNonces(network, payer, 0);
-  const next = { kind: 'free', nonce: IN_FLIGHT_MAX + 1 };
-  assert.equal(await database.payouts.offerNonce(network, payer, counted(IN_FLIGHT_MAX + 1), T0_MS), next);
+  assert.equal([await offer(counted(3)), await database.holds.list()], [{ kind: 'free', nonce: 3 }, freezes]);
 });
 
 readyTest('a pending transaction that is not known here freezes, too', async (database) => {
   await plan(database, refund('r1'));
   await bringOut(database, refund('r1'), 1);
   const at = (head: number, pending = head) => ({ final: null, head, pending });
-  assert.equal(await database.payouts.offerNonce(network, payer, at(0, 1), T0_MS), { kind: 'free', nonce: 1 });
+  assert.equal(await database.payouts.offerNonce(network, payer, at(0, 1), T0_MS), { kind: 'busy' });
   const [unknown, unused] = ['ef'.repeat(20), 'fe'.repeat(20)];
   assert.equal(await database.payouts.offerNonce(network, unknown, at(5), T0_MS), { kind: 'unsettled' });
   assert.equal(await database.payouts.offerNonce(network, unknown, counted(5), T0_MS), { kind: 'free', nonce: 5 });

@@ -134,7 +134,7 @@ const contradictions: Readonly<Record<string, readonly object[]>> = {
     { sent_at_ms: 1 },
     { fee_units: '1' },
   ],
-  lanes: [{ next_nonce: -1 }, { counted_nonce: 1 }],
+  lanes: [{ next_nonce: -1 }],
   payout_engines: [{ fence: -1 }, { journal_id: -1 }],
   outgoing_transfers: [{ units: '0' }, { units: '' }],
   wallet_books: [{ ledger_seq: -1 }],

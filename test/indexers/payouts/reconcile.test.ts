@@ -48,7 +48,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
     assert.equal(settledBy(seen), []);
     assert.equal(await codes(), seen.freezes.map(({ code }) => code).sort(), 'a survey changes nothing');
     assert.equal(await reconcile(parts(), seen), []);
-    assert.equal([await database.payouts.foreignNonces(network), isEmpty(await survey(parts(), []))], [[], true]);
+    assert.ok(isEmpty(await survey(parts(), [])));
     assert.equal(await database.payouts.attempts('rf_2'), []);
     bench.thawSigner();
 
