@@ -8,7 +8,7 @@ import { type CreditPolicy, usualDepthMax } from '../core/credit-policy.ts';
 import { Fault, permanent } from '../core/fault.ts';
 import { isFields } from '../core/fields.ts';
 import { inclusionGraceS } from '../core/inclusion.ts';
-import { minorToPar, parseUnits } from '../core/money.ts';
+import { minorToPar } from '../core/money.ts';
 import type { SweepPolicy } from '../core/sweep.ts';
 import type { Currency, NetworkKey, Token } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
@@ -110,7 +110,7 @@ export function readNetworks(
     if (!config.sandbox || sandbox) checkXpub(report, config);
     checkTokens(report, config);
     checkConfirmations(report, config);
-    checkCoinAndWallets(report, settings);
+    checkWallets(report, settings);
     return [{ path, config }];
   });
 }
@@ -132,8 +132,7 @@ export function readPaidNetwork(problems: Problem[], name: string, entry: Tree) 
   if (!settings) return null;
   const report = reportTo(problems, `networks.${name}`);
   const { family, signer } = settings;
-  if (signer) checkCoinAmounts(report, family, signer);
-  else report('signer', `missing, expected the caps to start with: ${capsText}`);
+  if (!signer) report('signer', `missing, expected the caps to start with: ${capsText}`);
   const tokens = readTokens(report, settings);
   const key: NetworkKey = `${settings.mode}:${settings.name}`;
   return signer ? { key, name: settings.name, family, chainId: settings.chain_id, tokens, signer } : null;
@@ -265,8 +264,8 @@ function checkConfirmations(report: Report, config: NetworkConfig): void {
   }
 }
 
-/** Checks what depends on the family: its native coin's decimals, and which wallet settings it has. */
-function checkCoinAndWallets(report: Report, { family, wallets, native_symbol, signer }: Settings): void {
+/** Checks which wallet settings the family has. */
+function checkWallets(report: Report, { family, wallets, native_symbol }: Settings): void {
   const { ownSettings } = chains[family].wallets;
   for (const key of ['add', 'node_origins', 'cluster'] as const) {
     if (wallets[key] !== undefined && !ownSettings.includes(key))
@@ -274,21 +273,6 @@ function checkCoinAndWallets(report: Report, { family, wallets, native_symbol, s
   }
   if (wallets.add && native_symbol === undefined)
     report('native_symbol', 'missing, expected the short name of the coin: wallets.add needs it');
-  if (signer) checkCoinAmounts(report, family, signer);
-}
-
-function checkCoinAmounts(report: Report, family: Family, signer: SignerDefaults): void {
-  const { nativeDecimals } = chains[family].spendRules;
-  const amounts = {
-    fee_max: signer.fee_max,
-    'gas_caps.transaction': signer.gas_caps.transaction,
-    'gas_caps.day': signer.gas_caps.day,
-    ...(signer.fee_caps && { 'fee_caps.hour': signer.fee_caps.hour, 'fee_caps.day': signer.fee_caps.day }),
-  };
-  for (const [at, amount] of Object.entries(amounts)) {
-    if (parseUnits(amount, nativeDecimals) === null)
-      report(`signer.${at}`, `${amount}, expected at most ${nativeDecimals} decimals, as many as the coin has`);
-  }
 }
 
 /** Checks what must hold between networks. */

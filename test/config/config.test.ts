@@ -159,14 +159,12 @@ test('settings for the page, wallets and the signer are checked, and every probl
     networks: {
       bsc: { ...node, native_symbol: null, wallets: { cluster: 'bsc:main' } },
       solana: { ...place, wallets: { add: { chain_name: 'S', rpc_urls: ['https://a.b'] } } },
-      tron: { ...node, signer: { gas_caps: { day: '0.0000001' } } },
     },
   });
   assert.equal(unfit.sort(), [
     'networks.bsc.native_symbol: missing, expected the short name of the coin: wallets.add needs it',
     'networks.bsc.wallets.cluster: there is no such setting for this family (evm)',
     'networks.solana.wallets.add: there is no such setting for this family (solana)',
-    'networks.tron.signer.gas_caps.day: 0.0000001, expected at most 6 decimals, as many as the coin has',
   ]);
   const none = { ...node, wallets: { add: { chain_name: 'B', rpc_urls: [] } } };
   assert.equal(problems({ networks: { bsc: none } }), [
