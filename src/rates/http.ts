@@ -1,7 +1,6 @@
 /**
  * A GET request with limits on time and size.
  */
-import type { Response } from 'undici';
 import type { z } from 'zod';
 import { excerpt } from '../core/excerpt.ts';
 import { transient } from '../core/fault.ts';
@@ -42,8 +41,6 @@ type Got = Readonly<{ ok: boolean; status: number; text: string; whole: boolean 
 async function getOnce(source: string, limits: HttpLimits, path: string, signal: AbortSignal): Promise<Got> {
   const timeout = AbortSignal.timeout(limits.timeoutMs);
   try {
-    // Only here: its fetch takes as long to load as all else of the rates, and an installation may have fixed ones.
-    const { fetch } = (await import('undici')).default;
     const response = await fetch(limits.origin + path, {
       redirect: 'error',
       headers: { 'user-agent': 'Quayside' },
