@@ -21,7 +21,6 @@ import {
   textOption,
   usage,
 } from './command.ts';
-import { mebibytes } from './output.ts';
 import { askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
 
 export const passphraseOption: Option = {
@@ -45,15 +44,13 @@ export const backup: Command = {
       'backups elsewhere. For a while it needs twice the space of the database in the data folder.',
   ],
   async run(input, { config, database: { audit }, clock }) {
-    const { act, progress } = input;
-    const parts = {
-      ...{ config, env: input.env, act, clock, log: openLog('backup', config.logLevel) },
-      onProgress: (done: number, total: number) => progress.show(`packed ${mebibytes(done)} of ${mebibytes(total)}`),
-      onReceived: (bytes: number) => progress.show(`received ${mebibytes(bytes)} from the signer`),
-    };
+    const { act } = input;
+    const sayWork = () => input.progress.show('packing the backup, and restoring it on trial');
+    const parts = { config, env: input.env, act, clock, log: openLog('backup', config.logLevel) };
     const to = textOption(input, 'to');
     if (to === undefined && input.options.passphraseFile !== undefined)
       throw usage('--passphrase-file needs --to; without it, the settings `backup` name the file');
+    if (to === undefined) sayWork();
     const made = to === undefined ? await runScheduledBackup({ ...parts, audit }) : await makeIn(to);
     const { file, bytes, files, deleted, isSent, signerFault } = made;
     return recordAnswer(
@@ -63,9 +60,10 @@ export const backup: Command = {
     );
 
     async function makeIn(folder: string) {
-      const made = await withPassphrase(input, true, (passphrase) =>
-        makeProvedBackup(parts, resolve(input.cwd, folder), passphrase),
-      );
+      const made = await withPassphrase(input, true, (passphrase) => {
+        sayWork();
+        return makeProvedBackup(parts, resolve(input.cwd, folder), passphrase);
+      });
       const after = { bytes: made.bytes, files: made.files.join(' ') };
       await audit.record(act, { target: made.file, before: null, after });
       return { ...made, deleted: [], isSent: false };

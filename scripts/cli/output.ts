@@ -6,7 +6,6 @@ import { permanent } from '../../src/core/fault.ts';
 
 const PRIVATE = 0o600;
 const BAR_CHARACTERS = 40;
-const MIB = 2 ** 20;
 
 export const printLine = (line: string, stream: Pick<typeof process.stdout, 'write'> = process.stdout): void =>
   void stream.write(`${printable(line)}\n`);
@@ -51,9 +50,6 @@ export function attempt<T>(what: string, work: () => T): T {
     throw permanent('file_unusable', `${what}: ${error instanceof Error ? error.message : error}`, error);
   }
 }
-
-/** Returns a number of bytes as people read it. */
-export const mebibytes = (bytes: number): string => `${(bytes / MIB).toFixed(1)} MiB`;
 
 /**
  * Returns functions to write lines in the place of those before, and to clear them. Nothing is written if standard

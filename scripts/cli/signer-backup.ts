@@ -12,7 +12,7 @@ import { signerFiles } from '../../src/signer/files.ts';
 import { fingerprintOf, readKeystore } from '../../src/signer/keystore.ts';
 import { refuseExistingSigner, restoreSigner } from '../../src/signer/setup.ts';
 import { type Command, moment, type OfflineCommand, recordAnswer } from './command.ts';
-import { attempt, mebibytes } from './output.ts';
+import { attempt } from './output.ts';
 import { dirOption, filesOf } from './signer-policy.ts';
 import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
 
@@ -30,9 +30,7 @@ export const signerRestore: OfflineCommand = {
       attempt(`${file} cannot be read`, () => accessSync(file, constants.R_OK));
       return withSecret(askMnemonic(terminal), async (seed) => {
         const typed = askNewPassphrase(terminal, 'Passphrase for the keystore');
-        const onBytes = (done: number, total: number) =>
-          input.progress.show(`restored ${mebibytes(done)} of ${mebibytes(total)}`);
-        const from = { file, nowMs: systemClock.nowMs(), onBytes };
+        const from = { file, nowMs: systemClock.nowMs() };
         const madeAtMs = await withSecret(typed, (passphrase) => restoreSigner(dir, seed, passphrase, from));
         const fingerprint = fingerprintOf(seed);
         return recordAnswer({ dir, fingerprint, made_at: moment(madeAtMs) }, [

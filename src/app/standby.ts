@@ -23,7 +23,6 @@ const schema = z.strictObject({
   checked_at_ms: z.int(),
   /** How long before the check the newest commit was that the copy has. */
   behind_ms: z.int().nullable(),
-  took_ms: z.int().nullable(),
   /** Why the copy cannot be used. Empty: it can. */
   problems: z.array(z.string()),
 });
@@ -54,14 +53,14 @@ export async function checkStandby(parts: Parts): Promise<StandbyReport> {
   const startedMs = clock.nowMs();
   const failed = (error: unknown): StandbyReport => {
     if (!(error instanceof Fault)) throw error;
-    return { checked_at_ms: startedMs, behind_ms: null, took_ms: null, problems: [error.message] };
+    return { checked_at_ms: startedMs, behind_ms: null, problems: [error.message] };
   };
   const report = await restoreAndCheck(parts, startedMs).catch(failed);
   writeSecretFile(reportFile(config.dataDir), `${JSON.stringify(report)}\n`);
   return report;
 }
 
-async function restoreAndCheck({ config, command, env, clock }: Parts, startedMs: number): Promise<StandbyReport> {
+async function restoreAndCheck({ config, command, env }: Parts, startedMs: number): Promise<StandbyReport> {
   const { dataDir, alarms } = config;
   const { freeBytes, usedBytes } = await readRoom(dataDir);
   if (freeBytes < usedBytes + alarms.diskFreeBytesMin)
@@ -79,7 +78,6 @@ async function restoreAndCheck({ config, command, env, clock }: Parts, startedMs
     return {
       checked_at_ms: startedMs,
       behind_ms: ownMs === null || copyMs === null ? null : Math.max(0, ownMs - copyMs),
-      took_ms: clock.nowMs() - startedMs,
       problems: [...pages, ...foreignKeys, ...ledgerProblems(ledger)],
     };
   } finally {

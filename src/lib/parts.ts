@@ -1,5 +1,5 @@
 /**
- * Answers and files that are written part by part, no faster than they are read.
+ * Answers that are written part by part, no faster than they are read.
  */
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
@@ -19,18 +19,5 @@ export async function writeParts(
   } catch (error) {
     const isReaderGone = error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
     if (!isReaderGone) throw error;
-  }
-}
-
-/** Yields the same parts. @param onBytes called with how many bytes there were so far */
-export async function* counted<Part extends Uint8Array>(
-  parts: AsyncIterable<Part>,
-  onBytes: (bytes: number) => void,
-): AsyncGenerator<Part, void> {
-  let bytes = 0;
-  for await (const part of parts) {
-    bytes += part.length;
-    onBytes(bytes);
-    yield part;
   }
 }

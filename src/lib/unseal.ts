@@ -1,7 +1,7 @@
 /**
  * Opens what `sealed.ts` makes.
  */
-import { createReadStream, statSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -9,16 +9,9 @@ import type { ReadableStream } from 'node:stream/web';
 import { createGunzip } from 'node:zlib';
 import { Decrypter } from 'age-encryption';
 import { Fault, permanent, transient } from '../core/fault.ts';
-import { counted } from './parts.ts';
 import { AGE_LINE } from './sealed.ts';
 
 const READ_BYTES = 1024 * 1024;
-
-type UnsealOptions = Readonly<{
-  passphrase: Uint8Array;
-  /** Called with the bytes of the file that were read so far, and with how many there are. */
-  onBytes?: ((done: number, total: number) => void) | undefined;
-}>;
 
 /**
  * Opens a sealed file. Until this has returned, what `take` got may be only a part of it.
@@ -26,15 +19,14 @@ type UnsealOptions = Readonly<{
  */
 export async function unseal(
   file: string,
-  { passphrase, onBytes }: UnsealOptions,
+  passphrase: Uint8Array,
   take: (plain: AsyncIterable<Uint8Array>) => Promise<void>,
 ): Promise<void> {
   await expectSealed(file);
-  const total = statSync(file).size;
-  const parts = counted(createReadStream(file, { highWaterMark: READ_BYTES }), (done) => onBytes?.(done, total));
+  const parts = createReadStream(file, { highWaterMark: READ_BYTES });
   const decrypter = new Decrypter();
   decrypter.addPassphrase(Buffer.from(passphrase).toString('utf8'));
-  const plain = await decrypter.decrypt(Readable.toWeb(Readable.from(parts)) as never).catch((error) => {
+  const plain = await decrypter.decrypt(Readable.toWeb(parts) as never).catch((error) => {
     throw permanent(
       'passphrase_wrong',
       `the passphrase does not open ${file}: it was mistyped, is another file's, or the start of the file was altered`,

@@ -26,9 +26,6 @@ import { type PolicySettings, readPolicy } from './policy.ts';
 
 const NEWLINE = 0x0a;
 
-/** Called with the bytes that were read so far, and with how many there are. */
-type OnBytes = (done: number, total: number) => void;
-
 /** Makes sure that no earlier signer is overwritten. @throws Fault permanent `signer_exists` */
 export function refuseExistingSigner(dir: string): void {
   let found: string[] = [];
@@ -72,12 +69,12 @@ export async function restoreSigner(
   dir: string,
   seed: Uint8Array,
   passphrase: Uint8Array,
-  { file, nowMs, onBytes }: Readonly<{ file: string; nowMs: number; onBytes?: OnBytes }>,
+  { file, nowMs }: Readonly<{ file: string; nowMs: number }>,
 ): Promise<number> {
   const draft = openDraft(dir);
   try {
     createKeystore(draft.files.keystore, seed, passphrase);
-    const madeAtMs = await unpackSigner(file, seed, draft.files, onBytes);
+    const madeAtMs = await unpackSigner(file, seed, draft.files);
     const { networks } = readPolicy(signerFiles(dir).policy, readFileSync(draft.files.policy, 'utf8'));
     const keys = networks.map(({ key }) => key);
     restoreJournal(draft.files.journal, keys, nowMs);
@@ -93,11 +90,10 @@ async function unpackSigner(
   file: string,
   seed: Uint8Array,
   files: Readonly<{ policy: string; journal: string }>,
-  onBytes?: OnBytes,
 ): Promise<number> {
   const secret = backupPassphrase(seed);
   try {
-    return await unsealBackup(file, secret, files, onBytes);
+    return await unsealBackup(file, secret, files);
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'passphrase_wrong') throw error;
     throw permanent(
@@ -119,7 +115,6 @@ export async function unsealBackup(
   file: string,
   passphrase: Uint8Array,
   { policy, journal }: Readonly<{ policy: string; journal: string }>,
-  onBytes?: OnBytes,
 ): Promise<number> {
   let head: ReturnType<typeof headSchema.parse> | undefined;
   const handle = openSync(journal, 'wx', 0o600);
@@ -127,7 +122,7 @@ export async function unsealBackup(
     for (let at = 0; at < part.length; ) at += writeSync(handle, part, at);
   };
   try {
-    await unseal(file, { passphrase, onBytes }, async (plain) => {
+    await unseal(file, passphrase, async (plain) => {
       let line = Buffer.alloc(0);
       for await (const part of plain) {
         if (head) {

@@ -129,7 +129,7 @@ test('a database that lacks rows is not sound, and is not restored', async () =>
   holed.exec('DELETE FROM blocks');
   holed.close();
   const lying = join(folder, 'lying.backup');
-  await packArchive(lying, inside, { passphrase, onBytes: () => {} });
+  await packArchive(lying, inside, passphrase);
   const { code, out } = await run('restore', lying, '--dry-run', ...secret, '--json');
   assert.is(code, 1);
   assert.match(JSON.parse(out).problems[0], 'names no row of blocks');

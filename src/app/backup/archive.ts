@@ -4,12 +4,11 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, readFileSync, statSync } from 'node:fs';
+import { createWriteStream, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
 import { permanent, transient } from '../../core/fault.ts';
-import { counted } from '../../lib/parts.ts';
 import { seal } from '../../lib/sealed.ts';
 import { damaged, unseal } from '../../lib/unseal.ts';
 
@@ -34,28 +33,19 @@ const manifestSchema = z.strictObject({
 export type Manifest = z.infer<typeof manifestSchema>;
 
 /** Returns the files in a folder that go into a backup. */
-export const filesIn = (folder: string) =>
-  names.flatMap((name) => {
-    const bytes = statSync(join(folder, name), { throwIfNoEntry: false })?.size;
-    return bytes === undefined ? [] : [{ name, bytes }];
-  });
+export const filesIn = (folder: string): readonly string[] => names.filter((name) => existsSync(join(folder, name)));
 
 /**
  * Packs a folder that has a manifest and its files into `file`, which must not exist, with mode 0600; it is on the disk
  * when this resolves.
- * @param onBytes called with the number of bytes that were packed so far
  * @throws Fault permanent `passphrase_weak`; transient `storage_unavailable`
  */
-export async function packArchive(
-  file: string,
-  folder: string,
-  { passphrase, onBytes }: Readonly<{ passphrase: Uint8Array; onBytes: (bytes: number) => void }>,
-): Promise<void> {
-  const packed = [MANIFEST, ...filesIn(folder).map(({ name }) => name)];
+export async function packArchive(file: string, folder: string, passphrase: Uint8Array): Promise<void> {
+  const packed = [MANIFEST, ...filesIn(folder)];
   const tar = spawn('tar', ['-c', '-f', '-', '-C', folder, ...packed], { stdio: ['ignore', 'pipe', 'pipe'] });
   const done = tarEnd(tar);
   try {
-    await writeSealed(file, counted(tar.stdout, onBytes), passphrase);
+    await writeSealed(file, tar.stdout, passphrase);
     await done;
   } finally {
     tar.kill('SIGKILL');
@@ -93,7 +83,7 @@ export async function writeSealed(
  * @throws Fault permanent `not_found`, `backup_damaged`, `passphrase_wrong`; transient `storage_unavailable`
  */
 export async function unpackArchive(file: string, folder: string, passphrase: Uint8Array): Promise<Manifest> {
-  await unseal(file, { passphrase }, async (plain) => {
+  await unseal(file, passphrase, async (plain) => {
     // `-o`: the files belong to this user.
     const tar = spawn('tar', ['-x', '-o', '-f', '-', '-C', folder], { stdio: ['pipe', 'ignore', 'pipe'] });
     const done = tarEnd(tar);

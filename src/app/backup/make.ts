@@ -23,7 +23,6 @@ import { copyDatabase } from '../../database/engine/inspection.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { readShipped } from '../../lib/installation.ts';
 import type { Log } from '../../lib/log.ts';
-import { counted } from '../../lib/parts.ts';
 import { syncFolder } from '../../lib/secret-file.ts';
 import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';
 import { openConfiguredSigner } from '../../signer/client.ts';
@@ -43,10 +42,6 @@ export type BackupParts = Readonly<{
   act: OperatorAct;
   clock: Clock;
   log: Log;
-  /** Called with the bytes that were packed, and with how many there are. */
-  onProgress?: (done: number, total: number) => void;
-  /** Called with the number of bytes that came from the signer. */
-  onReceived?: (bytes: number) => void;
 }>;
 
 export type ProvedBackup = Readonly<{
@@ -133,7 +128,7 @@ async function refuseWithoutRoom({ dataDir, alarms }: Config): Promise<void> {
 
 /** Writes the backup into a new file. */
 async function packBackup(file: string, parts: BackupParts, passphrase: Uint8Array) {
-  const { config, env, act, onProgress = () => {} } = parts;
+  const { config, env, act } = parts;
   const scratch = openScratch(config.dataDir, 'making-backup');
   try {
     const inside = (name: string) => join(scratch.folder, name);
@@ -151,12 +146,8 @@ async function packBackup(file: string, parts: BackupParts, passphrase: Uint8Arr
     writeFileSync(inside('manifest.json'), JSON.stringify(manifest));
     // They are unpacked as they are here, whatever the mode of what they were copied from.
     for (const name of readdirSync(scratch.folder)) chmodSync(inside(name), 0o600);
-    const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
-    await packArchive(file, scratch.folder, {
-      passphrase,
-      onBytes: (done) => onProgress(Math.min(done, total), total),
-    });
-    return { files: files.map(({ name }) => name), signerFault };
+    await packArchive(file, scratch.folder, passphrase);
+    return { files, signerFault };
   } finally {
     scratch.remove();
   }
@@ -181,15 +172,11 @@ function prepareTarget(folder: string, file: string): void {
  * without it is better than none.
  * @returns why it is missing; null if it is there
  */
-async function writeSignerPart(
-  { dir }: SignerConfig,
-  file: string,
-  { log, onReceived = () => {} }: BackupParts,
-): Promise<string | null> {
+async function writeSignerPart({ dir }: SignerConfig, file: string, { log }: BackupParts): Promise<string | null> {
   const signer = openConfiguredSigner({ dir });
   const out = createWriteStream(file, { flags: 'wx', mode: 0o600 });
   try {
-    await pipeline(counted(signer.backup(), onReceived), out);
+    await pipeline(signer.backup(), out);
     return null;
   } catch (error) {
     if (!(error instanceof Fault) && !(error instanceof Error && 'syscall' in error)) throw error;

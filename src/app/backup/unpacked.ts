@@ -67,6 +67,10 @@ type Proof = Readonly<{
 export const proveBackup = (file: string, parent: string, passphrase: Uint8Array): Promise<Proof> =>
   withUnpacked(file, { parent, passphrase }, async ({ folder, manifest, problems, database }) => {
     const report = await database.ledger.verify();
-    const files = filesIn(folder).map(({ name }) => name);
-    return { manifest, files, ledgerEntries: report.entries, problems: [...problems, ...ledgerProblems(report)] };
+    return {
+      manifest,
+      files: filesIn(folder),
+      ledgerEntries: report.entries,
+      problems: [...problems, ...ledgerProblems(report)],
+    };
   });
