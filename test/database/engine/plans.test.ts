@@ -8,10 +8,8 @@ import * as assert from 'uvu/assert';
 import { eventTypes } from '../../../src/core/event.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { openSqlite } from '../../../src/database/engine/open.ts';
-import { ingestedChain } from '../../support/ingested-chain.ts';
-import { merchantStore, newSession } from '../../support/new-session.ts';
+import { addressOf, inWorld, keyOf, newSession, pays, sessionOf } from '../../conformance/database/place.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
-import { testNetwork } from '../../support/test-network.ts';
 import { plansOf, watchPlans } from './plans.ts';
 
 /** Returns the text of every statement that is prepared until `work` has ended. */
@@ -57,28 +55,13 @@ test('a page of events is read from an index that has its order and its filter',
 
 /** Returns the plans of the queries that `work` makes on a database with one paid session. */
 async function plansWithPayment(work: (database: Database, storeId: string) => Promise<void>) {
-  const place = openTempDatabase();
-  try {
-    const { database } = place;
-    const [network, nowMs, store, to] = [
-      testNetwork({ name: 'one' }),
-      1_800_000_000_000,
-      merchantStore(),
-      '01'.repeat(20),
-    ];
-    await database.stores.create(store);
-    await database.addresses.add({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys: [to] });
-    const chain = ingestedChain(() => database, { nowMs: () => nowMs }, network);
-    await chain.mine();
-    await chain.report('following');
-    await database.sessions.create(
-      newSession({ storeId: store.id, name: '1', networks: [network], amountMinor: 1000, nowMs }),
-    );
-    await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 10_000_000n }]));
-    return plansOf(place.file, await preparedBy(() => work(database, store.id)));
-  } finally {
-    place.close();
-  }
+  let plans: ReturnType<typeof plansOf> = new Map();
+  await inWorld(async ({ database, one, place }) => {
+    const to = addressOf(sessionOf(await database.sessions.create(newSession('1'))));
+    await one.confirm(await one.mine([pays(to, 1000n)]));
+    plans = plansOf(place.file, await preparedBy(() => work(database, 'm1')));
+  })();
+  return plans;
 }
 
 test('lists and searches of payments seek in an index that has their order', async () => {
@@ -170,7 +153,7 @@ test('a page of refunds seeks in an index that has its order, also where it goes
 
 test('what came to an address is sought by the address, dust too', async () => {
   const plans = await plansWithPayment(async (database) => {
-    const [own] = await database.addresses.findKey('evm', '01'.repeat(20));
+    const [own] = await database.addresses.findKey('evm', keyOf(1));
     assert.is((await database.addresses.transfersTo(own?.id ?? 0)).length, 1);
   });
   const steps = [...plans].flatMap(([text, plan]) => (/ from "transfers"/i.test(text) ? plan : []));

@@ -42,37 +42,32 @@ async function auditAfter(change: string): Promise<readonly string[]> {
   }
 }
 
-const sumsOf = (change: string) => `UPDATE sessions SET sums = replace(sums, ${change}) WHERE payment_count = 2`;
-
-test('a sum that is not that of the transfers is found, and shown beside them', async () => {
-  const wrong = await auditAfter(sumsOf("'12000000', '13000000'"));
-  const [line = '', ...others] = wrong.filter((text) => text.includes('the transfers'));
-  assert.match(line, /^session cs_0+1: the sums say .*confirmed 13000000, the transfers .*confirmed 12000000$/);
-  assert.equal(others, []);
-});
-
-test('a sum that was lost is found', async () => {
-  const wrong = await auditAfter("UPDATE sessions SET sums = '[]' WHERE payment_count = 2");
-  assert.ok(
-    wrong.some((text) => /the sums say nothing, the transfers .*12000000/.test(text)),
-    wrong.join('\n'),
-  );
-});
-
-test('a transfer that no sum knows is found', async () => {
-  const wrong = await auditAfter(`UPDATE transfers SET units = '8000000' WHERE units = '7000000'`);
-  assert.ok(
-    wrong.some((text) => /confirmed 12000000, the transfers .*confirmed 13000000/.test(text)),
-    wrong.join('\n'),
-  );
-});
-
-test('held money that is not what the sums leave over is found', async () => {
-  const wrong = await auditAfter(
+const found: readonly (readonly [what: string, change: string, line: RegExp])[] = [
+  [
+    'a sum that is not that of the transfers, shown beside them',
+    `UPDATE sessions SET sums = replace(sums, '12000000', '13000000') WHERE payment_count = 2`,
+    /^session cs_0+1: the sums say .*confirmed 13000000, the transfers .*confirmed 12000000$/,
+  ],
+  [
+    'a sum that was lost',
+    "UPDATE sessions SET sums = '[]' WHERE payment_count = 2",
+    /the sums say nothing, the transfers .*12000000/,
+  ],
+  [
+    'a transfer that no sum knows',
+    `UPDATE transfers SET units = '8000000' WHERE units = '7000000'`,
+    /confirmed 12000000, the transfers .*confirmed 13000000/,
+  ],
+  [
+    'held money that is not what the sums leave over',
     `UPDATE held_money SET value_par = '${10n ** 18n}' WHERE value_par = '${2n * 10n ** 18n}'`,
-  );
-  assert.is(wrong.length, 1);
-  assert.match(wrong[0] ?? '', /held money is kept as surplus 1\d+, the sums say surplus 2\d+$/);
-});
+    /held money is kept as surplus 1\d+, the sums say surplus 2\d+$/,
+  ],
+];
+for (const [what, change, line] of found)
+  test(`${what}: it is found`, async () => {
+    const wrong = await auditAfter(change);
+    assert.is(wrong.filter((text) => line.test(text)).length, 1, wrong.join('\n'));
+  });
 
 test.run();

@@ -1,14 +1,14 @@
 /**
- * A process that writes to a database until it is killed or has finished. It prints each answered command at once,
+ * A process that writes to a database until it is killed. It prints each answered command at once,
  * unbuffered, so that the line is out before the next command begins.
  *
- *   node --import tsx writer.ts <file> <all|sessions|blocks> <first number> <how many>
+ *   node --import tsx writer.ts <file> <first number>
  */
 import { writeSync } from 'node:fs';
 import { openSqliteDatabase } from '../../../src/database/database.ts';
 import { addressOf, Feed, newSession, pays, sessionOf, T0_MS } from '../../conformance/database/place.ts';
 
-const [file = '', role = 'all', first = '0', count = '0'] = process.argv.slice(2);
+const [file = '', first = '0'] = process.argv.slice(2);
 const database = openSqliteDatabase({
   file,
   secretKey: new Uint8Array(32).fill(7),
@@ -21,15 +21,10 @@ const feed = new Feed(database, 'one');
 feed.chain = [...(await database.blocks.tail(feed.network, 50))];
 feed.blocksMade = Number(first) * 10;
 
-for (let number = Number(first); number < Number(first) + Number(count); number++) {
-  if (role === 'blocks') {
-    await feed.mine();
-    continue;
-  }
+for (let number = Number(first); ; number++) {
   const outcome = await database.sessions.create(newSession(`w${number}`, { nowMs: T0_MS + number }));
   const to = addressOf(sessionOf(outcome));
   say(`created w${number}`);
-  if (role === 'sessions') continue;
   const block = await feed.mine([pays(to, 400n, { tx: `0x${number}a` }), pays(to, 600n, { tx: `0x${number}b` })]);
   say(`seen w${number}`);
   if (number % 4 === 3) {
@@ -39,5 +34,3 @@ for (let number = Number(first); number < Number(first) + Number(count); number+
   await feed.confirm(number % 4 === 3 ? (feed.chain.at(-1) ?? block) : block);
   say(`paid w${number}`);
 }
-database.close();
-say('end');
