@@ -3,11 +3,9 @@ import * as assert from 'uvu/assert';
 import type { Currency } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { AcceptHeldOutcome, HeldMoney } from '../../../src/database/held-money.ts';
-import type { NewSession } from '../../../src/database/sessions.ts';
 import { column, has } from '../../support/fields.ts';
 import {
   act,
-  addressOf,
   booksAgree,
   claimAll,
   endpoint,
@@ -16,13 +14,13 @@ import {
   inWorlds,
   merchant,
   newSession,
+  passTo,
   pays,
   request,
-  sessionOf,
   show,
+  start,
   T0_MS,
   T0_S,
-  type World,
 } from './place.ts';
 
 const END_S = T0_S + 1800;
@@ -30,20 +28,9 @@ const GRACE_END_S = END_S + 1800;
 /** A price in USDT. */
 const inUsdt = (orderId: string) => ({ accepts: ['USDT'], request: request(orderId, { currency: 'USDT' }) }) as const;
 
-const start = async (database: Database, id: string, more: Partial<NewSession> = {}): Promise<string> =>
-  addressOf(sessionOf(await database.sessions.create(newSession(id, more))));
-
 /** Pays and confirms on network one. */
 async function pay(one: Feed, to: string, minor: bigint, currency: Currency = 'USDT'): Promise<void> {
   await one.confirm(await one.mine([pays(to, minor, { currency })]));
-}
-
-/** Advances both networks and the clock. */
-async function passTo({ database, one, two }: World, timeS: number): Promise<void> {
-  one.nowMs = two.nowMs = timeS * 1000;
-  await one.mine();
-  await two.mine();
-  await database.sessions.settleDue(one.nowMs, 100);
 }
 
 const held = (database: Database, sessionId?: string): Promise<readonly HeldMoney[]> =>

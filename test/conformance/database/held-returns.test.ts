@@ -5,22 +5,20 @@ import type { Currency } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { HeldMoney, ReturnHeldMoney, ReturnHeldOutcome } from '../../../src/database/held-money.ts';
 import type { DestinationCheck, NewRefund } from '../../../src/database/refunds/refund.ts';
-import type { NewSession } from '../../../src/database/sessions.ts';
 import { has } from '../../support/fields.ts';
 import { counted } from '../../support/nonces.ts';
 import {
   act,
-  addressOf,
   booksAgree,
   endpoint,
   eventTypes,
   type Feed,
   inWorlds,
-  newSession,
+  passTo,
   pays,
   request,
-  sessionOf,
   show,
+  start,
   T0_S,
   type World,
 } from './place.ts';
@@ -32,22 +30,11 @@ const payee = 'b'.repeat(40);
 const check: DestinationCheck = (_network, key) =>
   key.length === 40 ? { kind: 'ok', family: 'evm', key } : { kind: 'bad', why: 'malformed' };
 
-const start = async (database: Database, id: string, more: Partial<NewSession> = {}): Promise<string> =>
-  addressOf(sessionOf(await database.sessions.create(newSession(id, more))));
-
 async function pay(one: Feed, to: string, minor: bigint, more: Partial<{ currency: Currency; from: string }> = {}) {
   const network = one.network === 'test:one' ? 'one' : 'two';
   const block = await one.mine([pays(to, minor, { network, ...more })]);
   await one.confirm(block);
   assert.is(await one.step({ floor: block.number }), 'done');
-}
-
-/** Advances both networks and the clock. */
-async function passTo({ database, one, two }: World, timeS: number): Promise<void> {
-  one.nowMs = two.nowMs = timeS * 1000;
-  await one.mine();
-  await two.mine();
-  await database.sessions.settleDue(one.nowMs, 100);
 }
 
 const held = (database: Database): Promise<readonly HeldMoney[]> => database.held.list({ limit: 100 });

@@ -34,12 +34,9 @@ async function watch(database: Database): Promise<number> {
 }
 
 /** Adds a final block. */
-async function mineFinal(feed: Feed, ...transfers: ChainTransfer[]) {
-  const block = feed.child();
-  assert.is(await feed.step({ connect: [{ block, transfers }] }), 'done');
-  feed.chain.push(block);
-  assert.is(await feed.step({ floor: block.number }), 'done');
-  return block;
+async function mineFinal(feed: Feed, ...transfers: ChainTransfer[]): Promise<void> {
+  const { number: floor } = await feed.mine(transfers);
+  assert.is(await feed.step({ floor }), 'done');
 }
 
 /** The transfers that may have paid the refund r1: each equals it. */
@@ -56,9 +53,7 @@ const test = inWorlds('outgoing');
 
 test('a final transfer that nothing explains freezes money out', async ({ database, one }) => {
   await watch(database);
-  const block = one.child();
-  await one.step({ connect: [{ block, transfers: [leaves('t1')] }] });
-  one.chain.push(block);
+  const block = await one.mine([leaves('t1')]);
   await database.wallets.judge(network, T0_MS);
   assert.is(await database.holds.find(network), null, 'it may be reorganised away');
   await one.step({ floor: block.number });
@@ -104,9 +99,7 @@ test('what an attempt explains is forgotten', async ({ database, one }) => {
 test('a refund that an unexplained transfer may have paid is not allotted', async ({ database, one }) => {
   await watch(database);
   await plan(database, refund('r1'), refund('r2', 400n));
-  const block = one.child();
-  await one.step({ connect: [{ block, transfers: [leaves('t1')] }] });
-  one.chain.push(block);
+  await one.mine([leaves('t1')]);
   assert.equal(await allot(database, 'r1', own), { kind: 'moved' });
   assert.is((await database.payouts.find('r1'))?.wait?.code, 'refund_maybe_paid');
   assert.is(await database.payouts.cancel('r1', T0_MS), false);
@@ -177,9 +170,7 @@ test('what left the wallets in blocks that are read later is added and judged', 
   const held = one.chain.at(-1);
   const skipped = one.child();
   const head = { ...one.child(), hash: 'head', parent: skipped.hash, number: skipped.number + 1 };
-  one.chain.push(head);
-  await one.readThrough(T0_MS / 1000);
-  one.chain.pop();
+  await one.readThrough(T0_MS / 1000, 'following', head.number);
   const { number } = skipped;
   await database.networks.skip({ network, from: number, to: number, isDryRun: false, act: act('network reread') });
   assert.is(await one.step({ connect: [{ block: head, transfers: [] }], floor: head.number }), 'done');

@@ -135,6 +135,10 @@ export function addressOf(session: Session): string {
   return key;
 }
 
+/** Creates a session. @returns its address */
+export const start = async (database: Database, id: string, more: Partial<NewSession> = {}): Promise<string> =>
+  addressOf(sessionOf(await database.sessions.create(newSession(id, more))));
+
 let transfersMade = 0;
 
 /** A transfer of `minor` hundredths, in the decimals of the sample network. */
@@ -296,6 +300,14 @@ export function inWorlds(name: string) {
   const add = (title: string, work: (world: World) => Promise<void>, more?: Partial<StoreSettings>) =>
     test(title, inWorld(work, more));
   return Object.assign(add, { run: () => test.run() });
+}
+
+/** Advances both networks and the clock. */
+export async function passTo({ database, one, two }: World, timeS: number): Promise<void> {
+  one.nowMs = two.nowMs = timeS * 1000;
+  await one.mine();
+  await two.mine();
+  await database.sessions.settleDue(one.nowMs, 100);
 }
 
 /** Checks that the ledger is sound. @returns what each account holds, by network, asset and name */

@@ -23,14 +23,18 @@ import {
 const network = 'test:one' as const;
 /** Of the database in these tests. */
 const OUTAGE_WAIT_S = 600;
-const rewindAct = act('network reread');
-const skipAct = act('network reread');
 const rereadAct = act('network reread');
 
 /** Mines empty blocks, and makes all of them final. */
 async function finalize(one: Feed, blocks: number): Promise<void> {
   for (let n = 0; n < blocks; n++) await one.mine();
   await one.step({ floor: one.chain.at(-1)?.number ?? 0 });
+}
+
+/** Rewinds the database and the feed's chain to a block. */
+async function rewindTo(one: Feed, to: number, atMs = rereadAct.atMs): Promise<void> {
+  await one.database.networks.rewind({ network, to, isDryRun: false, act: { ...rereadAct, atMs } });
+  keepThrough(one, to);
 }
 
 /** Keeps of the feed's chain what a rewind kept. */
@@ -68,7 +72,7 @@ test('a rewind takes out even final blocks, reverses credits and is recorded', a
   await finalize(one, 3);
   await one.readThrough(T0_S + 100, 'halted');
   const tip = one.chain.at(-1);
-  const input = { network, to: fork, isDryRun: false, act: rewindAct } as const;
+  const input = { network, to: fork, isDryRun: false, act: rereadAct } as const;
 
   const tried = await database.networks.rewind({ ...input, isDryRun: true });
   assert.equal(await database.blocks.tail(network, 1), [tip], 'a dry run changes nothing');
@@ -103,8 +107,7 @@ test('after a rewind the same blocks may come back, with the facts that they had
   await one.confirm(paid);
   await finalize(one, 2);
   const later = one.chain.slice(2);
-  await database.networks.rewind({ network, to: 100, isDryRun: false, act: rewindAct });
-  keepThrough(one, 100);
+  await rewindTo(one, 100);
   const connect = [{ block: paid, transfers }, ...later.map((block) => ({ block, transfers: [] }))];
   assert.is(await one.step({ connect }), 'done');
   one.chain.push(paid, ...later);
@@ -127,7 +130,7 @@ test('a block that comes back under another number gets that number', async ({ d
 
 test('a rewind needs blocks above, and no more transfers than one transaction takes', async ({ database, one }) => {
   const rewind = (to: number, key = network as typeof network | 'test:none') =>
-    database.networks.rewind({ network: key, to, isDryRun: false, act: rewindAct });
+    database.networks.rewind({ network: key, to, isDryRun: false, act: rereadAct });
   assert.equal(await rewind(0, 'test:none'), { kind: 'never_read' });
   const tip = one.chain.at(-1)?.number ?? 0;
   assert.equal(await rewind(tip), { kind: 'not_above', tip });
@@ -152,7 +155,7 @@ test('a rewind below pruned blocks goes on after them, without a link to what is
   for (let n = 0; n < 5; n++) await one.step({ floor });
   const [oldest] = await database.blocks.tail(network, 5000);
   const to = (oldest?.number ?? 0) - 10;
-  const outcome = await database.networks.rewind({ network, to, isDryRun: false, act: rewindAct });
+  const outcome = await database.networks.rewind({ network, to, isDryRun: false, act: rereadAct });
   assert.equal([outcome.kind, outcome.kind === 'done' && outcome.tip], ['done', null]);
   const [gap, ...others] = await database.networks.listGaps(network);
   assert.equal([gap?.from, gap?.to, gap?.closedAtMs === null, others], [0, to, false, []]);
@@ -169,9 +172,9 @@ test('a follower saves nothing until it has loaded the position after a rewind o
   await one.mine();
   const recoveries = await database.networks.recoveryCount(network);
   const tip = one.chain.at(-1);
-  await database.networks.skip({ network, from: 102, to: 102, isDryRun: true, act: skipAct });
+  await database.networks.skip({ network, from: 102, to: 102, isDryRun: true, act: rereadAct });
   assert.is(await database.networks.recoveryCount(network), recoveries);
-  await database.networks.rewind({ network, to: 100, isDryRun: false, act: rewindAct });
+  await database.networks.rewind({ network, to: 100, isDryRun: false, act: rereadAct });
   assert.is(await one.step({ expectTip: tip?.hash ?? null, recoveries, floor: 101 }), 'recovered');
   keepThrough(one, 100);
   const now = await database.networks.recoveryCount(network);
@@ -188,8 +191,7 @@ test('a session does not end while blocks that may pay it are to be read again',
   for (const feed of [one, two]) await feed.readThrough(lateS);
   await database.sessions.settleDue(lateMs, 10);
   assert.is((await show(database, id)).life.status, 'pending', 'its payment is seen');
-  await database.networks.rewind({ network, to: 100, isDryRun: false, act: { ...rewindAct, atMs: lateMs } });
-  keepThrough(one, 100);
+  await rewindTo(one, 100, lateMs);
   const report = (count: number) =>
     database.networks.report({
       network,
@@ -216,13 +218,10 @@ test('a session does not end while blocks that may pay it are to be read again',
 
 test('a skipped block is a gap with an alarm, and only it may break the chain', async ({ database, one }) => {
   const tip = one.chain.at(-1)?.number ?? 0;
-  const head = { ...one.child(), number: tip + 9 };
   const skip = (from: number, to: number, key = network as typeof network | 'test:none') =>
-    database.networks.skip({ network: key, from, to, isDryRun: false, act: skipAct });
+    database.networks.skip({ network: key, from, to, isDryRun: false, act: rereadAct });
   assert.equal(await skip(0, 0, 'test:none'), { kind: 'never_read' });
-  one.chain.push(head);
-  await one.readThrough(T0_S);
-  one.chain.pop();
+  await one.readThrough(T0_S, 'following', tip + 9);
   assert.equal(await skip(tip, tip + 1), { kind: 'read_already', tip });
   assert.equal(await skip(tip + 1, tip + 10), { kind: 'not_made_yet', head: tip + 9 });
 
@@ -234,7 +233,7 @@ test('a skipped block is a gap with an alarm, and only it may break the chain', 
     from: tip + 1,
     to: tip + 2,
     because: 'a test',
-    atMs: skipAct.atMs,
+    atMs: rereadAct.atMs,
     closedAtMs: null,
     holdsPayouts: false,
   };
@@ -251,11 +250,8 @@ test('a skipped block is a gap with an alarm, and only it may break the chain', 
 
 test('a reorg or a rewind below a gap removes it, because its blocks are read again', async ({ database, one }) => {
   const skip = async () => {
-    const head = { ...one.child(), number: 120 };
-    one.chain.push(head);
-    await one.readThrough(T0_S);
-    one.chain.pop();
-    await database.networks.skip({ network, from: 102, to: 103, isDryRun: false, act: skipAct });
+    await one.readThrough(T0_S, 'following', 120);
+    await database.networks.skip({ network, from: 102, to: 103, isDryRun: false, act: rereadAct });
     const next = { ...one.child(), number: 104, parent: 'not read' };
     await one.step({ connect: [{ block: next, transfers: [] }] });
     one.chain.push(next);
@@ -264,12 +260,11 @@ test('a reorg or a rewind below a gap removes it, because its blocks are read ag
   await skip();
   await one.reorg(1, [[]]);
   assert.equal(await database.networks.listGaps(network), []);
-  await database.networks.rewind({ network, to: 101, isDryRun: false, act: rewindAct });
-  keepThrough(one, 101);
+  await rewindTo(one, 101);
   await skip();
-  await database.networks.rewind({ network, to: 102, isDryRun: false, act: rewindAct });
+  await database.networks.rewind({ network, to: 102, isDryRun: false, act: rereadAct });
   have(await database.networks.listGaps(network), [{ from: 102, to: 102 }]);
-  await database.networks.rewind({ network, to: 100, isDryRun: false, act: rewindAct });
+  await database.networks.rewind({ network, to: 100, isDryRun: false, act: rereadAct });
   assert.equal(await database.networks.listGaps(network), []);
 });
 
@@ -358,10 +353,9 @@ test('a rewound block that was skipped comes back when it is read again', async 
   await one.confirm(block);
   const later = [await one.mine(), await one.mine()];
   await one.readThrough(T0_S);
-  await database.networks.rewind({ network, to: block.number - 1, isDryRun: false, act: rewindAct });
-  keepThrough(one, block.number - 1);
+  await rewindTo(one, block.number - 1);
   const range = { from: block.number, to: block.number };
-  await database.networks.skip({ network, ...range, isDryRun: false, act: skipAct });
+  await database.networks.skip({ network, ...range, isDryRun: false, act: rereadAct });
   assert.is(await one.step({ connect: later.map((empty) => ({ block: empty, transfers: [] })) }), 'done');
   one.chain.push(...later);
   const kinds = async (transfers: readonly ChainTransfer[], isCheck: boolean) => {
@@ -388,8 +382,7 @@ test('money in a block of the other branch pays a session that is open at the re
   const session = sessionOf(await database.sessions.create(input));
   const kept = one.chain.at(-3)?.number ?? 0;
   assert.ok((session.terms.beforeNumbers[network] ?? 0) > kept + 1);
-  await database.networks.rewind({ network, to: kept, isDryRun: false, act: rewindAct });
-  keepThrough(one, kept);
+  await rewindTo(one, kept);
   await one.confirm(await one.mine([pays(addressOf(session), 1000n)], T0_S + 300));
   assert.is((await show(database, 'o1')).life.status, 'paid');
 });
@@ -400,9 +393,7 @@ test('a rewind holds a session open for the wait again', async ({ database, one,
   await two.readThrough(T0_S + 100_000);
   const session = sessionOf(await database.sessions.create(newSession('o1')));
   const rewoundAtS = session.terms.expiresAtS + OUTAGE_WAIT_S - 10;
-  const rewindLater = { ...rewindAct, atMs: rewoundAtS * 1000 };
-  await database.networks.rewind({ network, to: one.chain.at(-2)?.number ?? 0, isDryRun: false, act: rewindLater });
-  keepThrough(one, one.chain.at(-2)?.number ?? 0);
+  await rewindTo(one, one.chain.at(-2)?.number ?? 0, rewoundAtS * 1000);
   await database.sessions.settleDue((rewoundAtS + OUTAGE_WAIT_S) * 1000, 10);
   assert.is((await show(database, 'o1')).life.status, 'pending');
   await one.confirm(await one.mine([pays(addressOf(session), 1000n)], session.terms.expiresAtS - 1));
@@ -410,15 +401,12 @@ test('a rewind holds a session open for the wait again', async ({ database, one,
 });
 
 test('gaps are closed within the blocks that were read again, and recorded', async ({ database, one }) => {
-  const head = { ...one.child(), number: 300 };
-  one.chain.push(head);
-  await one.readThrough(T0_S);
-  one.chain.pop();
+  await one.readThrough(T0_S, 'following', 300);
   for (const [from, to] of [
     [110, 119],
     [150, 150],
   ] as const) {
-    await database.networks.skip({ network, from, to, isDryRun: false, act: skipAct });
+    await database.networks.skip({ network, from, to, isDryRun: false, act: rereadAct });
   }
   const close = (from: number, to: number, doubtful: readonly number[] = []) =>
     database.networks.closeGaps(network, { from, to, doubtful }, rereadAct);
