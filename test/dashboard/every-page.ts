@@ -9,7 +9,7 @@ import { invariant } from '../../src/core/fault.ts';
 import { SUDO_MS } from '../../src/dashboard/web-session.ts';
 import type { ApiServer } from '../support/api-server.ts';
 import { approve } from '../support/approve.ts';
-import { type Answer, type Dashboard, formTokenOf, PASSWORD, type Visitor } from '../support/dashboard.ts';
+import { type Dashboard, formTokenOf, PASSWORD, type Visitor } from '../support/dashboard.ts';
 import { confirmTip, openSale, type Sale } from '../support/payment-scenes.ts';
 import { claimDue, recordAttempt } from '../support/record-attempt.ts';
 
@@ -31,14 +31,6 @@ export type DashboardPage = Readonly<{
   /** Another one each time, where a form works once. */
   form?(): Promise<SentForm>;
 }>;
-
-/** Opens a page as a browser without scripts does. */
-export async function answerOf(dashboard: Dashboard, { path, cookie, form }: DashboardPage): Promise<Answer> {
-  const visitor = dashboard.visitor();
-  if (!form) return visitor.get(path, { cookie });
-  const { to, fields } = await form();
-  return visitor.post(to, fields, { cookie });
-}
 
 /** Opens a page in a browser, which has no other cookie then. */
 export async function openIn(page: BrowserPage, dashboard: Dashboard, shown: DashboardPage): Promise<Response | null> {

@@ -7,6 +7,7 @@ import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { dashboardPages } from '../../src/dashboard/pages.ts';
 import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
 import { type Dashboard, withDashboard } from '../support/dashboard.ts';
 import { mailSettings } from '../support/mail-server.ts';
@@ -48,8 +49,18 @@ test('every page is accessible, fits the screen, and needs nothing that its poli
   }
 });
 
+/** Answers that are no page to look at: a redirect and a file. */
+const noDocuments = ['/', '/s/:store/:mode/books.csv'];
+
 async function visitAll(browser: Browser, dashboard: Dashboard): Promise<void> {
   const pages = await everyPage(dashboard);
+  const isShown = (path: string) => {
+    const pattern = new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`);
+    return pages.some((page) => !page.form && pattern.test(page.path.replace(/\?.*/, '')));
+  };
+  const paths = dashboardPages({ config: { networks: [] } } as never).filter(({ method }) => method === 'get');
+  const missing = paths.map(({ path }) => path).filter((path) => !noDocuments.includes(path) && !isShown(path));
+  assert.equal(missing, [], 'each page is visited');
   for (const [device, options] of devices) {
     const { page, complaints } = await openPage(browser, dashboard.url, options);
     const own = pictured[device] ?? [];

@@ -17,17 +17,7 @@ import {
   withDashboard,
 } from '../support/dashboard.ts';
 import { advanceRefunds, confirmTip, finalSale, openSale } from '../support/payment-scenes.ts';
-import {
-  alertOf,
-  factsOf,
-  fieldsOf,
-  hasForm,
-  nextOf,
-  noticeOf,
-  rowsOf,
-  textOf,
-  titleOf,
-} from '../support/read-page.ts';
+import { alertOf, factsOf, fieldsOf, hasForm, noticeOf, rowsOf, textOf, titleOf } from '../support/read-page.ts';
 
 const address = (digit: string) => chains.evm.address.format(`c0ffee${digit.repeat(34)}`);
 
@@ -239,32 +229,23 @@ test('a refund can be canceled while it is processing, once and for good', () =>
     assert.match(alertOf(again.text), 'can no longer be canceled');
   }));
 
-test('the list is paged and filtered, also by what waits for approval, and never shows another mode', () =>
+test('the list is filtered, also by what waits for approval, and never shows another mode', () =>
   withShop(async (shop) => {
     const { ada, base, api } = shop;
-    const ids: string[] = [];
     const [yesterday, today] = [-DAY_MS, 0].map((ms) => new Date(api.clock.nowMs() + ms).toISOString().slice(0, 10));
-    for (let at = 0; at < 53; at++) {
-      const asked = {
-        ...{ order_id: shop.sessionId, refund_id: `r-${at}`, amount: '0.10', currency: 'USDT' },
-        ...(at === 52 && { metadata: { refund_address: address('1') } }),
-      };
-      if (at === 52) await needApproval(shop);
+    const ask = async (refund_id: string, more: object = {}) => {
+      const asked = { order_id: shop.sessionId, refund_id, amount: '0.10', currency: 'USDT', ...more };
       assert.is((await api.send('POST', '/api/v1/refunds/create', asked)).status, 201);
-      ids.push(asked.refund_id);
-      // Several in the same millisecond: the page after must neither repeat nor skip one.
-      if (at % 10 === 0) api.clock.advance(1);
-    }
-    const idsOf = ({ text }: Answer) => rowsOf(text, 'Test refunds').map((row) => row['Refund id']);
-    const shown = async (query: string) => idsOf(await ada.get(`${base}/refunds?${query}`));
-    const first = await ada.get(`${base}/refunds`);
-    const second = await ada.get(nextOf(first.text) ?? '');
-    assert.equal([idsOf(first).length, idsOf(second).length], [50, 3]);
-    assert.equal([...idsOf(first), ...idsOf(second)].sort(), ids.sort());
-    assert.equal([await shown('status=completed'), await shown(`to=${yesterday}`)], [[], []]);
-    assert.is((await shown(`from=${today}`)).length, 50);
-    assert.equal(await shown('status=approval'), ['r-52']);
-    assert.equal(idsOf(await ada.get(`/s/${api.merchantId}/live/refunds`)), []);
+    };
+    await ask('first');
+    await needApproval(shop);
+    await ask('second', { metadata: { refund_address: address('1') } });
+    const shown = async (query: string, list = `${base}/refunds`) =>
+      rowsOf((await ada.get(`${list}?${query}`)).text, 'Test refunds').map((row) => row['Refund id']);
+    for (const none of ['status=completed', `to=${yesterday}`]) assert.equal(await shown(none), [], none);
+    assert.equal((await shown(`from=${today}`)).sort(), ['first', 'second']);
+    assert.equal(await shown('status=approval'), ['second']);
+    assert.equal(await shown('', `/s/${api.merchantId}/live/refunds`), []);
   }));
 
 test('without a signer, a refund says before it is made, and after, that it waits for one', () =>

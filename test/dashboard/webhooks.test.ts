@@ -3,9 +3,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Answer, confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
-import { factsOf, fieldsOf, hasForm, nextOf, rowsOf, stepsOf, titleOf } from '../support/read-page.ts';
+import { factsOf, fieldsOf, hasForm, rowsOf, stepsOf, titleOf } from '../support/read-page.ts';
 import { answerDue } from '../support/record-attempt.ts';
 
 type Received = Readonly<{ headers: Record<string, unknown>; body: string }>;
@@ -162,28 +162,25 @@ test('an endpoint that fails is not “enabled”, is what needs the owner, and 
     assert.not.match((await ida.get(overview)).text, `href="${base}`, 'no link that is closed to her');
   }));
 
-test('deliveries are filtered in the address, page by page', () =>
+test('deliveries are filtered in the address', () =>
   withShop(async (shop, hook) => {
     const { api, base } = shop;
     const { id } = await addEndpoint(shop, hook);
-    for (let at = 0; at < 19; at++) await openSale(api);
+    await openSale(api);
     const [endpoint] = await api.database().endpoints.list(api.merchantId);
     assert.ok(endpoint);
-    for (const more of ['a', 'b'])
-      await api.database().endpoints.add({ ...endpoint, id: `${id}${more}`, url: `${hook}/${more}` });
+    await api.database().endpoints.add({ ...endpoint, id: `${id}a`, url: `${hook}/a` });
     await pass(api, 3700);
     const ada = await shop.person('Bob', { role: 'owner', storeId: api.merchantId });
     await answerDue(api.database(), api.clock.nowMs(), { status: 404 }, { kind: 'failed' });
-    const endpointsOf = ({ text }: Answer) => rowsOf(text, 'Deliveries').map(({ Endpoint }) => Endpoint);
-    const first = await ada.get(`${base}?state=failed`);
-    const second = await ada.get(nextOf(first.text) ?? '');
-    assert.equal([endpointsOf(first).length, endpointsOf(second).length], [50, 7], 'the next page keeps the filter');
-    const own = endpointsOf(await ada.get(`${base}?endpoint=${id}&state=failed`));
-    assert.equal([own.length, new Set(own)], [19, new Set([hook])]);
-    assert.equal(endpointsOf(await ada.get(`${base}?state=delivered`)), []);
+    const shown = async (query: string) =>
+      rowsOf((await ada.get(`${base}?${query}`)).text, 'Deliveries').map(({ Endpoint }) => Endpoint);
+    assert.equal((await shown('state=failed')).sort(), [hook, `${hook}/a`]);
+    assert.equal(await shown(`endpoint=${id}&state=failed`), [hook]);
+    assert.equal(await shown('state=delivered'), []);
     await api.database().endpoints.remove(`${id}a`);
-    assert.ok(endpointsOf(await ada.get(base)).includes(`${hook}/a`), 'what was sent to a removed endpoint names it');
-    assert.is(endpointsOf(await ada.get(`${base}?endpoint=ep_other&state=x`)).length, 50, 'what is none is left out');
+    assert.ok((await shown('')).includes(`${hook}/a`), 'what was sent to a removed endpoint names it');
+    assert.is((await shown('endpoint=ep_other&state=x')).length, 2, 'what is none is left out');
   }));
 
 test('a door is listed, and switched off as an endpoint is; it has no test event and shows no key', () =>

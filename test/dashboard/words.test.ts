@@ -1,17 +1,10 @@
-/**
- * The dashboard's texts: each exists in every language and is used, and a page that is written in them has no other
- * text.
- */
+/** The dashboard's texts: each exists in every language and is used. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { dashboardPages } from '../../src/dashboard/pages.ts';
-import type { Languages, TextKey, Words } from '../../src/dashboard/texts.ts';
-import { html } from '../../src/lib/html.ts';
-import { createWords, type Text } from '../../src/lib/words.ts';
+import type { Text } from '../../src/lib/words.ts';
 import { PASSWORD, withDashboard } from '../support/dashboard.ts';
 import { readSources } from '../tidy/source-tree.ts';
-import { answerOf, everyPage } from './every-page.ts';
 
 const folder = new URL('../../src/dashboard/texts/', import.meta.url);
 const codes = readdirSync(folder).map((file) => file.replace('.json', ''));
@@ -91,76 +84,6 @@ test('every sentence of a merchant’s act is translated', () => {
   const missing = merchants.filter((one) => !(one in english) && !onlyTool.includes(one));
   assert.equal(missing, []);
 });
-
-/** English in brackets: what has none is not one of the texts. */
-const bracketed = (words: Words): Words => ({
-  ...words,
-  say: (key: TextKey, values) => `⟦${words.say(key, values)}⟧`,
-  html: (key: TextKey, values) => html`⟦${words.html(key, values)}⟧`,
-});
-const brackets = bracketed(createWords<TextKey>('en', english));
-const marked: Languages = { all: [brackets], choose: () => brackets };
-
-/** Elements whose content belongs to no language: data, code and times. */
-const DATA = /<(code|pre|bdi|time|svg|option(?=[^>]* translate="no"))\b[^>]*>(?:(?!<\1\b)[\s\S])*?<\/\1>/g;
-const ATTRIBUTE = /\b(?:title|aria-label|placeholder|alt|data-label|data-failed)="([^"]*)"/g;
-
-/** Returns what a page says that is neither one of the texts nor data. */
-function unmarked(page: string): readonly string[] {
-  let [body = ''] = page.match(/<body>[\s\S]*/) ?? [];
-  const [title = ''] = page.match(/<title>.*?(?= · Quayside)/) ?? [];
-  body = body.replace(/<div lang="en" dir="ltr">[\s\S]*?<\/div>/g, '');
-  // An empty input for data shows an example, such as an address.
-  body = body.replace(/(<input\b(?=[^>]* dir="ltr")[^>]*) placeholder="[^"]*"/g, '$1');
-  const attributes = [...body.replace(/<(code|span) title="[^"]*"/g, '<$1').matchAll(ATTRIBUTE)].map(
-    ([, text = '']) => text,
-  );
-  for (let before = ''; before !== body; ) {
-    before = body;
-    body = body.replace(DATA, ' ');
-  }
-  let text = [title, body, ...attributes].join('|').replace(/<[^>]*>/g, '|');
-  for (let before = ''; before !== text; ) {
-    before = text;
-    text = text.replace(/⟦[^⟦⟧]*⟧/g, '');
-  }
-  return text
-    .replace(/&#?\w+;/g, ' ')
-    .split('|')
-    .map((one) => one.trim())
-    .filter((one) => /\p{L}/u.test(one));
-}
-
-test('text that is not one of the texts is found', () => {
-  const page = (body: string) => `<title>⟦A⟧ · Quayside</title><body>${body}`;
-  assert.equal(unmarked(page('<p>⟦Take <a href="x">⟦this⟧</a>⟧ <code>key</code> 12.50</p>')), []);
-  assert.equal(unmarked(page('<p>Hello <bdi>Ada</bdi></p><i title="Sad">⟦a⟧</i>')), ['Hello', 'Sad']);
-  assert.equal(unmarked('<title>B · Quayside</title><body>'), ['B']);
-});
-
-/** Answers that are no page to look at: a redirect, a file, a number for the script, a picture. */
-const noDocuments = ['/', '/s/:store/:mode/books.csv'];
-
-test('pages have no text but the texts', () =>
-  withDashboard(
-    async (dashboard) => {
-      const pages = await everyPage(dashboard);
-      for (const page of pages) {
-        const { status, text } = await answerOf(dashboard, page);
-        assert.is(status, page.status ?? 200, page.name);
-        // The operator's pages are in English only.
-        if (!page.path.startsWith('/operator')) assert.equal(unmarked(text), [], page.name);
-      }
-      const isShown = (path: string) => {
-        const pattern = new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`);
-        return pages.some((page) => !page.form && pattern.test(page.path.replace(/\?.*/, '')));
-      };
-      const read = dashboardPages({ config: { networks: [] } } as never).filter(({ method }) => method === 'get');
-      const missing = read.map(({ path }) => path).filter((path) => !noDocuments.includes(path) && !isShown(path));
-      assert.equal(missing, [], 'each page is among those that the tests of looks and words open');
-    },
-    { pages: true, languages: marked },
-  ));
 
 test('the language is that of the browser, except on pages of the operator', () =>
   withDashboard(async (dashboard) => {

@@ -44,15 +44,6 @@ test('npm ci without development packages neither fails nor builds, and says how
   assert.is(start.output, output);
 });
 
-test('a build that came with its sources is kept, whatever their times are', async () => {
-  const folder = installation({ sources: true });
-  const before = readFileSync(join(folder, 'dist/build.json'), 'utf8');
-  for (const option of ['--prepare', '--if-stale']) {
-    assert.equal(await run(folder, 'scripts/build.mjs', option), { code: 0, output: '' }, option);
-  }
-  assert.is(readFileSync(join(folder, 'dist/build.json'), 'utf8'), before);
-});
-
 test('after a change of the sources, npm start builds again', async () => {
   const folder = installation({ sources: true, compiler: true });
   appendFileSync(join(folder, 'src/lib/clock.ts'), '\nexport const changed = true;\n');

@@ -3,7 +3,7 @@
  */
 
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'uvu';
@@ -25,7 +25,6 @@ const files: Readonly<Record<string, string>> = {
   'skipped.test.ts': counting(0, 0, 1),
   'dead.test.ts': `${counting(2, 2)} process.kill(process.pid, 'SIGKILL');`,
   'e2e/long.slow.test.ts': counting(1, 1),
-  'nodes/good.test.ts': counting(4, 4),
 };
 function writeTest(name: string, text: string): void {
   mkdirSync(dirname(join(folder, 'test', name)), { recursive: true });
@@ -38,11 +37,10 @@ writeFileSync(join(folder, 'tsconfig.test.json'), JSON.stringify({ compilerOptio
 
 type Ended = Readonly<{ code: number; stdout: string; stderr: string }>;
 
-const run = (...words: string[]) => runWith({}, ...words);
-const runWith = (env: Readonly<Record<string, string>>, ...words: string[]) =>
+const run = (...words: string[]) =>
   new Promise<Ended>((done) => {
     const command = ['--import', import.meta.resolve('tsx'), program, ...words];
-    execFile(process.execPath, command, { cwd: folder, env: { ...process.env, ...env } }, (error, stdout, stderr) =>
+    execFile(process.execPath, command, { cwd: folder }, (error, stdout, stderr) =>
       done({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
     );
   });
@@ -60,67 +58,6 @@ test('a file that fails, crashes or prints no counts makes the command fail, and
 test('the slow files run alone or together with the fast ones', async () => {
   assert.is(lastLine(await run('--rest')), '1 passed, 0 failed');
   assert.is(lastLine(await run('--all')), '8 passed, 5 failed, 2 skipped');
-});
-
-test('a file that failed runs twice if that is asked for, and is named even if it passes then', async () => {
-  const name = 'race/once.test.ts';
-  const mark = join(folder, 'ran');
-  writeTest(
-    name,
-    `import { existsSync, writeFileSync } from 'node:fs';
-    const passed = existsSync('${mark}') ? 1 : 0; writeFileSync('${mark}', '');
-    console.log(\`\\n  Total:     1\\n  Passed:    \${passed}\\n  Skipped:   0\\n\`);`,
-  );
-  const once = await run('race/');
-  rmSync(mark);
-  const twice = await run('race/', '--twice');
-  const never = await run('core/part', '--twice');
-  rmSync(join(folder, 'test/race'), { recursive: true });
-  assert.is(lastLine(once), '0 passed, 1 failed');
-  assert.is(lastLine(twice), '1 passed, 0 failed');
-  assert.match(twice.stdout, `↻ test/${name}  failed beside the others and passed alone`);
-  assert.is(lastLine(never), '2 passed, 3 failed, 1 skipped');
-  assert.not.match(never.stdout, '↻');
-});
-
-test('a test does not see the variables of an installation', async () => {
-  writeTest('own/env.test.ts', `process.env.QUAYSIDE_DATA_DIR ? process.exit(1) : 0; ${counting(1, 1)}`);
-  const ended = await runWith({ QUAYSIDE_DATA_DIR: folder }, 'own/');
-  rmSync(join(folder, 'test/own'), { recursive: true });
-  assert.is(lastLine(ended), '1 passed, 0 failed');
-});
-
-test('words select fast and slow files by their path', async () => {
-  const ended = await run('good', 'e2e/');
-  assert.is(lastLine(ended), '4 passed, 0 failed');
-  assert.is(ended.code, 0);
-  const none = await run('nowhere');
-  assert.match(none.stdout, 'no path of a test file contains any of these words: nowhere');
-  assert.is(none.code, 1);
-});
-
-test('the tests on real nodes run when they are asked for, once a node is built; else they are skipped by name', async () => {
-  const bin = join(folder, 'bin');
-  mkdirSync(bin);
-  symlinkSync('/bin/sh', join(bin, 'sh'));
-  const env = { XDG_CACHE_HOME: join(folder, 'cache'), PATH: bin };
-  /** A Go whose `go install` does this. */
-  const writeGo = (install: string) =>
-    writeFileSync(join(bin, 'go'), `#!/bin/sh\n[ $1 = env ] && echo go1.25.1 && exit\n${install}\n`, { mode: 0o755 });
-  const without = await runWith(env, '--nodes');
-  assert.match(without.stdout, '- test/nodes/good.test.ts  skipped: Go is not installed');
-  assert.is(lastLine(without), '0 passed, 0 failed, 1 skipped');
-  assert.is(without.code, 0);
-  const others = await runWith(env, '--rest', '--nodes');
-  assert.match(others.stdout, '- test/nodes/good.test.ts  skipped: Go is not installed');
-  assert.is(lastLine(others), '1 passed, 0 failed, 1 skipped', 'the slow files do not need it');
-  writeGo('echo no such module >&2; exit 1');
-  assert.match((await runWith(env, '--nodes')).stdout, 'skipped: Go could not build geth: no such module');
-  writeGo(': > "$GOBIN/geth"');
-  const built = await runWith({ ...env, PATH: `${bin}:${process.env.PATH}` }, '--nodes');
-  assert.match(built.stdout, /building geth .*built geth in/s);
-  assert.is(lastLine(built), '4 passed, 0 failed');
-  assert.is(lastLine(await runWith(env, '--rest', '--nodes')), '5 passed, 0 failed', 'together with the slow files');
 });
 
 test('fast files of one folder share a process, which each finds as if it were the first; a crash ends only its own', async () => {

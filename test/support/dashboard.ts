@@ -11,7 +11,7 @@ import { createDashboard } from '../../src/dashboard/app.ts';
 import type { DashboardDeps } from '../../src/dashboard/deps.ts';
 import { createPasskeys } from '../../src/dashboard/passkeys.ts';
 import { createPasswords } from '../../src/dashboard/passwords.ts';
-import { languages as everyLanguage, type Languages } from '../../src/dashboard/texts.ts';
+import { languages } from '../../src/dashboard/texts.ts';
 import type { Endpoint } from '../../src/database/endpoints.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
@@ -41,9 +41,9 @@ export type Dashboard = Awaited<ReturnType<typeof startDashboard>>;
 const act = (atMs: number) => ({ atMs, operator: 'root', command: 'user create', reason: null });
 
 /** `signer`: null for an installation that only receives. */
-export type DashboardOptions = ApiServerOptions & Readonly<{ languages?: Languages; signer?: null }>;
+export type DashboardOptions = ApiServerOptions & Readonly<{ signer?: null }>;
 
-export async function startDashboard({ languages = everyLanguage, ...options }: DashboardOptions = {}) {
+export async function startDashboard(options: DashboardOptions = {}) {
   const api = await startApi({ addresses: 20, ...options });
   const { clock } = api;
   let url = '';
