@@ -21,7 +21,6 @@ import { runWatches } from './app/watches/run.ts';
 import { createCheckout } from './checkout/router.ts';
 import { reachable, withPorts } from './config/config.ts';
 import { Fault } from './core/fault.ts';
-import type { Mode } from './core/transfer.ts';
 import { createDashboard } from './dashboard/app.ts';
 import { createPasskeys } from './dashboard/passkeys.ts';
 import { createPasswords } from './dashboard/passwords.ts';
@@ -148,8 +147,7 @@ async function listenForMerchants(
     const boundConfig = withPorts(config, { port });
     const hasSandbox = config.networks.some(({ sandbox }) => sandbox);
     const simulation = hasSandbox && { simulate: createSimulator({ sessions: database.sessions, config, clock }) };
-    const checkWebhookUrl = (url: string, mode: Mode) => guard.check(url, mode, true);
-    const creating = { database, config: boundConfig, rates, clock, log, checkWebhookUrl };
+    const creating = { database, config: boundConfig, rates, clock, log, checkWebhookUrl: guard.check };
     return createApp({
       ...creating,
       issueEndpoint,

@@ -11,10 +11,12 @@ import { momentOrNull } from './command.ts';
 import { freezeText, shownPayout } from './payouts.ts';
 import { at, type Finder, type Scene, type Shown } from './show-network.ts';
 
-/** Finds a refund or a return of held money, with its payout. */
+/** Finds a refund or a return of held money by our id or by the shop's, which several stores may use. */
 export const findRefund: Finder = async (scene, id) => {
-  const refund = await scene.database.refunds.findBy({ id });
-  return refund ? [await refundShown(scene, refund)] : [];
+  const { refunds } = scene.database;
+  const refund = await refunds.findBy({ id });
+  const found = refund ? [refund] : await refunds.list({ refundId: id, limit: TRACED_MAX });
+  return mapInOrder([...found], (one) => refundShown(scene, one));
 };
 
 /** Returns the refunds and returns of a session, oldest first. */

@@ -56,14 +56,14 @@ async function showRequest(scene: Scene, id: string): Promise<Answer> {
   return { json: JSON.parse(lines.join('\n')), lines };
 }
 
-/** Prints what was found. Several sessions of one order are a list for programs. */
+/** Prints what was found. Several sessions of one order, or refunds of one id, are a list for programs. */
 function answer(found: readonly Shown[]): Answer {
   const findings = found.flatMap((one) => one.findings);
   const [only, ...others] = found;
   const facts =
     others.length === 0
       ? { ...only?.json, kind: only?.kind }
-      : { kind: 'order', sessions: found.map(({ json }) => json) };
+      : { kind: `${only?.kind}s`, [`${only?.kind}s`]: found.map(({ json }) => json) };
   return {
     json: { ...facts, findings },
     lines: [

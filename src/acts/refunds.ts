@@ -92,7 +92,7 @@ export const approveRefund = defineAct({
     seen: { label: say('To') },
     approval: {
       label: say('Signature'),
-      help: 'what `quayside-signer approve` wrote; run the command again for further approvers',
+      help: 'what `quayside-signer approve` wrote',
       value: 'FILE',
       isFile: 'utf8',
     },

@@ -71,6 +71,10 @@ export const refundSchema = z
     transaction_hash: z.string().optional().meta({ description: 'Only if completed.' }),
     receipt_number: z.string().optional().meta({ description: 'Only if completed.', example: 'RF-2026-00000001' }),
     processed_at: unixSeconds('End of processing').optional(),
+    waits_for: z.literal('signer').optional().meta({
+      description:
+        'Only while nothing is paid out: this installation has no signer, so its operator has to set one up.',
+    }),
   })
   .meta({ id: 'Refund' });
 
@@ -102,7 +106,7 @@ export const canceledRefund = (refund: Refund): z.infer<typeof canceledRefundSch
 /** Returns the refund as it is now. @param showsLink whether the caller may see the payer's link */
 export function fullRefund(
   refund: Refund,
-  config: Pick<Config, 'checkoutUrl'>,
+  config: Pick<Config, 'checkoutUrl' | 'signer'>,
   showsLink: boolean,
 ): z.infer<typeof refundSchema> {
   const { failureReason, tx, receiptNumber, processedAtMs } = refund;
@@ -112,6 +116,7 @@ export function fullRefund(
     ...(refund.status === 'completed' && tx !== null && { transaction_hash: tx }),
     ...(receiptNumber !== null && { receipt_number: receiptNumber }),
     ...(processedAtMs !== null && { processed_at: toSeconds(processedAtMs) }),
+    ...(refund.status === 'processing' && config.signer === null && { waits_for: 'signer' as const }),
   };
 }
 

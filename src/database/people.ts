@@ -18,7 +18,10 @@ import { people, webSessions } from './tables.ts';
 
 type PersonRow = typeof people.$inferSelect;
 
-/** `isReady`: a password is set. `hasFactor`: so is an authenticator app, without which there are no passkeys. */
+/**
+ * `isReady`: a password is set, or the sandbox's link stands for it. `hasFactor`: an authenticator app is set up,
+ * without which there are no passkeys.
+ */
 export type Person = Pick<PersonRow, 'id' | 'name' | 'memberships' | 'createdAtMs' | 'removedAtMs'> &
   Readonly<{
     isReady: boolean;
@@ -81,7 +84,7 @@ function toPerson(row: PersonRow): Person {
   const { id, name, memberships, password, totpSecret, recoveryHashes, createdAtMs, removedAtMs } = row;
   return {
     ...{ id, name, memberships, createdAtMs, removedAtMs },
-    isReady: password !== null,
+    isReady: password !== null || id === SANDBOX_PERSON,
     hasFactor: totpSecret !== null,
     recoveryCodes: recoveryHashes.length,
   };

@@ -24,11 +24,11 @@ type Admits = (address: string) => boolean;
 
 export type UrlGuard = Readonly<{
   /**
-   * Checks a URL before it is saved.
-   * @param mayBeUnresolved whether a name that cannot be resolved now is accepted: it is checked again at each delivery
+   * Checks a URL before it is saved. A name that cannot be resolved now is accepted: it may come, and each delivery
+   * checks it again.
    * @returns a sentence that tells the merchant why the URL cannot be used, or null when it can
    */
-  check(url: string, mode: Mode, mayBeUnresolved?: boolean): Promise<string | null>;
+  check(url: string, mode: Mode): Promise<string | null>;
   /**
    * Returns undici's connector. It verifies TLS, and refuses with a `Fault` of code `blocked_address` or `dns`.
    * @param timeoutMs limit for name lookup, connection and TLS together
@@ -46,7 +46,7 @@ export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = c
   const resolve = faulting(lookup);
 
   return {
-    async check(url, mode, mayBeUnresolved = false) {
+    async check(url, mode) {
       const target = parseTarget(url, mode);
       if (typeof target === 'string') return target;
       const host = bareHost(target.hostname);
@@ -56,8 +56,7 @@ export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = c
           addresses = await within(LOOKUP_AT_SAVE_MS_MAX, resolve(host));
         } catch (error) {
           if (!(error instanceof Fault)) throw error;
-          if (mayBeUnresolved) return target.protocol === 'https:' ? null : HTTPS_ONLY;
-          return `The host name ${host} cannot be resolved. Check its spelling and its DNS record.`;
+          return target.protocol === 'https:' || allowCidrs.length > 0 ? null : HTTPS_ONLY;
         }
       }
       if (addresses.every(admitsFor(target.protocol))) return null;

@@ -237,6 +237,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   const waiting = await show(sessionId);
   assert.match(waiting.text, /… refund: \w+ is waiting for the payer’s address until 20/);
   assert.match(waiting.text, `quayside refund destination ${lost} ADDRESS`);
+  assert.match((await show('r1')).text, `${lost} is waiting for the payer’s address`);
   assert.match(waiting.text, `${large} is waiting for \`quayside refund approve\``);
   assert.match(waiting.text, `quayside refund approve ${large}`);
   await run('refund', 'approve', large);

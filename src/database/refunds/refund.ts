@@ -124,6 +124,8 @@ export type RefundFilter = Readonly<{
   storeId?: string;
   mode?: Mode;
   sessionId?: string;
+  /** The merchant's own id. */
+  refundId?: string;
   status?: RefundStatus;
   /** Only those that wait for an approval. */
   isUnapproved?: boolean;
@@ -332,12 +334,25 @@ const idsOfOrder = ({ orm }: Db, { storeId, mode, orderId }: NonNullable<RefundF
     .where(and(eq(sessions.storeId, storeId), eq(sessions.mode, mode), eq(sessions.orderId, orderId)));
 
 function listed(db: Db, filter: RefundFilter): Promise<RefundRow[]> {
-  const { storeId, mode, sessionId, order, status, fromMs = null, toMs = null, before, after, limit } = filter;
+  const {
+    storeId,
+    mode,
+    sessionId,
+    refundId,
+    order,
+    status,
+    fromMs = null,
+    toMs = null,
+    before,
+    after,
+    limit,
+  } = filter;
   const { id, createdAtMs } = refunds;
   const where = and(
     storeId === undefined ? undefined : eq(refunds.storeId, storeId),
     mode === undefined ? undefined : eq(refunds.mode, mode),
     sessionId === undefined ? undefined : eq(refunds.sessionId, sessionId),
+    refundId === undefined ? undefined : eq(refunds.refundId, refundId),
     status === undefined ? undefined : eq(refunds.status, status),
     filter.isUnapproved ? whereUnapproved : undefined,
     fromMs === null ? undefined : gte(createdAtMs, fromMs),
