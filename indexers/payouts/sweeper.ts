@@ -232,7 +232,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       await wallets.refresh();
       const { treasury } = await wallets.own();
       await database.sweeps.checkTreasury(place.pool, treasury);
-      const { due, left } = judgeOwners(all, policy, decimalsOf, clock.nowMs());
+      const { due, left } = judgeOwners(all, policy, decimalsOf);
       const { own, foreign } = await ours(due);
       const judged = await judgeGroups(groupSweeps(own, rules.sweepOwnersMax), policy, { lentUnits: 0n });
       return { treasury, sweeps: judged.sweeps, left: [...foreign, ...judged.left, ...left] };

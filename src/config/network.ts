@@ -11,7 +11,6 @@ import { inclusionGraceS } from '../core/inclusion.ts';
 import { minorToPar } from '../core/money.ts';
 import type { SweepPolicy } from '../core/sweep.ts';
 import type { Currency, NetworkKey, Token } from '../core/transfer.ts';
-import { DAY_MS } from '../lib/clock.ts';
 import { check, type Problem } from './check.ts';
 import {
   type Mark,
@@ -161,7 +160,6 @@ function toConfig(report: Report, settings: Settings): NetworkConfig {
     sweep: {
       auto: sweep.auto,
       minPar: sweep.min,
-      ageMsMax: sweep.age_days_max * DAY_MS,
       costSharePpmMax: sweep.cost_share_max,
       nativePricePar: sweep.native_price,
     },

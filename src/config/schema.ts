@@ -270,7 +270,6 @@ const sweep = z
     group({
       auto: truth.prefault(false),
       min: stablecoinAmount.prefault('20.00'),
-      age_days_max: whole(1, 3650).prefault(30),
       cost_share_max: share('0.02').prefault('0.02'),
       /** At par. */
       native_price: setting(

@@ -1,5 +1,5 @@
 /**
- * Chooses the deposit addresses to sweep into the treasury by balance, age and cost. The caller asks for the price of a
+ * Chooses the deposit addresses to sweep into the treasury by balance and cost. The caller asks for the price of a
  * transaction and plans the payouts.
  */
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -29,8 +29,6 @@ export type SweepOwner = Readonly<{
   units: bigint;
   /** Base units that open sweeps plan to take. */
   openUnits: bigint;
-  /** When the oldest of `units` arrived. */
-  oldestAtMs: number;
   /** Number of sweeps ever planned for it, whatever their outcome. */
   sweepCount: number;
 }>;
@@ -38,13 +36,11 @@ export type SweepOwner = Readonly<{
 export type SweepPolicy = Readonly<{
   /** Whether the engine sweeps on its own; an operator always can. */
   auto: boolean;
-  /** Smallest balance, at par, that is swept for its value. */
+  /** Smallest balance, at par, that is swept. */
   minPar: bigint;
-  /** Age at which an address is swept whatever its balance, if the cost is known and acceptable. */
-  ageMsMax: number;
   /** The largest acceptable cost as a share of the amount, in millionths. */
   costSharePpmMax: bigint;
-  /** Par value of one native coin; null if unknown. Then the cost is not judged, and age is no reason to sweep. */
+  /** Par value of one native coin; null if unknown. Then the cost is not judged. */
   nativePricePar: bigint | null;
 }>;
 
@@ -62,9 +58,8 @@ export type SweepGroup = Readonly<{ currency: Currency; owners: readonly SweepOw
 /** Splits owners into those to sweep now and those to leave, each with its reason. */
 export function judgeOwners(
   owners: readonly SweepOwner[],
-  policy: SweepPolicy,
+  { minPar }: Pick<SweepPolicy, 'minPar'>,
   decimalsOf: (currency: Currency) => number,
-  nowMs: number,
 ): Readonly<{ due: SweepOwner[]; left: LeftOwner[] }> {
   const due: SweepOwner[] = [];
   const left: LeftOwner[] = [];
@@ -72,9 +67,7 @@ export function judgeOwners(
     // Two concurrent sweeps of one address would each count on the other's coins for the fee.
     if (owner.openUnits > 0n) left.push({ owner, why: 'in_flight' });
     else if (owner.units === 0n) continue;
-    else if (toPar(owner.units, decimalsOf(owner.currency)) >= policy.minPar) due.push(owner);
-    // Without a price, the cost might exceed the money.
-    else if (policy.nativePricePar !== null && nowMs - owner.oldestAtMs >= policy.ageMsMax) due.push(owner);
+    else if (toPar(owner.units, decimalsOf(owner.currency)) >= minPar) due.push(owner);
     else left.push({ owner, why: 'too_small' });
   }
   return { due, left };

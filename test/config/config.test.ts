@@ -180,10 +180,9 @@ test('settings of sweeping have defaults, and nothing is swept automatically', (
     auto: true,
     nativePricePar: 3_000_500_000_000_000_000_000n,
   });
-  assert.equal(sweepOf({ min: '5.00', age_days_max: 7, cost_share_max: '0.005' }), {
+  assert.equal(sweepOf({ min: '5.00', cost_share_max: '0.005' }), {
     ...plainSweepPolicy,
     minPar: 5n * 10n ** 18n,
-    ageMsMax: 7 * 86_400_000,
     costSharePpmMax: 5_000n,
   });
 });

@@ -14,13 +14,11 @@ import {
   sweepIntent,
 } from '../../src/core/sweep.ts';
 
-const DAY_MS = 86_400_000;
 const NOW_MS = 1_800_000_000_000;
 const PAR = 10n ** 18n;
 const policy: SweepPolicy = {
   auto: false,
   minPar: 20n * PAR,
-  ageMsMax: 30 * DAY_MS,
   costSharePpmMax: 20_000n,
   nativePricePar: 3000n * PAR,
 };
@@ -32,23 +30,17 @@ const owner = (more: Partial<SweepOwner> = {}): SweepOwner => ({
   currency: 'USDT',
   units: 20_000_000n,
   openUnits: 0n,
-  oldestAtMs: NOW_MS,
   sweepCount: 0,
   ...more,
 });
 const whyOf = (one: SweepOwner): string | undefined => {
-  const { due, left } = judgeOwners([one], policy, decimalsOf, NOW_MS);
+  const { due, left } = judgeOwners([one], policy, decimalsOf);
   return due[0] ? 'due' : left[0]?.why;
 };
 
-test('an address is swept for its value or its age, but not while another sweep of it is open', () => {
+test('an address is swept for its value, but not while another sweep of it is open', () => {
   assert.is(whyOf(owner()), 'due');
   assert.is(whyOf(owner({ units: 19_999_999n })), 'too_small');
-  assert.is(whyOf(owner({ units: 1n, oldestAtMs: NOW_MS - 30 * DAY_MS })), 'due');
-  assert.is(whyOf(owner({ units: 1n, oldestAtMs: NOW_MS - 30 * DAY_MS + 1 })), 'too_small');
-  const old = owner({ units: 1n, oldestAtMs: NOW_MS - 300 * DAY_MS });
-  const unpriced = judgeOwners([old], { ...policy, nativePricePar: null }, decimalsOf, NOW_MS);
-  assert.is(unpriced.left[0]?.why, 'too_small', 'the cost may be more than it holds');
   assert.is(whyOf(owner({ openUnits: 1n })), 'in_flight');
   assert.is(whyOf(owner({ units: 0n })), undefined);
 });
@@ -111,7 +103,6 @@ const anyOwner = fc.record({
   currency: fc.constantFrom('USDT' as const, 'USDC' as const),
   units: fc.bigInt(0n, 100_000_000n),
   openUnits: fc.constantFrom(0n, 0n, 5n),
-  oldestAtMs: fc.integer({ min: NOW_MS - 60 * DAY_MS, max: NOW_MS }),
   sweepCount: fc.nat(3),
 });
 const anyOwners = fc.uniqueArray(anyOwner, { selector: ({ index, currency }) => `${index}${currency}`, maxLength: 60 });
@@ -119,7 +110,7 @@ const anyOwners = fc.uniqueArray(anyOwner, { selector: ({ index, currency }) => 
 test('every owner is swept once, left once, or has nothing; no transaction is too large or mixes currencies', () => {
   fc.assert(
     fc.property(anyOwners, fc.integer({ min: 1, max: 7 }), (owners, ownersMax) => {
-      const { due, left } = judgeOwners(owners, policy, decimalsOf, NOW_MS);
+      const { due, left } = judgeOwners(owners, policy, decimalsOf);
       const groups = groupSweeps(due, ownersMax);
       const swept = groups.flatMap((group) => group.owners);
       const empty = owners.filter(({ units, openUnits }) => units === 0n && openUnits === 0n);
@@ -154,7 +145,7 @@ test('among equal amounts the lower index is swept first, whatever the order of 
 test('a greater amount is never in a later transaction of its currency than a smaller one', () => {
   fc.assert(
     fc.property(anyOwners, fc.integer({ min: 1, max: 7 }), (owners, ownersMax) => {
-      const groups = groupSweeps(judgeOwners(owners, policy, decimalsOf, NOW_MS).due, ownersMax);
+      const groups = groupSweeps(judgeOwners(owners, policy, decimalsOf).due, ownersMax);
       for (const currency of ['USDT', 'USDC'] as const) {
         const amounts = groups
           .filter((group) => group.currency === currency)

@@ -44,14 +44,12 @@ export type UnsweptLevel = Readonly<{
 }>;
 
 type Given = Readonly<{ id: number; index: number; key: string }>;
-type Received = Readonly<{ currency: Currency; units: string; timeS: number }>;
+type Received = Readonly<{ currency: Currency; units: string }>;
 type Part = Readonly<{ currency: Currency; units: string; state: string }>;
 
 /** Units that sweeps took from one address in one currency; `openUnits` are those of open sweeps. */
 type Taken = Readonly<{ units: bigint; openUnits: bigint; sweepCount: number }>;
 const nothingTaken: Taken = { units: 0n, openUnits: 0n, sweepCount: 0 };
-/** Balance of an address; `gone` is what sweeps have yet to take from the transfers that follow. */
-type Balance = Readonly<{ gone: bigint; units: bigint; oldestAtMs: number }>;
 
 /** States in which a sweep has moved nothing. */
 const without = ['failed', 'canceled'];
@@ -67,16 +65,13 @@ export function sweepCommands(db: Db) {
   /** Returns what one address holds, by currency. */
   async function ownersAt(poolId: number, network: NetworkKey, { id, index, key }: Given): Promise<SweepOwner[]> {
     const taken = takenFrom((await parts.all(network, index, poolId)) as Part[]);
-    const balances = new Map<Currency, Balance>();
-    for (const transfer of (await received.all(id, network)) as Received[]) {
-      const { currency } = transfer;
-      const { units, openUnits } = taken.get(currency) ?? nothingTaken;
-      const balance = balances.get(currency) ?? { gone: units + openUnits, units: 0n, oldestAtMs: 0 };
-      balances.set(currency, addTransfer(balance, transfer));
-    }
-    return [...balances].map(([currency, { units, oldestAtMs }]) => {
-      const { openUnits, sweepCount } = taken.get(currency) ?? nothingTaken;
-      return { index, key, currency, units, openUnits, oldestAtMs, sweepCount };
+    const sums = new Map<Currency, bigint>();
+    for (const { currency, units } of (await received.all(id, network)) as Received[])
+      sums.set(currency, (sums.get(currency) ?? 0n) + BigInt(units));
+    return [...sums].map(([currency, sum]) => {
+      const { units: gone, openUnits, sweepCount } = taken.get(currency) ?? nothingTaken;
+      const left = sum - gone - openUnits;
+      return { index, key, currency, units: left > 0n ? left : 0n, openUnits, sweepCount };
     });
   }
 
@@ -213,10 +208,10 @@ const sweepStatements = ({ client }: Db) => ({
      WHERE id > ? AND id < ? AND state <> 'free' ORDER BY id LIMIT ?`,
   ),
   received: client.prepare(
-    `SELECT t.currency, t.units, b.time_s AS "timeS"
+    `SELECT t.currency, t.units
      FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id JOIN networks AS n ON n.key = t.network
      WHERE t.address_id = ? AND t.dust = 0 AND t.network = ? AND t.confirmed = 1 AND b.canonical = 1 AND b.number <= n.floor
-     ORDER BY b.number, t.id`,
+     ORDER BY t.id`,
   ),
   parts: client.prepare(
     `SELECT p.currency, p.units, y.state
@@ -240,15 +235,4 @@ function takenFrom(parts: readonly Part[]): Map<Currency, Taken> {
     });
   }
   return taken;
-}
-
-/** Adds a transfer to what an address holds. Sweeps take the oldest units first. */
-function addTransfer({ gone, units, oldestAtMs }: Balance, { units: text, timeS }: Received): Balance {
-  const came = BigInt(text);
-  const rest = came > gone ? came - gone : 0n;
-  return {
-    gone: gone - (came - rest),
-    units: units + rest,
-    oldestAtMs: rest > 0n && units === 0n ? timeS * 1000 : oldestAtMs,
-  };
 }
