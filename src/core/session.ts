@@ -1,8 +1,8 @@
 /**
  * Interprets the chain's facts for a payment session.
  *
- * `sumReceipts` adds up receipts by phase. The database stores these sums and updates them by deltas, because anyone
- * can send any number of transfers to an address. `standing` folds sums into orthogonal facts: how much is funded, how
+ * `recount` adds up receipts by phase. The database stores these sums and updates them by deltas, because anyone can
+ * send any number of transfers to an address. `standing` folds sums into orthogonal facts: how much is funded, how
  * firm it is, how much came too late. `advance` derives the documented status from that standing and the clock.
  * `changes` names the events of a transition. All are pure, so a reorg needs no undo: the sums change and the same
  * functions run again.
@@ -35,16 +35,6 @@ export type Terms = Beginning &
 
 /** `final`: confirmed and at or below the height that the chain calls final. `orphaned`: its block left the chain. */
 export type ReceiptState = 'seen' | 'confirmed' | 'final' | 'orphaned';
-
-/** One transfer to the session's address, in base units. */
-export type Receipt = Arrival &
-  Readonly<{
-    tx: string;
-    currency: Currency;
-    decimals: number;
-    units: bigint;
-    state: ReceiptState;
-  }>;
 
 /**
  * Phases of a transaction by its time: by expiry and its network's inclusion grace, by the end of the top-up grace,
@@ -172,29 +162,6 @@ export function recount(sums: readonly ReceiptSum[], changed: readonly Recount[]
     after.set(keyOf(place), next);
   }
   return [...after.values()].filter(({ seen, confirmed, final }) => seen + confirmed + final > 0n);
-}
-
-/** Returns the phases of all receipts of a session. Receipts of one transaction share its earliest phase. */
-function phasesOf(terms: Terms, receipts: readonly Receipt[]): (Phase | null)[] {
-  const place = ({ network, tx }: Receipt) => `${network}/${tx}`;
-  const earliest = new Map<string, Phase | null>();
-  for (const receipt of receipts) {
-    const known = earliest.get(place(receipt)) ?? null;
-    earliest.set(place(receipt), earlierPhase(phaseOf(terms, receipt), known));
-  }
-  return receipts.map((receipt) => earliest.get(place(receipt)) ?? null);
-}
-
-/** Adds up all receipts of a session. `recount` must arrive at the same sums step by step. */
-export function sumReceipts(terms: Terms, receipts: readonly Receipt[]): ReceiptSum[] {
-  const phasesFound = phasesOf(terms, receipts);
-  const counted = receipts.flatMap((receipt, at): Recount[] => {
-    const phase = phasesFound[at] ?? null;
-    if (phase === null || receipt.state === 'orphaned') return [];
-    const { network, currency, decimals, units, state } = receipt;
-    return [{ network, currency, decimals, phase, units, from: 'none', to: state }];
-  });
-  return recount([], counted);
 }
 
 /** Returns a session's receipts on one network, in any token and at any time. */

@@ -13,16 +13,9 @@ import {
   openPar,
   withoutReturned,
 } from '../../src/core/held-money.ts';
-import {
-  advance,
-  type Life,
-  newLife,
-  type Receipt,
-  standing,
-  sumReceipts,
-  type Terms,
-} from '../../src/core/session.ts';
+import { advance, type Life, newLife, standing, type Terms } from '../../src/core/session.ts';
 import { has } from '../support/fields.ts';
+import { type Receipt, sumReceipts } from '../support/receipts.ts';
 import { runs } from '../support/runs.ts';
 
 const CENT = 10n ** 16n;

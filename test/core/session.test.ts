@@ -16,15 +16,14 @@ import {
   newLife,
   newStanding,
   payableUntilS,
-  type Receipt,
   type ReceiptState,
   received,
   type Standing,
-  sumReceipts,
   type Terms,
   toleratedPar,
 } from '../../src/core/session.ts';
 import { has } from '../support/fields.ts';
+import { type Receipt, sumReceipts } from '../support/receipts.ts';
 import { runs } from '../support/runs.ts';
 import { Bookkeeper, type Standing as OnChain, type OracleTerms, type Verdict } from './session-oracle.ts';
 
