@@ -16,6 +16,9 @@ import { holderOf } from '../src/lib/holder.ts';
 import { indexNetwork } from './indexer.ts';
 import { makeRoomForAnswers } from './v8-flags.ts';
 
+/** Blocks in one commit while catching up. */
+const BLOCKS_PER_INGEST_MAX = 64;
+
 /**
  * Follows the network until the process is asked to stop, whenever no other machine's indexer does.
  * @param key of the network, such as `test:ethereum`
@@ -26,13 +29,15 @@ export async function runIndexer(family: Family, key = ''): Promise<void> {
     const network = findNetwork(config.networks, family, key);
     const database = openDatabase(config, process.env, { log });
     const own = { network, chain: chains[family], clock: systemClock, log, pid: process.pid, random: Math.random };
-    const { blocksPerIngestMax } = config.limits;
     const lease = { name: indexerLease(network.key), holder: holderOf(config.dataDir, 'indexer') };
     try {
       await underLease({ ...own, ...lease, database }, signal, async (fencedDatabase, ending) => {
         const signer = config.signer && (await import('../src/signer/client.ts')).openConfiguredSigner(config.signer);
         try {
-          await indexNetwork({ ...own, database: fencedDatabase, signer, blocksPerIngestMax }, ending);
+          await indexNetwork(
+            { ...own, database: fencedDatabase, signer, blocksPerIngestMax: BLOCKS_PER_INGEST_MAX },
+            ending,
+          );
         } finally {
           await signer?.close();
         }

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import { invariant } from '../core/fault.ts';
-import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../core/money.ts';
+import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { type Currency, currencies } from '../core/transfer.ts';
 import { offeredNetworks } from '../database/networks.ts';
 import { isoCodes } from '../rates/currencies.ts';
@@ -16,7 +16,6 @@ const networkSchema = z
     network: z.string().meta({ description: 'Name of the network.', example: 'mynet' }),
     title: z.string().meta({ description: 'As people read it.', example: 'My network' }),
     currencies: z.array(z.enum(currencies)).meta({ description: 'The stablecoins that are taken on it.' }),
-    amount_min: coinAmount('The smallest payment for which it is offered, in the stablecoin.'),
     available: z.boolean().meta({
       description: 'Whether new sessions offer it now. False while its blocks are not being read.',
     }),
@@ -89,11 +88,10 @@ export const accountEndpoint = (deps: ApiDeps): Endpoint =>
         currencies: pricedIn(deps, settlementCurrency),
         networks: config.networks
           .filter((network) => network.mode === mode)
-          .map(({ key, name, title, tokens, paymentMinPar = 0n }) => ({
+          .map(({ key, name, title, tokens }) => ({
             network: name,
             title,
             currencies: tokens.map(({ symbol }) => symbol),
-            amount_min: formatUnits(paymentMinPar, PAR_DECIMALS, MINOR_DECIMALS),
             available: offered.has(key),
           })),
         limits: {

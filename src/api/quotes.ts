@@ -55,13 +55,7 @@ export const quoteEndpoint = (deps: ApiDeps): Endpoint =>
       'Returns what an amount costs in each coin now, as a session that was created now would ask for it. It creates no session and locks no rate.',
     body: [bodySchema, examples.quoteBody],
     answer: [answerSchema, examples.quote],
-    errors: [
-      'unsupported_currency',
-      'amount_too_small',
-      'exchange_rate_unavailable',
-      'no_payment_option',
-      'no_network_followed',
-    ],
+    errors: ['unsupported_currency', 'exchange_rate_unavailable', 'no_payment_option', 'no_network_followed'],
     async run({ caller, body: price }) {
       const nowMs = deps.clock.nowMs();
       const request = { amountMinor: BigInt(price.amount), currency: price.currency };

@@ -4,8 +4,7 @@
  */
 import type { NetworkConfig } from '../config/network.ts';
 import { usualDepth } from '../core/credit-policy.ts';
-import { invariant } from '../core/fault.ts';
-import { formatUnits, MINOR_DECIMALS, minorToPar, PAR_DECIMALS, parToUnitsCeil } from '../core/money.ts';
+import { minorToPar, parToUnitsCeil } from '../core/money.ts';
 import { convertMinor } from '../core/rate.ts';
 import { policyFor } from '../core/store-credit.ts';
 import { type Currency, currencies, otherMode, type Token } from '../core/transfer.ts';
@@ -25,7 +24,6 @@ import { createSessionSchema, EXPIRES_IN_S_DEFAULT, readSessionInput, type Sessi
 /** The errors of creating a session, besides those of every call with a body. */
 export const createErrors: readonly ErrorCode[] = [
   'unsupported_currency',
-  'amount_too_small',
   'order_id_conflict',
   'exchange_rate_unavailable',
   'no_payment_option',
@@ -224,27 +222,14 @@ export function makeOffer(
   const conversion = isPar ? null : convert(deps, settlementCurrency, request, accepts);
   if (conversion instanceof Refusal) return conversion;
   const duePar = minorToPar(conversion ? conversion.amountMinor : request.amountMinor);
-  const payable = offered.filter(({ network: { paymentMinPar = 0n } }) => duePar >= paymentMinPar);
-  if (payable.length === 0 && networks.length > 0) {
-    return badParam('amount', smallestText(offered), 'amount_too_small');
-  }
   return {
     conversion,
     duePar,
     accepts,
-    options: payable.map(({ network, token }) => optionOf(network, token, duePar, credit)),
+    options: offered.map(({ network, token }) => optionOf(network, token, duePar, credit)),
     inclusionGraceS: Object.fromEntries(networks.map((network) => [network.key, network.inclusionGraceS])),
     reorgDepthsMax: Object.fromEntries(networks.map((network) => [network.key, network.reorgDepthMax])),
   };
-}
-
-/** Says which network takes the smallest amount. */
-function smallestText(offered: readonly Readonly<{ network: NetworkConfig }>[]): string {
-  const [first, ...rest] = offered.map(({ network: { name, paymentMinPar = 0n } }) => ({ name, paymentMinPar }));
-  invariant(first, 'something is offered');
-  const { name, paymentMinPar } = rest.reduce((a, b) => (b.paymentMinPar < a.paymentMinPar ? b : a), first);
-  const least = formatUnits(paymentMinPar, PAR_DECIMALS, MINOR_DECIMALS);
-  return `is too small: of the networks that can be offered, ${name} takes the least, ${least} stablecoins`;
 }
 
 /** Returns the stablecoins that are worth a dollar, near enough to be taken for one. */

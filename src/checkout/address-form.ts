@@ -69,7 +69,7 @@ export function addressStep(form: AddressForm, step: AddressStep): Html {
 <label for="address">${say('refund_label', at)}</label>
 <input id="address" name="address" value="${typed}" maxlength="${ADDRESS_CHARACTERS_MAX}" required dir="ltr" autocomplete="off" autocapitalize="off" spellcheck="false"${fault ? html` aria-invalid="true" aria-describedby="address-error"` : null}>
 ${error}
-<ul class="rules"><li>${say('refund_rule_network', at)}</li><li>${say('refund_rule_exchange', { currency, network: network.exchangeName })}</li></ul>
+<ul class="rules"><li>${say('refund_rule_network', at)}</li><li>${say('refund_rule_exchange', { currency, network: network.title })}</li></ul>
 <p><button class="button main">${say('refund_continue')}</button></p>
 </form>`;
 }

@@ -102,10 +102,6 @@ export const tokenMark = ({ networks }: PageModel, currency: Currency): Html => 
   return markOf(marks[0], currency);
 };
 
-/** Returns what exchanges call a network. */
-export const exchangeName = ({ networks }: PageModel, { networkKey, network }: PaymentOption): string =>
-  networks.get(networkKey)?.config.exchangeName ?? network;
-
 /** False for a network whose follower is silent or faulty, and for one that is no longer configured. */
 export const isUp = ({ networks }: PageModel, { networkKey }: Pick<PaymentOption, 'networkKey'>): boolean =>
   networks.get(networkKey)?.isUp ?? false;

@@ -7,16 +7,7 @@ import { type Html, html } from '../lib/html.ts';
 import { qrSvg } from '../lib/qr.ts';
 import { optionAddress, optionLink, optionName, walletCode, walletLinks } from '../payments/option.ts';
 import { icon } from './icon.ts';
-import {
-  amountDue,
-  exchangeName,
-  isSimulated,
-  linkTo,
-  networkTitle,
-  type PageModel,
-  tokenMark,
-  unitsDue,
-} from './model.ts';
+import { amountDue, isSimulated, linkTo, networkTitle, type PageModel, tokenMark, unitsDue } from './model.ts';
 
 const GROUP_CHARACTERS = 4;
 /** Groups to compare at each end. Look-alike addresses match the ends, so one in the middle is marked too. */
@@ -55,7 +46,7 @@ function help(model: PageModel, option: PaymentOption, amount: string): Html {
   const network = networkTitle(model, option);
   const code = chosenCode(model, option);
   const said = [
-    `${say('exchange_title')} ${say('exchange_text', { amount, currency, network: exchangeName(model, option) })}`,
+    `${say('exchange_title')} ${say('exchange_text', { amount, currency, network })}`,
     say('amount_hint'),
     say('address_hint'),
     say('mistake_network', { currency, network }),

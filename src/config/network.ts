@@ -40,7 +40,7 @@ const given = <T extends object>(all: T): Defined<T> =>
 
 /** Returns the settings that are used as they are, by their names in code. */
 function plainOf(settings: Settings) {
-  const { title, exchange_name, solid_url, xpub, payment_min, payout_expiry_s, signer, ...others } = settings;
+  const { title, solid_url, xpub, payout_expiry_s, signer, ...others } = settings;
   const { tokens, wallets, sweep, confirmations, two_node_amount, ...plain } = others;
   return given(camelCased(plain));
 }
@@ -52,7 +52,6 @@ export type NetworkConfig = ReturnType<typeof plainOf> &
     /** Where the node shows final blocks, if at another address; null: nowhere; absent: the family's usual place. */
     finalityUrl?: string | null;
     title: string;
-    exchangeName: string;
     /** The signs that the payment page draws of its tokens. */
     tokenMarks?: Readonly<Partial<Record<Currency, Mark>>>;
     wallets: WalletSettings;
@@ -67,8 +66,6 @@ export type NetworkConfig = ReturnType<typeof plainOf> &
     xpub: string | null;
     /** For how long after a session's deadline a block's time still counts as in time, in seconds. */
     inclusionGraceS: number;
-    /** The smallest amount, at par, that a session must have to be offered this network; absent: any. */
-    paymentMinPar?: bigint;
     /** How long a payout's transaction can be included, where it expires by time; absent: the family's usual time. */
     payoutExpiryMs?: number;
     /** When deposit addresses are swept. */
@@ -142,17 +139,15 @@ const capsText =
 
 /** Gives the settings of one network their types. */
 function toConfig(report: Report, settings: Settings): NetworkConfig {
-  const { title = settings.name, exchange_name = title, solid_url, xpub = null, signer, sweep, tokens } = settings;
-  const { payment_min, payout_expiry_s } = settings;
+  const { title = settings.name, solid_url, xpub = null, signer, sweep, tokens } = settings;
+  const { payout_expiry_s } = settings;
   return {
     ...plainOf(settings),
     ...(solid_url !== undefined && { finalityUrl: solid_url }),
     ...(signer && { signer }),
-    ...(payment_min !== undefined && { paymentMinPar: payment_min }),
     ...(payout_expiry_s !== undefined && { payoutExpiryMs: payout_expiry_s * 1000 }),
     key: `${settings.mode}:${settings.name}`,
     title,
-    exchangeName: exchange_name,
     xpub,
     wallets: given(camelCased(settings.wallets)),
     dustFloorPar: DUST_FLOOR_PAR,

@@ -13,7 +13,6 @@ const texts = {
   currency: 'is not the currency of this key',
   method_off: 'names a way to pay that is not offered',
   blocked: 'is no address that notices may be sent to',
-  too_small: 'is less than any network takes',
   not_offered: 'cannot be paid now: try again later',
   changed: 'differs from the first request of this order: use a new order number',
   unknown_order: 'is unknown: order not found',

@@ -79,7 +79,6 @@ export async function placeOrder(
   });
   if ('refusal' in made) {
     log.warn({ door: door.pid, code: made.code, refusal: made.refusal }, 'an order of a door has no session');
-    if (made.code === 'amount_too_small') return doorFault(moneyField, 'too_small');
     return made.code === 'unsupported_currency' ? doorFault('type', 'method_off') : doorFault('order', 'not_offered');
   }
   const { session } = made;

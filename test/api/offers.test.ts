@@ -7,7 +7,7 @@ import type { PaymentSession } from '../../src/api/session-view.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { RateSource } from '../../src/rates/source.ts';
 import { staticRates } from '../../src/rates/static.ts';
-import { type ApiServer, network, token, withApi } from '../support/api-server.ts';
+import { type ApiServer, network, withApi } from '../support/api-server.ts';
 import { exchange } from '../support/signed-client.ts';
 import { accountKeyOf, SOLANA_CHAIN_ID, solanaTokens } from '../support/simulated-node.ts';
 import { expectError } from './expect-error.ts';
@@ -96,25 +96,6 @@ test('a quick-start request for a network without addresses is refused and gets 
     });
     expectError(await api.send('POST', CREATE, wish('solana')), { status: 503, code: 'address_pool_empty' });
     assert.is((await api.send('POST', CREATE, wish('ethereum'))).status, 200);
-  }));
-
-// ── Smallest amounts ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-const PAR = 10n ** 18n;
-const dear = { ...network('test', 'tron', '1', [token('1', 'USDT', 6)]), paymentMinPar: 5n * PAR };
-const cheap = { ...network('test', 'bsc', '2', [token('2', 'USDT', 18)]), paymentMinPar: 2n * PAR };
-
-test('a network is offered from its smallest amount on; an amount that none takes is refused with the least', () =>
-  withApi({ networks: [dear, cheap] }, async (api) => {
-    const offeredFor = async (amount: number) => offered(await create(api, `of ${amount}`, { amount }))?.sort();
-    assert.equal(await offeredFor(500), ['bsc-USDT', 'tron-USDT']);
-    assert.equal(await offeredFor(499), ['bsc-USDT']);
-    assert.equal(await offeredFor(200), ['bsc-USDT']);
-    const small = { amount: 199, currency: 'USD', order_id: 'small' };
-    const refused = await api.send('POST', CREATE, small);
-    expectError(refused, { status: 400, code: 'amount_too_small', param: 'amount' });
-    assert.match(refused.text, 'bsc takes the least, 2.00 stablecoins');
-    await create(api, 'small', { amount: 200 });
   }));
 
 // ── Coins that lost their peg ────────────────────────────────────────────────────────────────────────────────────────

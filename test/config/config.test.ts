@@ -33,7 +33,6 @@ test('a preset needs only a node URL and an xpub', () => {
     chainId: '1',
     nativeSymbol: 'ETH',
     title: 'Ethereum (ERC20)',
-    exchangeName: 'Ethereum (ERC20)',
     feeHint: 'high',
     explorer: 'https://etherscan.io/tx/{tx}',
     addressExplorer: 'https://etherscan.io/address/{address}',
@@ -114,7 +113,7 @@ test('an operator’s file overrides what a preset says about page, wallets and 
   const [bsc] = load({
     networks: { bsc: { ...node, title: 'BSC', fee_hint: null, explorer: null, wallets, signer } },
   }).networks;
-  assert.equal([bsc?.title, bsc?.exchangeName, bsc?.feeHint, bsc?.explorer], ['BSC', 'BSC', undefined, undefined]);
+  assert.equal([bsc?.title, bsc?.feeHint, bsc?.explorer], ['BSC', undefined, undefined]);
   const add = { chainName: 'BNB Smart Chain', rpcUrls: ['https://rpc.example.com'] };
   assert.equal(bsc?.wallets, { trustCoin: 20_000_714, okx: false, add });
   assert.equal(bsc?.signer, {
@@ -124,11 +123,7 @@ test('an operator’s file overrides what a preset says about page, wallets and 
     fee_caps: { hour: '0.25', day: '1' },
     count_caps: { hour: 500, day: 5000 },
   });
-  const [named] = load({ networks: { bsc: { ...node, exchange_name: 'BSC (BEP20)', signer: null } } }).networks;
-  assert.equal(
-    { title: named?.title, exchangeName: named?.exchangeName, signer: named?.signer },
-    { title: 'BNB Smart Chain (BEP20)', exchangeName: 'BSC (BEP20)', signer: undefined },
-  );
+  assert.is(load({ networks: { bsc: { ...node, signer: null } } }).networks[0]?.signer, undefined);
 });
 
 test('settings for the page, wallets and the signer are checked, and every problem is named', () => {
@@ -312,8 +307,8 @@ test('a custom network has all settings, and its paths are resolved from its fil
   };
   const config = load({ data_dir: 'mine', networks: { anvil: own } });
   assert.is(config.networks[0]?.key, 'test:anvil');
-  const [{ title, exchangeName, wallets, signer } = {}] = config.networks;
-  assert.equal([title, exchangeName, wallets, signer], ['anvil', 'anvil', {}, undefined], 'as before those keys came');
+  const [{ title, wallets, signer } = {}] = config.networks;
+  assert.equal([title, wallets, signer], ['anvil', {}, undefined]);
   assert.is(config.networks[0]?.chainId, '31337');
   assert.is(config.networks[0]?.tokens[0]?.address, '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48');
   assert.is(config.dataDir, join(folder, 'mine'));

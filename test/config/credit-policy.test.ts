@@ -84,8 +84,8 @@ const refused: readonly (readonly [string, Record<string, unknown>, RegExp])[] =
     (amount) =>
       [
         `a small amount of ${JSON.stringify(amount)}`,
-        { bsc: { ...node, payment_min: amount } },
-        /^networks\.bsc\.payment_min: .*expected an amount of stablecoins as text, such as "50\.00"$/,
+        { bsc: { ...node, two_node_amount: amount } },
+        /^networks\.bsc\.two_node_amount: .*expected an amount of stablecoins as text, such as "50\.00"$/,
       ] as const,
   ),
   [

@@ -14,7 +14,6 @@ const velum = {
   chain_id: '4242424',
   native_symbol: 'VLM',
   title: 'Velum Main (VRC20)',
-  exchange_name: 'VELUM-VRC20',
   fee_hint: 'low',
   explorer: 'https://scan.velum.example/tx/{tx}',
   wallets: { trust_coin: 4242, add: { chain_name: 'Velum', rpc_urls: ['https://rpc.velum.example'] } },
@@ -36,7 +35,7 @@ test.before(async () => {
 });
 test.after(() => bench.close());
 
-test('payers see its title, fee hint and exchange name, and what their wallets need', async () => {
+test('payers see its title and fee hint, and what their wallets need', async () => {
   const session = await bench.shop.newSession(1_050);
   const headers = { 'user-agent': 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15' };
   const page = async (query: string) => (await fetch(`${session.url}?${query}`, { headers })).text();
@@ -44,7 +43,7 @@ test('payers see its title, fee hint and exchange name, and what their wallets n
   assert.match(choice, '<strong>Velum Main (VRC20)</strong>');
   assert.match(choice, /network-velum-USDT.*low fee/s);
   const send = await page('pay=velum-USDT');
-  assert.match(send, 'Choose the withdrawal network VELUM-VRC20.');
+  assert.match(send, 'Choose the withdrawal network Velum Main (VRC20).');
   assert.match(send, new RegExp(`href="https://link.trustwallet.com/send\\?asset=c4242_t${usdt.address}&`, 'i'));
 
   const due = /data-due="(\d+)"/.exec(send)?.[1] ?? '';

@@ -26,14 +26,14 @@ export function spendOn(name: string, treasury: string, feeUnitsMax: bigint): Sp
   return { chainId, tokens, treasury, feeUnitsMax };
 }
 
-const shown = ['title', 'exchangeName', 'feeHint', 'mark', 'tokenMarks'] as const;
+const shown = ['title', 'feeHint', 'mark', 'tokenMarks'] as const;
 
 /** Returns what payers see of a network of this name: the shipped network's settings, or the defaults. */
 export function pageSettings(
   name: string,
-): Pick<NetworkConfig, 'title' | 'exchangeName'> & Partial<Pick<NetworkConfig, (typeof shown)[number]>> {
-  if (!existsSync(fileOf(name))) return { title: name, exchangeName: name };
+): Pick<NetworkConfig, 'title'> & Partial<Pick<NetworkConfig, (typeof shown)[number]>> {
+  if (!existsSync(fileOf(name))) return { title: name };
   const config = preset(name);
   const chosen = Object.fromEntries(shown.flatMap((key) => (key in config ? [[key, config[key]]] : [])));
-  return { title: config.title, exchangeName: config.exchangeName, ...chosen };
+  return { title: config.title, ...chosen };
 }
