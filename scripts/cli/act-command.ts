@@ -6,7 +6,6 @@ import {
   englishOf,
   type Fact,
   type Field,
-  type Fields,
   faultOf,
   isRefusal,
   readInput,
@@ -30,7 +29,6 @@ import {
   type Installation,
   reasonOption,
   requiredReason,
-  usage,
 } from './command.ts';
 import { table } from './table.ts';
 import { agree, yesOption } from './terminal.ts';
@@ -49,38 +47,26 @@ export function commandOf<I, P extends object>(act: ActOfTool<I, P>, more: More 
     isArgument ? [isArgument === 'optional' ? `[${name}]` : `<${name}>`] : [],
   );
   const named = fields.filter(([name, { help }]) => help !== undefined && !positional.includes(name));
-  const settings: Fields = Object.fromEntries(
-    fields.flatMap(([name, field]) =>
-      field.isSetting ? [[name, { ...field, help: field.help ?? englishOf(field.label) }]] : [],
-    ),
-  );
-  const hasSettings = Object.keys(settings).length > 0;
   return {
     name: act.name,
     args: args.join(' '),
     summary: act.summary,
     options: {
-      ...Object.fromEntries(named.filter(([, { isSetting }]) => !isSetting)),
+      ...Object.fromEntries(named),
       reason: act.needsReason ? requiredReason : reasonOption,
       dryRun: dryRunOption,
       ...(confirms && { yes: yesOption }),
     },
-    ...(hasSettings && { settings }),
     ...described,
     async run(input, installation) {
-      const texts = textsOf(hasSettings ? withSettings(input, settings) : input, positional);
+      const texts = textsOf(input, positional);
       for (const [name, { isFile }] of fields) {
         const file = texts[name];
         if (isFile && file !== undefined && file !== 'none')
           texts[name] = readSmallFile(resolve(input.cwd, file), isFile);
       }
       const given = readInput(act, texts);
-      const prefix = (field: string) =>
-        positional.includes(field)
-          ? `<${field}>`
-          : act.fields[field as keyof I]?.isSetting
-            ? dashed(field)
-            : `--${dashed(field)}`;
+      const prefix = (field: string) => (positional.includes(field) ? `<${field}>` : `--${dashed(field)}`);
       if (isRefusal(given)) throw faultOf(given, prefix);
       const context = contextOf(input, installation);
       const plan = await act.plan(context, given.input);
@@ -108,21 +94,6 @@ export function commandOf<I, P extends object>(act: ActOfTool<I, P>, more: More 
       };
     },
   };
-}
-
-/** Returns the input with the settings among its arguments as options. @throws Fault permanent `usage` */
-function withSettings(input: Input, settings: Fields): Input {
-  const names = new Map(Object.keys(settings).map((name) => [dashed(name), name]));
-  const given = input.args
-    .filter((arg) => arg.includes('='))
-    .map((arg) => {
-      const word = arg.slice(0, arg.indexOf('='));
-      const name = names.get(word);
-      if (name !== undefined) return [name, arg.slice(word.length + 1)];
-      throw usage(`there is no setting "${word}", expected ${[...names.keys()].join(', ')}`);
-    });
-  const args = input.args.filter((arg) => !arg.includes('='));
-  return { ...input, args, options: { ...input.options, ...Object.fromEntries(given) } };
 }
 
 /** Returns the input as texts. A switch is `yes`. */

@@ -20,7 +20,7 @@ export type Installation = Readonly<{ config: Config; database: Database; clock:
 export type Option = Pick<Field, 'value' | 'choices' | 'help' | 'isRequired'>;
 
 export type Input = Readonly<{
-  /** Those of the command's `args`, then its settings. */
+  /** Those of the command's `args`. */
   args: readonly string[];
   /** By their names in `options`, and `json`. */
   options: Readonly<Record<string, string | true | undefined>>;
@@ -53,8 +53,6 @@ type Described = Readonly<{
   summary: string;
   /** By their names: `dryRun` is `--dry-run`. */
   options?: Readonly<Record<string, Option>>;
-  /** It is given after the arguments, as `name=value`. */
-  settings?: Readonly<Record<string, Option>>;
   /** Lines below the options in its help. */
   notes?: readonly string[];
 }>;
@@ -120,7 +118,7 @@ function accountName(): string {
   }
 }
 
-/** Returns the name of an option or a setting as people write it. */
+/** Returns the name of an option as people write it. */
 export const dashed = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 /** Returns the text of an option, or undefined if it was not given. */

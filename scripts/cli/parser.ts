@@ -2,7 +2,6 @@
 import { Command as Parser, Option as ParserOption } from 'commander';
 import { readShipped } from '../../src/lib/installation.ts';
 import { type AnyCommand, dashed, type Input, type Option, type Tool } from './command.ts';
-import { table } from './table.ts';
 
 /** Help is no wider than this where there is no terminal. */
 const COLUMNS = 100;
@@ -66,26 +65,17 @@ function addCommand(
   command: AnyCommand,
   run: (command: AnyCommand, given: Given) => Promise<void>,
 ): void {
-  const { name, args = '', summary, options, settings, notes } = command;
+  const { name, args = '', summary, options, notes } = command;
   const parser = parent
     .command(`${name.split(' ').at(-1)} ${args}`.trim())
     .description(summary)
     .summary(summary.split(/[:;.](?=\s|$)/)[0] ?? summary)
     .allowExcessArguments(false);
-  if (settings) parser.argument('[setting=value...]').addHelpText('after', `\nSettings:\n${settingLines(settings)}`);
   for (const [option, one] of Object.entries({ ...options, json: jsonOption }))
     parser.addOption(parserOption(dashed(option), one));
   if (notes) parser.addHelpText('after', `\n${notes.join('\n')}`);
   parser.action(() => run(command, { args: parser.args, options: parser.opts() }));
 }
-
-const settingLines = (settings: Readonly<Record<string, Option>>): string =>
-  table(
-    Object.entries(settings).map(([name, { value, choices, help }]) => [
-      `  ${dashed(name)}=${value ?? choices?.join('|')}`,
-      help ?? '',
-    ]),
-  ).join('\n');
 
 function parserOption(name: string, { value, choices, help = '', isRequired }: Option): ParserOption {
   const all = choices?.join('|');

@@ -65,10 +65,7 @@ const sections: Tool['sections'] = [
         ],
       }),
       commandOf(addDoor, {
-        notes: [
-          'Settings are named with their values: `currency=USD refunds=on`. `quayside webhook set ID --state off` closes the ' +
-            'door, and `quayside webhook remove` ends its key.',
-        ],
+        notes: ['`quayside webhook set ID --state off` closes the door, and `quayside webhook remove` ends its key.'],
       }),
       webhooksList,
       commandOf(addEndpoint),

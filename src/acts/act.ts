@@ -115,8 +115,6 @@ export type Field = Readonly<{
   suggestions?: readonly string[];
   /** It is an argument of the command, without its name; one that may be left out stands last. */
   isArgument?: true | 'optional';
-  /** The command takes it as `name=value`: a setting of what is named. */
-  isSetting?: true;
   /** The command takes the name of a file, whose content it is, read so; `none` is no file. */
   isFile?: 'utf8' | 'base64';
   /** Nothing is done without it. */

@@ -1,6 +1,16 @@
 /** Changes of a store's settings. */
 import type { MerchantStore, StoreChanges } from '../database/stores.ts';
-import { type Context, defineAct, type Fact, type Field, isRefusal, type Refusal, refuse, say } from './act.ts';
+import {
+  type Context,
+  defineAct,
+  englishOf,
+  type Fact,
+  type Field,
+  isRefusal,
+  type Refusal,
+  refuse,
+  say,
+} from './act.ts';
 import { creditObstacle, operatorSettings } from './operator-settings.ts';
 import { logoHash, type StoreState, shownSetting, storeSettings } from './store-settings.ts';
 
@@ -36,9 +46,9 @@ export const setStore = defineAct({
   needs: 'store:manage',
   fields: {
     store: { label: say('Store'), help: 'its id, if there are several', isArgument: 'optional' },
-    ...(Object.fromEntries(allSettings.map((one) => [one.name, { ...one, isSetting: true }])) as Readonly<
-      Record<string, Field>
-    >),
+    ...(Object.fromEntries(
+      allSettings.map((one) => [one.name, { ...one, help: one.help ?? englishOf(one.label) }]),
+    ) as Readonly<Record<string, Field>>),
   },
   async plan(context, input: Readonly<{ store: string | undefined }> & Readonly<Record<string, unknown>>) {
     const { scope, networks } = context;

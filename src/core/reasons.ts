@@ -65,7 +65,7 @@ const reasons = {
     'confirmed again; otherwise reject it with `quayside refund reject`.',
   refund_not_final: () =>
     'the payment that it refunds is confirmed but not final yet. It goes on by itself; `quayside store set ' +
-    'refund-early-max=AMOUNT` lets small refunds leave earlier.',
+    '--refund-early-max AMOUNT` lets small refunds leave earlier.',
   refund_unapproved: () =>
     'its destination was changed after it was approved. Look at it with `quayside show`, then approve it ' +
     'again with `quayside refund approve` or reject it with `quayside refund reject`.',

@@ -35,7 +35,7 @@ export function refundConforms(bench: PayoutShop): void {
     const { stop, start } = chain;
     const policy = (...words: string[]) => quayside.cli('store', 'set', quayside.merchantId, ...words);
     const automatic = (await policy()).after.refund_auto_minor / 100;
-    await policy('refund-automatic=1.00');
+    await policy('--refund-automatic=1.00');
     const session = await paidSession(500);
     const { id, payee } = await refund(session, '5.00');
     const [listed] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
@@ -44,7 +44,7 @@ export function refundConforms(bench: PayoutShop): void {
     await stop?.();
     await quayside.cli('refund', 'approve', listed.id);
     await start?.();
-    await policy(`refund-automatic=${automatic.toFixed(2)}`);
+    await policy(`--refund-automatic=${automatic.toFixed(2)}`);
     await completed(id);
     assert.equal(await paidTo(payee), [units(500)]);
   });

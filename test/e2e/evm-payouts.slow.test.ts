@@ -16,7 +16,7 @@ const { shop, node, usdt } = await openEvmPayouts();
 const { quayside } = shop;
 test.before(async () => {
   // Mining stops while refunds are under way, so their payments would never be final.
-  await quayside.cli('store', 'set', 'refund-early-max=1000.00');
+  await quayside.cli('store', 'set', '--refund-early-max=1000.00');
 });
 
 sweepConforms(shop, {

@@ -96,7 +96,7 @@ const reasons = async (): Promise<string[]> => (await quayside.cli('audit', 'lis
 test.before(async () => {
   for (const token of [usdt, usdc]) await token.transfer(`0x${shop.refundWallet}`, 100_000_000n);
   // The refunds are above what is refunded in 24 hours without an approval.
-  await quayside.cli('store', 'set', 'refund-automatic=5000.00');
+  await quayside.cli('store', 'set', '--refund-automatic=5000.00');
   await shop.untilUnlocked();
 });
 test.after(async () => {

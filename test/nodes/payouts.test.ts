@@ -30,7 +30,7 @@ const { quayside, refundWallet, paidSession, refund, completed, paidTo } = shop;
 const wallet = `0x${refundWallet}`;
 test.before(async () => {
   // Mining stops while refunds are under way, so their payments would never be final.
-  await quayside.cli('store', 'set', 'refund-early-max=1000.00');
+  await quayside.cli('store', 'set', '--refund-early-max=1000.00');
   for (const token of [usdt, usdc]) await token.transfer(wallet, 1_000_000_000n);
 });
 

@@ -95,10 +95,10 @@ test('a test event is shown with its answer; the exit code is that of the answer
 });
 
 test('a door is added with its pid and key, listed among webhooks without it, and closed', async () => {
-  const { id, pid, key, url } = await answer('door', 'add', 'epay', 'currency=usd', ...inTest);
+  const { id, pid, key, url } = await answer('door', 'add', 'epay', '--currency=usd', ...inTest);
   assert.match(key, /^[A-Za-z0-9]{32}$/);
   assert.equal([pid, url.endsWith('/1001/')], [1001, true]);
-  const shown = (await run('door', 'add', 'gmpay', 'algorithm=hmac_sha256', ...inTest)).out;
+  const shown = (await run('door', 'add', 'gmpay', '--algorithm=hmac_sha256', ...inTest)).out;
   assert.match(shown, /Save the key now: it is not shown again[\s\S]*Key +[A-Za-z0-9]{32}\n/);
   const listed = await answer('webhook', 'list');
   const own = listed.find((one: Readonly<{ id: string }>) => one.id === id);
@@ -109,8 +109,8 @@ test('a door is added with its pid and key, listed among webhooks without it, an
     [['webhook', 'secret', id], /The key of a door is shown once/],
     [['webhook', 'secret', id, 'start'], /The key of a door is shown once/],
     [['door', 'add', 'paypal', ...inTest], /none of these: epay, epusdt, gmpay, bepusdt/],
-    [['door', 'add', 'epay', 'currency=CNH', ...inTest], /"CNH" is no currency/],
-    [['door', 'add', 'epay', 'algorithm=dual', ...inTest], /Only gmpay has several signatures/],
+    [['door', 'add', 'epay', '--currency=CNH', ...inTest], /"CNH" is no currency/],
+    [['door', 'add', 'epay', '--algorithm=dual', ...inTest], /Only gmpay has several signatures/],
   ] as const) {
     const { out, err } = await run(...words);
     assert.match(err, message);
@@ -176,21 +176,21 @@ test('every setting of a store is changed, shown before and after, and recorded'
     accent: ['accent', '#FFFF00', '#ffff00'],
     origins: ['embed_origins', 'https://shop.example, http://localhost', ['https://shop.example', 'http://localhost']],
   } as const;
-  const words = Object.entries(changes).map(([setting, [, text]]) => `${setting}=${text}`);
+  const words = Object.entries(changes).map(([setting, [, text]]) => `--${setting}=${text}`);
   const expected = Object.fromEntries(Object.values(changes).map(([key, , value]) => [key, value]));
   assert.match((await run('store', 'set', store, ...words, '--dry-run')).out, /^Tolerance: cents .* +0 → 7$/m);
   const { before, after } = await answer('store', 'set', store, ...words, '--reason', 'a new contract');
   const { logo, ...set } = after;
   assert.equal({ logo, set }, { logo: null, set: expected }, 'the table has every setting');
   for (const [key, value] of Object.entries(expected)) assert.is.not(before[key], value, key);
-  assert.equal((await answer('store', 'set', store, 'late=accept')).after, after);
+  assert.equal((await answer('store', 'set', store, '--late=accept')).after, after);
   const entries = (await newest(50)).filter(({ reason }) => reason === 'a new contract');
   assert.equal(
     entries.map(({ command, target }) => [command, target]),
     [['store set', store]],
     'what changes nothing is not recorded',
   );
-  const none = ['credit=none', 'accent=none', 'origins=none'];
+  const none = ['--credit=none', '--accent=none', '--origins=none'];
   const cleared = await answer('store', 'set', store, ...none);
   assert.equal([cleared.after.credit, cleared.after.accent, cleared.after.embed_origins], ['', null, []]);
   const picture = join(folder, 'logo.png');
@@ -203,11 +203,11 @@ test('every setting of a store is changed, shown before and after, and recorded'
     [Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'), 2],
   ] as const) {
     writeFileSync(picture, bytes);
-    assert.is(await codeOf('store', 'set', store, `logo=${picture}`), code, String(bytes.subarray(0, 40)));
+    assert.is(await codeOf('store', 'set', store, `--logo=${picture}`), code, String(bytes.subarray(0, 40)));
   }
   assert.match((await answer('store', 'set', store)).after.logo, /^[0-9a-f]{64}$/);
-  assert.is((await answer('store', 'set', store, 'logo=none')).after.logo, null);
-  const { code, err } = await run('store', 'set', store, 'credit=ethereum=129');
+  assert.is((await answer('store', 'set', store, '--logo=none')).after.logo, null);
+  const { code, err } = await run('store', 'set', store, '--credit=ethereum=129');
   assert.equal([code, err.includes('credit: ')], [2, true]);
 });
 

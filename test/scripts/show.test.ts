@@ -212,7 +212,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   const check = await createDestinationCheck(config);
   const { id: sessionId, pay } = await order();
   await chain.finalize(await pay(10_000_000n));
-  await run('store', 'set', 'refund-automatic=1.00', '--reason', 'test');
+  await run('store', 'set', '--refund-automatic=1.00', '--reason', 'test');
   const refund = async (refundId: string, amountMinor: bigint, refundAddress: string | null) => {
     const replay = { idempotencyKey: null, path: '/api/v1/refunds/create', bodyHash: refundId };
     const wish = {

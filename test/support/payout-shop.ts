@@ -97,7 +97,7 @@ export async function openPayoutShop(chain: PayoutChain) {
     signer,
   });
   const { quayside, shop } = installation;
-  await quayside.cli('store', 'set', quayside.merchantId, 'refund-cancel-window=0');
+  await quayside.cli('store', 'set', quayside.merchantId, '--refund-cancel-window=0');
   const walletKey = (wallet: Wallet): string => spending.derive(seed, wallet).key;
   const refundWallet = walletKey({ role: 'refund' });
   const keyOf = (session: Json): string => codec.parse(session.payment_options[0].address) ?? '';

@@ -261,7 +261,7 @@ export const otherMerchant = (shop: Shop) =>
     const store = await tool('store', 'add', 'Another shop');
     const [key] = await Promise.all([
       tool('key', 'create', '--store', store.id, '--mode', 'test'),
-      tool('store', 'set', store.id, 'refund-cancel-window=600', 'refund-to-sender=yes'),
+      tool('store', 'set', store.id, '--refund-cancel-window=600', '--refund-to-sender=yes'),
       tool('webhook', 'add', shop.receiver.url('/other'), '--store', store.id, '--mode', 'test'),
     ]);
     const merchant = shop.merchant({ merchantId: store.id, apiKey: key.api_key, apiSecret: key.api_secret });
@@ -274,7 +274,7 @@ export const refundTooLate = (shop: Shop) =>
     const { merchant } = await otherMerchant(shop);
     // Those refunds come first, while the window is open.
     const { session } = await refundPending(shop);
-    await shop.installation.tool('store', 'set', merchant.merchantId, 'refund-window=0');
+    await shop.installation.tool('store', 'set', merchant.merchantId, '--refund-window=0');
     return merchant.call('POST', `${REFUNDS}/create`, refundBody(session.id, 'USDT'));
   });
 
