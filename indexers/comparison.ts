@@ -9,7 +9,7 @@ import { formatUnits } from '../src/core/money.ts';
 import { isIncoming } from '../src/core/transfer.ts';
 import type { BlockComparison } from '../src/database/blocks.ts';
 import type { Database } from '../src/database/database.ts';
-import { isFollowed, type NetworkStatus } from '../src/database/networks.ts';
+import { isFollowed, type NetworkRow } from '../src/database/networks.ts';
 import type { RereadDifference } from '../src/database/recovery.ts';
 import { type Clock, DAY_MS } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
@@ -35,10 +35,10 @@ type Night = ComparisonParts & Readonly<{ signal: AbortSignal }>;
 export async function compareNetwork(parts: ComparisonParts, signal: AbortSignal): Promise<void> {
   const { network, database, log } = parts;
   try {
-    const { cursor, floor } = await followedStatus(parts);
-    if (!cursor || floor <= 0) return;
+    const { tipNumber, floor } = await followedStatus(parts);
+    if (tipNumber === null || floor <= 0) return;
     const before = (await database.blocks.listComparisons()).find((one) => one.network === network.key) ?? null;
-    await compareNew({ ...parts, signal }, Math.min(floor, cursor.number), before);
+    await compareNew({ ...parts, signal }, Math.min(floor, tipNumber), before);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     if (!signal.aborted) log.warn({ network: network.key, code: error.code }, `blocks not compared: ${error.message}`);
@@ -49,8 +49,8 @@ export async function compareNetwork(parts: ComparisonParts, signal: AbortSignal
  * Returns the status of a network that is followed. The node of another has more urgent things to answer.
  * @throws Fault transient `network_not_followed`
  */
-async function followedStatus({ network: { key }, database, clock }: ComparisonParts): Promise<NetworkStatus> {
-  const status = (await database.networks.list()).find((one) => one.network === key);
+async function followedStatus({ network: { key }, database, clock }: ComparisonParts): Promise<NetworkRow> {
+  const status = await database.networks.find(key);
   if (status && isFollowed(status, clock.nowMs())) return status;
   throw transient('network_not_followed', `${key} is not followed`);
 }

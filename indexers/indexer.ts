@@ -60,7 +60,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   const matcher = await createMatcher({ chain, tokens: network.tokens, table, own, threadsMax: options.threadsMax });
   const { openNode } = await chain.node();
   const node = openNode(followerNodeOptions(network));
-  const before = (await database.networks.list()).find((status) => status.network === network.key) ?? null;
+  const before = await database.networks.find(network.key);
   const reporter = createReporter({ network: network.key, networks: database.networks, node, clock, log, pid, before });
   const { witnessUrl, fallbackUrl } = network;
   const openSecond = witnessUrl === undefined ? null : () => openNode(secondNodeOptions(network, witnessUrl));

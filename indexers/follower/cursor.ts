@@ -36,7 +36,7 @@ export type Step = Readonly<{
 /** State of the matcher: the highest ids of the watched addresses and of our own wallets. */
 type Known = Readonly<{ watchedThrough: number; ownWallet: number }>;
 
-/** `recoveries`: the network's `recoveryCount` when the position was loaded. */
+/** `recoveries`: the network's `recoveries` when the position was loaded. */
 type Position = Readonly<{ recoveries: number; readThroughS: number }>;
 
 /** Blocks and transfers, or transactions to confirm, that are saved at once: others who write wait that long. */
@@ -50,7 +50,7 @@ export function createCursor(database: Database, network: NetworkConfig, nowMs: 
   let floor = 0;
   let readThroughS = 0;
   /**
-   * The network's `recoveryCount` at the time of loading, and whether to load again although no operator acted; null
+   * The network's `recoveries` at the time of loading, and whether to load again although no operator acted; null
    * before.
    */
   let loaded: Readonly<{ recoveries: number; isOutdated: boolean }> | null = null;
@@ -69,14 +69,14 @@ export function createCursor(database: Database, network: NetworkConfig, nowMs: 
 
   async function load(): Promise<Position> {
     // Read first: if an operator acts in between, the next save finds out.
-    const count = await database.networks.recoveryCount(network.key);
-    gaps = [...(await database.networks.listGaps(network.key))].sort((one, other) => one.from - other.from);
+    const known = await database.networks.find(network.key);
     blocks = await database.blocks.tail(network.key, blocksMax);
-    const known = (await database.networks.list()).find((status) => status.network === network.key);
+    const recoveries = known?.recoveries ?? 0;
+    gaps = [...(known?.gaps ?? [])].sort((one, other) => one.from - other.from);
     floor = known?.floor ?? 0;
     readThroughS = known?.readThroughS ?? 0;
-    loaded = { recoveries: count, isOutdated: false };
-    return { recoveries: count, readThroughS };
+    loaded = { recoveries, isOutdated: false };
+    return { recoveries, readThroughS };
   }
 
   async function savePart({ drop, connect, confirm }: Step, look: Look, known: Known) {
@@ -120,9 +120,9 @@ export function createCursor(database: Database, network: NetworkConfig, nowMs: 
      * @returns what a report says of it; null if it was not loaded
      */
     async refresh(): Promise<Position | null> {
-      const isCurrent =
-        loaded?.isOutdated === false && (await database.networks.recoveryCount(network.key)) === loaded.recoveries;
-      return isCurrent ? null : load();
+      if (loaded?.isOutdated !== false) return load();
+      const { recoveries = 0 } = (await database.networks.find(network.key)) ?? {};
+      return recoveries === loaded.recoveries ? null : load();
     },
     /** Returns the number from which to go on without a link to our tip, because of a gap; null if there is none. */
     afterGap(number = (blocks.at(-1)?.number ?? -1) + 1): number | null {

@@ -106,8 +106,8 @@ export function createPayer(options: PayerOptions) {
    * @throws Fault transient `network_not_followed`
    */
   async function refuseUnfollowed(): Promise<number> {
-    const status = (await database.networks.list()).find((one) => one.network === network.key);
-    if (status && isFollowed(status, clock.nowMs())) return status.floor ?? 0;
+    const status = await database.networks.find(network.key);
+    if (status && isFollowed(status, clock.nowMs())) return status.floor;
     const state = status?.state ?? 'not started';
     throw reasonFault('network_not_followed', { network: network.key, state });
   }

@@ -65,8 +65,8 @@ export function createSweepWatch(options: SweepWatchOptions) {
 
   /** A network that is not followed may show money that no longer exists. */
   async function isReady(): Promise<boolean> {
-    const status = (await database.networks.list()).find((one) => one.network === key);
-    return status !== undefined && isFollowed(status, clock.nowMs());
+    const status = await database.networks.find(key);
+    return status !== null && isFollowed(status, clock.nowMs());
   }
 
   /** A fault that only a person can end is an alarm; anything else is retried. */

@@ -41,8 +41,7 @@ export function createWalletWatch(parts: PayerOptions & Readonly<{ wallets: Payo
     return rules.lane === 'expiry' ? head.number : finalNumber;
   }
 
-  const readFloor = async (): Promise<number> =>
-    (await database.networks.list()).find((one) => one.network === network.key)?.floor ?? 0;
+  const readFloor = async (): Promise<number> => (await database.networks.find(network.key))?.floor ?? 0;
 
   /** Freezes the network if a node counts transactions of the refund and gas wallets that are not known here. */
   async function compareCounts(): Promise<void> {

@@ -96,7 +96,7 @@ const indexing = indexNetwork(
 let quarters = 0;
 for (let blocks = 0; blocks < blocksToRead && !stopping.signal.aborted; ) {
   await systemClock.sleep(LOOK_MS);
-  blocks = ((await database.networks.list())[0]?.cursor?.number ?? from.number) - from.number;
+  blocks = ((await database.networks.list())[0]?.tipNumber ?? from.number) - from.number;
   const isQuarter = blocks >= (blocksToRead * (quarters + 1)) / 4;
   const rssBytes = process.memoryUsage.rss();
   if (isQuarter) quarters += 1;

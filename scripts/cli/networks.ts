@@ -140,9 +140,8 @@ export const networksReread: Command = {
     const to = textOption(input, 'to') === undefined ? from : numberOption(input, 'to');
     if (to < from) throw usage(`--to is ${to}, below --from ${from}`);
     if (isSkip) return skipBlocks(input, installation, network, { from, to });
-    const report = (await database.networks.list()).find((one) => one.network === network.key);
-    const tip = report?.cursor?.number;
-    if (tip === undefined) throw refusalOf(network.key, { kind: 'never_read' });
+    const tip = (await database.networks.find(network.key))?.tipNumber ?? null;
+    if (tip === null) throw refusalOf(network.key, { kind: 'never_read' });
     if (to > tip) throw permanent('refused', `${network.key} has been read up to ${tip} only; name a lower --to`);
     const url = textOption(input, 'url');
     const { atUrl } = await import('../../indexers/reread.ts');

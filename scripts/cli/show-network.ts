@@ -4,26 +4,26 @@
  */
 import { adviceOn } from '../../src/acts/networks.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import type { BlockGap } from '../../src/core/gap.ts';
+import { type BlockGap, openGaps } from '../../src/core/gap.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
-import { type NetworkStatus, whyUnfollowed } from '../../src/database/networks.ts';
+import { type NetworkRow, whyUnfollowed } from '../../src/database/networks.ts';
 import { type Finding, failure, finding } from '../nodes/finding.ts';
 import { type Installation, moment } from './command.ts';
 import { networkOf } from './networks.ts';
 
 /** A configured network; `gaps` are open. */
-export type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;
+export type Place = Readonly<{ network: NetworkConfig; report: NetworkRow | null; gaps: readonly BlockGap[] }>;
 type Places = ReadonlyMap<NetworkKey, Place>;
 
 export async function readPlaces(database: Database, networks: readonly NetworkConfig[]): Promise<Places> {
-  const reports = new Map((await database.networks.list()).map((one) => [one.network, one]));
-  const places = networks.map(async (network): Promise<Place> => {
-    const report = reports.get(network.key) ?? null;
-    const gaps = report ? await database.networks.listGaps(network.key) : [];
-    return { network, report, gaps: gaps.filter(({ closedAtMs }) => closedAtMs === null) };
-  });
-  return new Map((await Promise.all(places)).map((place) => [place.network.key, place]));
+  const reports = new Map((await database.networks.list()).map((one) => [one.key, one]));
+  return new Map(
+    networks.map((network) => {
+      const report = reports.get(network.key) ?? null;
+      return [network.key, { network, report, gaps: openGaps(report?.gaps ?? []) }];
+    }),
+  );
 }
 
 /** The parts that a thing is found in: the installation, the time, and its networks. */
@@ -52,7 +52,7 @@ export const findFollowed: Finder = async ({ config, places, nowMs }, text) => {
 /** Returns a network for programs. */
 export function networkFacts(place: Place, nowMs: number) {
   const { network, report, gaps } = place;
-  const cursor = report?.cursor?.number ?? null;
+  const cursor = report?.tipNumber ?? null;
   // The head is reported once a second and the cursor with every block, so the reported head may be behind.
   const head = report?.headNumber == null ? null : Math.max(report.headNumber, cursor ?? 0);
   return {
@@ -101,7 +101,7 @@ export function followedFindings(place: Place, nowMs: number, above = -1, isNowO
 
 function stateFindings({ network: { key }, report }: Place, nowMs: number): Finding[] {
   const why = whyUnfollowed(report, nowMs);
-  const read = report?.cursor ? `read up to block ${report.cursor.number}` : 'not read yet';
+  const read = report && report.tipNumber !== null ? `read up to block ${report.tipNumber}` : 'not read yet';
   const next = adviceOn(key, report);
   if (!why) return report?.reason ? [failure('network', `${key}: ${read}, but ${report.reason.message}`, next)] : [];
   if (why.code === 'indexer_silent' || why.code === 'not_started') {

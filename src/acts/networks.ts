@@ -1,7 +1,7 @@
 /** Networks as an operator names them, and advice about one that is not followed. */
 import type { NetworkConfig } from '../config/network.ts';
 import type { NetworkKey } from '../core/transfer.ts';
-import type { NetworkStatus } from '../database/networks.ts';
+import type { NetworkRow } from '../database/networks.ts';
 import { type Refusal, refuse, say } from './act.ts';
 
 /** Returns the network that is named by its key or, if only one mode has it, by its name. */
@@ -45,9 +45,9 @@ const adviceByState: Readonly<Record<string, string>> = {
 };
 
 /** Returns what an operator can do about the state of a network, with commands in backticks; null if nothing. */
-export function adviceOn(network: NetworkKey, report: NetworkStatus | null): string | null {
+export function adviceOn(network: NetworkKey, report: NetworkRow | null): string | null {
   if (!report) return null;
-  const next = (report.cursor?.number ?? -1) + 1;
+  const next = (report.tipNumber ?? -1) + 1;
   const text = advice[report.reason?.code ?? ''] ?? adviceByState[report.state];
   const values: Readonly<Record<string, string>> = { network, next: `${next}`, before: `${Math.max(0, next - 2)}` };
   return text?.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '') ?? null;

@@ -29,7 +29,7 @@ export async function readiness({
     const reports = await database.networks.list();
     const nowMs = clock.nowMs();
     for (const { key } of config.networks) {
-      const why = whyUnfollowed(reports.find(({ network }) => network === key) ?? null, nowMs);
+      const why = whyUnfollowed(reports.find((one) => one.key === key) ?? null, nowMs);
       if (why) unfollowed.push({ network: key, reason: why.code });
     }
     for (const mode of new Set(config.networks.map((network) => network.mode))) {

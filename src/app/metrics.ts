@@ -87,18 +87,18 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
   const lastAlarm = gauge('last_alarm_timestamp_seconds', 'When the newest alarm was raised; 0 when there is none.');
 
   async function readNetworks(nowMs: number): Promise<void> {
-    const reports = new Map((await database.networks.list()).map((report) => [report.network, report]));
+    const reports = new Map((await database.networks.list()).map((report) => [report.key, report]));
     for (const part of Object.values(network)) part.reset();
     for (const { key } of config.networks) {
       const report = reports.get(key);
       for (const state of states) network.state.set({ network: key, state }, report?.state === state ? 1 : 0);
       if (!report) continue;
-      const { headNumber, cursor, nodeConnected, nodeHeardAtMs, updatedAtMs } = report;
+      const { headNumber, tipNumber, nodeConnected, nodeHeardAtMs, updatedAtMs } = report;
       const labels = { network: key };
       network.connected.set(labels, nodeConnected ? 1 : 0);
       network.reportAge.set(labels, (nowMs - updatedAtMs) / 1000);
       if (nodeHeardAtMs > 0) network.heardAge.set(labels, (nowMs - nodeHeardAtMs) / 1000);
-      if (headNumber !== null && cursor) network.lag.set(labels, Math.max(0, headNumber - cursor.number));
+      if (headNumber !== null && tipNumber !== null) network.lag.set(labels, Math.max(0, headNumber - tipNumber));
     }
   }
 

@@ -7,7 +7,7 @@ import { type CreditPolicy, usualDepth, waitsForFinality } from '../core/credit-
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, shownUnits, toPar } from '../core/money.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 import type { PageSettings, PaymentOption } from '../database/column-values.ts';
-import { isFollowed, type NetworkStatus } from '../database/networks.ts';
+import { isFollowed, type NetworkRow } from '../database/networks.ts';
 import type { Refund } from '../database/refunds/refund.ts';
 import type { Payment, Session } from '../database/session.ts';
 import type { Html } from '../lib/html.ts';
@@ -74,11 +74,11 @@ const fees: Readonly<Record<FeeHint, TextKey>> = { low: 'fee_low', medium: 'fee_
 /** Joins the configured networks with whether each is being followed now. */
 export function networkViews(
   networks: readonly NetworkConfig[],
-  reports: readonly NetworkStatus[],
+  reports: readonly NetworkRow[],
   duePar: bigint,
   nowMs: number,
 ): ReadonlyMap<NetworkKey, NetworkView> {
-  const up = new Set(reports.filter((report) => isFollowed(report, nowMs)).map(({ network }) => network));
+  const up = new Set(reports.filter((report) => isFollowed(report, nowMs)).map(({ key }) => key));
   return new Map(
     networks.map((config) => {
       const { key, feeHint, confirmations, blockTimeMs } = config;

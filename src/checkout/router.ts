@@ -110,8 +110,8 @@ export function createCheckout(deps: CheckoutDeps): Router {
       return;
     }
     const nowMs = deps.clock.nowMs();
-    const report = (await deps.database.networks.list()).find((one) => one.network === network.key);
-    const newest = report && isFollowed(report, nowMs) ? report.cursor : null;
+    const report = await deps.database.networks.find(network.key);
+    const newest = report?.tipHash && isFollowed(report, nowMs) ? { hash: report.tipHash } : null;
     const asked = { due: query.get('due') ?? '', from: query.get('from') ?? '' };
     const state = pageState(session, toSeconds(nowMs));
     const answer = await answerTransfer(network, session, state, option, newest, asked);

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import type { Response } from 'express';
 import type { Database } from '../database/database.ts';
-import { isFollowed, type NetworkStatus } from '../database/networks.ts';
+import { isFollowed, type NetworkRow } from '../database/networks.ts';
 import type { Refund } from '../database/refunds/refund.ts';
 import type { Session } from '../database/session.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
@@ -161,7 +161,7 @@ export function createStreams(
 
 /** Inputs of a session's page besides the session. */
 type Surroundings = Readonly<{
-  reports: readonly NetworkStatus[];
+  reports: readonly NetworkRow[];
   refunds: readonly Refund[];
   isSuspended: boolean;
 }>;
@@ -170,7 +170,7 @@ type Surroundings = Readonly<{
 export function pageVersion(session: Session, { reports, refunds, isSuspended }: Surroundings, nowMs: number): string {
   const { life, standing, payments, options } = session;
   const own = new Set(options.map(({ networkKey }) => networkKey));
-  const up = reports.filter((report) => own.has(report.network) && isFollowed(report, nowMs));
+  const up = reports.filter((report) => own.has(report.key) && isFollowed(report, nowMs));
   const { kind, deadlineS } = pageState(session, toSeconds(nowMs));
   const shown = [
     kind,
@@ -179,7 +179,7 @@ export function pageVersion(session: Session, { reports, refunds, isSuspended }:
     life,
     standing,
     payments.map(({ tx, index, block, confirmations, state }) => [tx, index, block, confirmations, state]),
-    up.map(({ network }) => network).sort(),
+    up.map(({ key }) => key).sort(),
     refunds.map(({ id, status, tx, destination }) => [id, status, tx, destination?.key]),
   ];
   const text = JSON.stringify(shown, (_, value) => (typeof value === 'bigint' ? `${value}` : value));

@@ -3,9 +3,9 @@
  * only on a network where the payment would be seen.
  */
 import type { WalletNetwork } from '../chains/wallet.ts';
+import type { BlockRef } from '../core/block.ts';
 import { parToUnitsCeil } from '../core/money.ts';
 import type { PaymentOption } from '../database/column-values.ts';
-import type { NetworkStatus } from '../database/networks.ts';
 import type { Session } from '../database/session.ts';
 import { walletTransfer } from '../payments/option.ts';
 import type { PageState } from './state.ts';
@@ -21,7 +21,7 @@ export async function answerTransfer(
   session: Session,
   state: PageState,
   option: PaymentOption,
-  newest: NetworkStatus['cursor'],
+  newest: Pick<BlockRef, 'hash'> | null,
   asked: Readonly<{ due: string; from: string }>,
 ): Promise<TransferAnswer> {
   if (!state.isPayable || String(state.leftPar) !== asked.due || !newest) return { problem: 'changed' };

@@ -19,6 +19,10 @@ export type BlockGap = Readonly<{
  */
 export type GapReading = Readonly<{ from: number; to: number; doubtful: readonly number[] }>;
 
+/** Returns the gaps that are open. */
+export const openGaps = (gaps: readonly BlockGap[]): readonly BlockGap[] =>
+  gaps.filter(({ closedAtMs }) => closedAtMs === null);
+
 const contains = ({ from, to }: BlockGap, number: number): boolean => from <= number && number <= to;
 
 /** Returns the gap, open or closed, that contains a number and reaches highest; null if there is none. */

@@ -61,7 +61,6 @@ export type Refunds = Database['refunds'];
 export type People = Database['people'];
 export type Alarms = Database['alarms'];
 export type Audit = Database['audit'];
-export type Doors = Database['doors'];
 export type Deliveries = Database['deliveries'];
 export type Payouts = Database['payouts'];
 export type Engines = Database['engines'];

@@ -339,7 +339,7 @@ export type Ingest = Readonly<{
   family: string;
   /** Hash of the tip that the step starts from, a guard against a second writer; null for a network's first step. */
   expectTip: string | null;
-  /** The network's `recoveryCount` when the position was loaded; compared if it is present. */
+  /** The network's `recoveries` when the position was loaded; compared if it is present. */
   recoveries?: number;
   /** The `seq` of the newest address that the matcher knew when it read the blocks to connect. */
   watchedThrough: number;

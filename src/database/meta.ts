@@ -22,12 +22,7 @@ export async function writeMeta({ client }: On, name: string, value: string): Pr
   await client.prepare(text).run(name, value);
 }
 
-/** Returns plain data and integers of any size; null before it is first written. */
-export async function readData<T>(db: On, name: string): Promise<T | null> {
-  const text = await readMeta(db, name);
-  return text === null ? null : readBigJson<T>(text);
-}
-
+/** Writes plain data, with integers of any size. */
 export const writeData = (db: On, name: string, value: unknown): Promise<void> =>
   writeMeta(db, name, writeBigJson(value));
 

@@ -12,7 +12,12 @@ import { changeRows, findRow, insertRow, selectRows } from './engine/rows.ts';
 import { nextNumber } from './meta.ts';
 import { type blocks, networks } from './tables.ts';
 
+/**
+ * A network as its follower last reported it. `reason`: why it is `behind`, in `fault` or `halted`, or why a followed
+ * network credits nothing.
+ */
 export type NetworkRow = typeof networks.$inferSelect;
+
 /** Returns the columns of the newest canonical block. */
 export const tipColumns = (tip: Pick<typeof blocks.$inferSelect, 'hash' | 'number' | 'timeS'> | undefined) => ({
   tipHash: tip?.hash ?? null,
@@ -94,8 +99,12 @@ export function networkCommands(db: Db) {
         await changeRows(db, networks, { key: network }, changes);
       });
     },
-    async list(): Promise<readonly NetworkStatus[]> {
-      return (await db.read(() => allNetworks(db))).map(toStatus);
+    /** Returns a network as it is saved; null before its follower has ever reported. */
+    async find(key: NetworkKey): Promise<NetworkRow | null> {
+      return db.read(async () => (await findRow(db, networks, { key })) ?? null);
+    },
+    async list(): Promise<readonly NetworkRow[]> {
+      return db.read(() => allNetworks(db));
     },
   };
 }
@@ -103,19 +112,6 @@ export function networkCommands(db: Db) {
 /** Returns "block 5" or "blocks 5 to 7". */
 export const numbersText = (from: number, to: number): string =>
   from === to ? `block ${from}` : `blocks ${from} to ${to}`;
-
-function toStatus(row: NetworkRow): NetworkStatus {
-  const { key, tipHash, tipNumber, tipTimeS } = row;
-  const { state, reason, headNumber, nodeConnected, nodeHeardAtMs, floor, readThroughS, updatedAtMs, pid } = row;
-  return {
-    ...{ state, reason, headNumber, nodeConnected, nodeHeardAtMs, floor, readThroughS, updatedAtMs, pid },
-    network: key,
-    cursor:
-      tipHash === null || tipNumber === null || tipTimeS === null
-        ? null
-        : { hash: tipHash, number: tipNumber, timeS: tipTimeS },
-  };
-}
 
 // ── Health ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 /** A follower reports every second; one that is silent for this long is dead or stuck, whatever it reported last. */
@@ -125,13 +121,11 @@ const REPORT_AGE_MS_MAX = 30_000;
 const READ_AGE_S_MAX = 120;
 
 /** Returns true while a payment on the network would be seen soon after it is made. */
-export const isFollowed = (
-  { state, updatedAtMs }: Pick<NetworkStatus, 'state' | 'updatedAtMs'>,
-  nowMs: number,
-): boolean => state === 'following' && !isSilent({ updatedAtMs }, nowMs);
+export const isFollowed = ({ state, updatedAtMs }: Pick<NetworkRow, 'state' | 'updatedAtMs'>, nowMs: number): boolean =>
+  state === 'following' && !isSilent({ updatedAtMs }, nowMs);
 
 /** Returns true if the network's indexer has stopped reporting. */
-export const isSilent = ({ updatedAtMs }: Pick<NetworkStatus, 'updatedAtMs'>, nowMs: number): boolean =>
+export const isSilent = ({ updatedAtMs }: Pick<NetworkRow, 'updatedAtMs'>, nowMs: number): boolean =>
   updatedAtMs < nowMs - REPORT_AGE_MS_MAX;
 
 /**
@@ -139,7 +133,7 @@ export const isSilent = ({ updatedAtMs }: Pick<NetworkStatus, 'updatedAtMs'>, no
  * while they are seen. A restart is shorter, and needs nobody.
  */
 export function unseenSinceMs(
-  status: Pick<NetworkStatus, 'state' | 'updatedAtMs' | 'readThroughS'>,
+  status: Pick<NetworkRow, 'state' | 'updatedAtMs' | 'readThroughS'>,
   nowMs: number,
 ): number | null {
   const readMs = status.readThroughS * 1000;
@@ -152,9 +146,9 @@ export function unseenSinceMs(
  * @param status null if its indexer has never reported
  */
 export function whyUnfollowed(
-  status: Pick<NetworkStatus, 'state' | 'reason' | 'updatedAtMs'> | null,
+  status: Pick<NetworkRow, 'state' | 'reason' | 'updatedAtMs'> | null,
   nowMs: number,
-): NonNullable<NetworkStatus['reason']> | null {
+): NonNullable<NetworkRow['reason']> | null {
   if (!status) return { code: 'not_started', message: 'its indexer has never reported' };
   const { state, reason, updatedAtMs } = status;
   if (isFollowed(status, nowMs)) return null;
@@ -164,39 +158,25 @@ export function whyUnfollowed(
 }
 
 /** Returns true while new sessions may offer the network: it is followed, or was read to its head just before. */
-export const isOffered = (
-  status: Pick<NetworkStatus, 'state' | 'updatedAtMs' | 'readThroughS'>,
-  nowMs: number,
-): boolean =>
+export const isOffered = (status: Pick<NetworkRow, 'state' | 'updatedAtMs' | 'readThroughS'>, nowMs: number): boolean =>
   isFollowed(status, nowMs) ||
   (status.state !== 'halted' && status.readThroughS >= Math.floor(nowMs / 1000) - READ_AGE_S_MAX);
 
 /** Returns the networks that new sessions may offer: those that are offered, and were read from some block on. */
-export const offeredNetworks = (reports: readonly NetworkStatus[], nowMs: number): ReadonlySet<NetworkKey> =>
-  new Set(reports.flatMap((report) => (report.cursor !== null && isOffered(report, nowMs) ? report.network : [])));
+export const offeredNetworks = (rows: readonly NetworkRow[], nowMs: number): ReadonlySet<NetworkKey> =>
+  new Set(rows.flatMap((row) => (row.tipHash !== null && isOffered(row, nowMs) ? row.key : [])));
 
 export type NetworkState = NetworkRow['state'];
 
-/** A network as its follower last reported it. Numbers are heights; null before the first answer of a node. */
-export type NetworkStatus = Pick<
+/** A follower's report between commits; the cursor is not part of it. */
+export type NetworkReport = Pick<
   NetworkRow,
-  'state' | 'headNumber' | 'nodeConnected' | 'nodeHeardAtMs' | 'floor' | 'readThroughS' | 'updatedAtMs' | 'pid'
+  'state' | 'reason' | 'headNumber' | 'nodeConnected' | 'nodeHeardAtMs' | 'readThroughS' | 'pid'
 > &
   Readonly<{
     network: NetworkKey;
-    /** A code and a sentence: why it is `behind`, in `fault` or `halted`, or why a followed network credits nothing. */
-    reason: Readonly<{ code: string; message: string }> | null;
-    cursor: Readonly<{ hash: string; number: number; timeS: number }> | null;
-  }>;
-
-/** A follower's report between commits; the cursor is not part of it. */
-export type NetworkReport = Pick<
-  NetworkStatus,
-  'network' | 'state' | 'reason' | 'headNumber' | 'nodeConnected' | 'nodeHeardAtMs' | 'readThroughS' | 'pid'
-> &
-  Readonly<{
     nowMs: number;
-    /** The `recoveryCount` of the position that it is about: of an earlier one, neither state nor reason is saved. */
+    /** The `recoveries` of the position that it is about: of an earlier one, neither state nor reason is saved. */
     recoveries?: number;
   }>;
 

@@ -105,16 +105,6 @@ export type RereadOutcome =
 
 export function recoveryCommands(db: SealedDb) {
   return {
-    /** Returns how often operators moved the network's position; a follower that sees it change loads it again. */
-    async recoveryCount(network: NetworkKey): Promise<number> {
-      return db.read(async () => (await findRow(db, networks, { key: network }))?.recoveries ?? 0);
-    },
-    /** Returns a network's newest gaps, open and closed, highest blocks first. */
-    async listGaps(network: NetworkKey): Promise<readonly BlockGap[]> {
-      return db.read(async () =>
-        [...((await findRow(db, networks, { key: network }))?.gaps ?? [])].sort((one, other) => other.to - one.to),
-      );
-    },
     /**
      * Takes the blocks above `to` out of our chain, as a reorg does, even final ones, and lowers the floor. Credited
      * payments in them are reversed until their blocks come back.

@@ -59,11 +59,11 @@ test('a frozen network is explained on one screen: what left its wallets, which 
     await database.wallets.recordOwn(network, { refund: wallet });
     const lose = async (tx: string) => {
       const transfer = { tx, index: 0, currency: 'USDT', from: wallet, to: payee, units: 1_500_000n } as const;
-      const tip = (await database.networks.list()).find(({ network: of }) => of === network)?.cursor;
-      const number = (tip?.number ?? 0) + 1;
-      const block = { hash: `b${number}`, parent: tip?.hash ?? '', number, timeS: 0 };
+      const tip = await database.networks.find(network);
+      const number = (tip?.tipNumber ?? 0) + 1;
+      const block = { hash: `b${number}`, parent: tip?.tipHash ?? '', number, timeS: 0 };
       const outcome = await database.blocks.ingest({
-        ...{ network, family: 'evm', expectTip: tip?.hash ?? null, watchedThrough: 1_000_000, ownWallet: 1_000 },
+        ...{ network, family: 'evm', expectTip: tip?.tipHash ?? null, watchedThrough: 1_000_000, ownWallet: 1_000 },
         ...{ decimals: { USDT: 6, USDC: 6 }, dustFloorPar: 1n, drop: [], confirm: [], floor: number, readThroughS: 0 },
         connect: [{ block, transfers: [{ ...transfer, isOutgoing: true }] }],
         nowMs: dashboard.api.clock.nowMs(),

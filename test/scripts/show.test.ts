@@ -197,7 +197,7 @@ test('a network that is halted, that is silent, and blocks that were skipped: ea
   await report('following', Date.now() - 600_000, null);
   assertBroken(await show(id), 'network', /its indexer has reported nothing for 6\d\d s/, 'npm start');
   await report('following', clock.nowMs(), null);
-  const tip = (await database.networks.list())[0]?.cursor?.number ?? 0;
+  const tip = (await database.networks.list())[0]?.tipNumber ?? 0;
   const range = ['--from', String(tip + 1), '--to', String(tip + 3)];
   const skip = ['network', 'reread', 'test:ethereum', ...range, '--skip', '--reason', 'no node has them'];
   assert.is((await run(...skip)).code, 0);

@@ -8,7 +8,7 @@ import type { PayoutNode } from '../../src/chains/spend.ts';
 import { transient } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { NetworkStatus } from '../../src/database/networks.ts';
+import type { NetworkRow } from '../../src/database/networks.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Random } from '../../src/sandbox/random.ts';
@@ -95,12 +95,12 @@ type EngineParts = Readonly<{
 const WAIT_MS = { sequence: 60_000, expiry: 360_000, lock: 360_000 } as const;
 
 export function startEngine({ network, lane, node, signer, database, clock, fuse, machine }: EngineParts): Payer {
-  const followed = { network, state: 'following', updatedAtMs: clock.nowMs() } as NetworkStatus;
+  const followed = { key: network, state: 'following' } as NetworkRow;
   const seen: Database = {
     ...database,
     networks: {
       ...database.networks,
-      list: async () => [{ ...followed, updatedAtMs: clock.nowMs(), ...(machine && { floor: machine.blocks().read }) }],
+      find: async () => ({ ...followed, updatedAtMs: clock.nowMs(), floor: machine?.blocks().read ?? 0 }),
     },
   };
   const blockAt = (number: number) => ({ ...genesis, number, timeS: Math.floor(clock.nowMs() / 1000) });

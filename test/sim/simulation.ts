@@ -181,7 +181,7 @@ async function setUp(
  */
 async function isBegun({ database, networks }: Stage): Promise<boolean> {
   const begun = await database.networks.list();
-  return networks.every(({ config }) => begun.some(({ network, cursor }) => network === config.key && cursor !== null));
+  return networks.every(({ config }) => begun.some(({ key, tipHash }) => key === config.key && tipHash !== null));
 }
 
 /** Derives what was retired after a gap, as the server does. */
@@ -259,7 +259,7 @@ async function networksApart({ database, networks }: Stage): Promise<string[]> {
     const status = await statusOf(database, config);
     const why = `${config.key} is ${status?.state}: ${status?.reason?.code} ${status?.reason?.message}`;
     assert.is.not(status?.state, 'halted', why);
-    const isLevel = status?.state === 'following' && status.cursor?.hash === written.hash(node.world.tip().hash);
+    const isLevel = status?.state === 'following' && status.tipHash === written.hash(node.world.tip().hash);
     if (!isLevel) apart.push(why);
   }
   return apart;

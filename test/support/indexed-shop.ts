@@ -65,7 +65,7 @@ export async function openIndexedShop(
         return now?.state === state && (now.reason?.code ?? null) === code;
       }),
     /** Waits until the store holds this block as the newest. */
-    holds: (hash: string) => until(`block ${hash} is held`, async () => (await status())?.cursor?.hash === hash),
+    holds: (hash: string) => until(`block ${hash} is held`, async () => (await status())?.tipHash === hash),
     /** Creates a session over 10.00, now or at a later time of the clock. */
     async order(name: string, laterMs = 0): Promise<Order> {
       const nowMs = systemClock.nowMs() + laterMs;

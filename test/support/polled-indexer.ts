@@ -46,7 +46,7 @@ export async function openPolledIndexer(
   // A call that fails before the connection is open is retried, once time passes.
   await until('the indexer is at the head', async () => {
     clock.advance(RETRY_MS);
-    return (await shop.status())?.cursor?.hash === tipOf(own);
+    return (await shop.status())?.tipHash === tipOf(own);
   });
   await rest();
   return {

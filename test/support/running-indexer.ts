@@ -9,7 +9,7 @@ import { openNode as openSolanaNode } from '../../src/chains/solana/node/node.ts
 import { openNode as openTronNode } from '../../src/chains/tron/node/node.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { NetworkStatus } from '../../src/database/networks.ts';
+import type { NetworkRow } from '../../src/database/networks.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import type { PayingSigner } from '../../src/signer/client.ts';
@@ -89,6 +89,6 @@ export function startIndexer(database: Database, network: NetworkConfig, change:
 }
 
 /** Returns a network's state as its indexer last reported it; null before the first report. */
-export async function statusOf(database: Database, network: NetworkConfig): Promise<NetworkStatus | null> {
-  return (await database.networks.list()).find((status) => status.network === network.key) ?? null;
+export async function statusOf(database: Database, network: NetworkConfig): Promise<NetworkRow | null> {
+  return database.networks.find(network.key);
 }

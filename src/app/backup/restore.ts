@@ -64,7 +64,7 @@ export async function restoreBackup(parts: RestoreParts): Promise<Restored> {
       );
     }
     await freeze(parts, unpacked);
-    const networks = (await database.networks.list()).map(({ network }) => network);
+    const networks = (await database.networks.list()).map(({ key }) => key);
     database.close();
     const files = restoredNames.filter((name) => existsSync(join(unpacked.folder, name)));
     for (const name of files) {

@@ -4,7 +4,7 @@
 import type { NetworkConfig } from '../../config/network.ts';
 import { usualDepthMax } from '../../core/credit-policy.ts';
 import type { Database } from '../../database/database.ts';
-import { isSilent, type NetworkStatus, whyUnfollowed } from '../../database/networks.ts';
+import { isSilent, type NetworkRow, whyUnfollowed } from '../../database/networks.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
 /** A payment that is this many times as deep as usual, and is not credited, is slow. */
@@ -20,15 +20,15 @@ type Watched = Pick<NetworkConfig, 'key' | 'blockTimeMs' | 'confirmations' | 're
  * @param patienceMs by how much a network may lag that is otherwise followed
  */
 export function watchNetworks(database: Database, networks: readonly Watched[], patienceMs: number): Watch {
-  function unfollowed(network: Watched, report: NetworkStatus | null, nowMs: number): Finding | null {
+  function unfollowed(network: Watched, report: NetworkRow | null, nowMs: number): Finding | null {
     const { key } = network;
     const why = whyUnfollowed(report, nowMs);
     const of = { subject: key, network: key } as const;
     if (!report || (isSilent(report, nowMs) && report.state !== 'halted')) {
       return { ...of, rule: 'indexer_silent', message: `${key}: ${why?.message}` };
     }
-    const { state, reason, headNumber, cursor } = report;
-    const lag = headNumber !== null && cursor ? Math.max(0, headNumber - cursor.number) : 0;
+    const { state, reason, headNumber, tipNumber } = report;
+    const lag = headNumber !== null && tipNumber !== null ? Math.max(0, headNumber - tipNumber) : 0;
     const said = why ? `${why.message} (${why.code})` : '';
     const lagging = `${lag} blocks below the node’s head ${headNumber}`;
     switch (state) {
@@ -51,7 +51,7 @@ export function watchNetworks(database: Database, networks: readonly Watched[], 
   }
 
   /** Returns why payments wait on a network that is followed; null if they do not, or nobody knows why. */
-  function waiting({ key }: Watched, { state, reason }: NetworkStatus): Finding | null {
+  function waiting({ key }: Watched, { state, reason }: NetworkRow): Finding | null {
     if (state !== 'following' || !reason) return null;
     const rule = whyWaiting.find((code) => code === reason.code);
     return rule ? { rule, subject: key, network: key, message: `${key}: ${reason.message}` } : null;
@@ -59,7 +59,7 @@ export function watchNetworks(database: Database, networks: readonly Watched[], 
 
   async function slow(
     { key, confirmations, reorgDepthMax }: Watched,
-    { headNumber }: NetworkStatus,
+    { headNumber }: NetworkRow,
   ): Promise<Finding | null> {
     const [oldest] = await database.blocks.unconfirmed(key, -1, 1);
     if (!oldest || headNumber === null) return null;
@@ -74,7 +74,7 @@ export function watchNetworks(database: Database, networks: readonly Watched[], 
     what: 'the networks',
     scopes: ['network', 'payments'],
     async look(nowMs) {
-      const reports = new Map((await database.networks.list()).map((report) => [report.network, report]));
+      const reports = new Map((await database.networks.list()).map((report) => [report.key, report]));
       const findings: (Finding | null)[] = [];
       for (const network of networks) {
         const report = reports.get(network.key) ?? null;

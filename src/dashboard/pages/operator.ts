@@ -4,9 +4,10 @@
  */
 
 import { adviceOn } from '../../acts/networks.ts';
+import { openGaps } from '../../core/gap.ts';
 import { isInformed } from '../../database/alarms.ts';
 import type { BlockComparison } from '../../database/blocks.ts';
-import { type NetworkStatus, unseenSinceMs, whyUnfollowed } from '../../database/networks.ts';
+import { type NetworkRow, unseenSinceMs, whyUnfollowed } from '../../database/networks.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { ago, badge, data, english, type Tone, time } from '../../web/show.ts';
@@ -55,7 +56,7 @@ async function missingGuards({ database, readBackups }: DashboardDeps): Promise<
   return [...(readBackups().proved === null ? [backup] : []), ...(isTold ? [] : [notice])];
 }
 
-const tones: Readonly<Record<NetworkStatus['state'], Tone>> = {
+const tones: Readonly<Record<NetworkRow['state'], Tone>> = {
   following: 'good',
   starting: 'wait',
   behind: 'attention',
@@ -67,7 +68,7 @@ const figure = (value: number | null | undefined): Html => (value == null ? html
 
 /** Returns the networks that show no payments now, and since when; 0: never. */
 export async function unseenNetworks({ database, config }: DashboardDeps, nowMs: number) {
-  const known = new Map((await database.networks.list()).map((status) => [status.network as string, status]));
+  const known = new Map((await database.networks.list()).map((status) => [status.key as string, status]));
   return config.networks.flatMap(({ key, title, mode }) => {
     const status = known.get(key);
     const sinceMs = status ? unseenSinceMs(status, nowMs) : 0;
@@ -78,14 +79,12 @@ export async function unseenNetworks({ database, config }: DashboardDeps, nowMs:
 /** Lists how far each network is read, and what is wrong with it. */
 async function networksList({ database, config }: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { nowMs, words } = visit;
-  const known = new Map((await database.networks.list()).map((status) => [status.network as string, status]));
+  const known = new Map((await database.networks.list()).map((status) => [status.key as string, status]));
   const compared = new Map((await database.blocks.listComparisons()).map((one) => [one.network as string, one]));
   const rows = config.networks.map(async (network) => {
     const status = known.get(network.key) ?? null;
-    const gaps = status ? await database.networks.listGaps(network.key) : [];
-    const open = gaps.filter(({ closedAtMs }) => closedAtMs === null);
     const comparison = compared.get(network.key);
-    return { network, status, gaps: open, comparison, why: whyUnfollowed(status, nowMs) };
+    return { network, status, gaps: openGaps(status?.gaps ?? []), comparison, why: whyUnfollowed(status, nowMs) };
   });
   return list({
     caption: 'Networks',
@@ -106,10 +105,10 @@ async function networksList({ database, config }: DashboardDeps, visit: Visit<nu
       // The head is reported once a second, and the cursor with every block.
       [
         'Head of the node',
-        ({ status }) => figure(status?.headNumber && Math.max(status.headNumber, status.cursor?.number ?? 0)),
+        ({ status }) => figure(status?.headNumber && Math.max(status.headNumber, status.tipNumber ?? 0)),
         'number',
       ],
-      ['Read to', ({ status }) => figure(status?.cursor?.number), 'number'],
+      ['Read to', ({ status }) => figure(status?.tipNumber), 'number'],
       ['Final to', ({ status }) => figure(status?.floor), 'number'],
       [
         'Node heard',

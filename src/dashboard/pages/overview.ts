@@ -200,7 +200,7 @@ async function stepsOf(deps: DashboardDeps, { at, nowMs, words }: Visit<StoreAt>
   const sources = await Promise.all(
     [...new Set(networks.map(({ family }) => family))].map((family) => database.addresses.source({ family, mode })),
   );
-  const statuses = (await database.networks.list()).filter(({ network }) => network.startsWith(`${mode}:`));
+  const statuses = (await database.networks.list()).filter(({ key }) => key.startsWith(`${mode}:`));
   const keys = (await database.keys.list(storeId)).filter((key) => key.mode === mode && key.revokedAtMs === null);
   const page = (name: string, key: TextKey): Html => html`<a href="${pathIn(at, name)}">${words.say(key)}</a>`;
   const command = html`<code>quayside store decide ${storeId} approve</code>`;
@@ -224,7 +224,7 @@ async function stepsOf(deps: DashboardDeps, { at, nowMs, words }: Visit<StoreAt>
     },
     {
       // That it stops later is no step of setting up: the overview says so.
-      isDone: statuses.some((status) => status.cursor !== null || isFollowed(status, nowMs)),
+      isDone: statuses.some((status) => status.tipHash !== null || isFollowed(status, nowMs)),
       what: `setup.network_${mode}`,
       next: words.html('setup.network_next'),
     },

@@ -13,9 +13,6 @@ const WAL_RETRY_MS = 10;
 /** The value of `PRAGMA synchronous` that syncs each commit. */
 const FULL = 2;
 
-/** A connection to one file, for statements. */
-export type Client = Sqlite.Database;
-
 /**
  * Opens a connection with our settings. The busy timeout comes first, because the switch to WAL already needs it.
  * @throws SqliteError; Fault permanent `sqlite_too_old`

@@ -138,7 +138,7 @@ test('a block that cannot be read: the lag is that of the node’s head, the ala
     }
     const status = await shop.status();
     assert.is(status?.state, 'fault');
-    assert.is(status?.cursor?.number, tip);
+    assert.is(status?.tipNumber, tip);
     assert.is(status?.headNumber, tip + 120, 'the node’s head, although nothing was saved');
     assert.equal(await bench.look(), ['network_fault']);
     const [alarm] = await bench.open();
@@ -149,7 +149,7 @@ test('a block that cannot be read: the lag is that of the node’s head, the ala
       await poll(1, 10_000);
       await bench.look();
     }
-    assert.is((await shop.status())?.cursor?.hash, tipOf(own));
+    assert.is((await shop.status())?.tipHash, tipOf(own));
     assert.equal(await bench.all(), ['network_fault ended']);
   } finally {
     await polled.close();

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert';
 import type { BlockRef } from '../../../src/core/block.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
+import type { Database } from '../../../src/database/database.ts';
 import { mapInOrder } from '../../../src/database/engine/bodies.ts';
 import { REWOUND_TRANSFERS_MAX, type Reread } from '../../../src/database/recovery.ts';
 import { column, has, have } from '../../support/fields.ts';
@@ -24,6 +25,9 @@ const network = 'test:one' as const;
 /** Of the database in these tests. */
 const OUTAGE_WAIT_S = 600;
 const rereadAct = act('network reread');
+
+const recoveriesOf = async (database: Database) => (await database.networks.find(network))?.recoveries ?? 0;
+const gapsOf = async (database: Database) => (await database.networks.find(network))?.gaps ?? [];
 
 /** Mines empty blocks, and makes all of them final. */
 async function finalize(one: Feed, blocks: number): Promise<void> {
@@ -82,8 +86,8 @@ test('a rewind takes out even final blocks, reverses credits and is recorded', a
   const done = await database.networks.rewind(input);
   assert.equal(done, tried, 'a dry run says what happens');
   assert.equal(done, { kind: 'done', blocks: 4, transfers: 1, credited: 1, sessions: ['cs_o1'], tip: fork });
-  const status = (await database.networks.list()).find((found) => found.network === network);
-  assert.equal([status?.cursor?.number, status?.floor, status?.state], [fork, fork, 'behind']);
+  const status = await database.networks.find(network);
+  assert.equal([status?.tipNumber, status?.floor, status?.state], [fork, fork, 'behind']);
   assert.ok((status?.readThroughS ?? 0) <= T0_S, 'what is to be read again is not read');
   const session = await show(database, 'o1');
   assert.equal([session.life.status, session.standing.confirmedPar], ['paid', 0n], 'never a silent change of status');
@@ -157,7 +161,7 @@ test('a rewind below pruned blocks goes on after them, without a link to what is
   const to = (oldest?.number ?? 0) - 10;
   const outcome = await database.networks.rewind({ network, to, isDryRun: false, act: rereadAct });
   assert.equal([outcome.kind, outcome.kind === 'done' && outcome.tip], ['done', null]);
-  const [gap, ...others] = await database.networks.listGaps(network);
+  const [gap, ...others] = await gapsOf(database);
   assert.equal([gap?.from, gap?.to, gap?.closedAtMs === null, others], [0, to, false, []]);
   one.chain = [];
   const next = { ...one.child(), number: to + 1, parent: 'unknown' };
@@ -170,14 +174,14 @@ test('a follower saves nothing until it has loaded the position after a rewind o
 }) => {
   await one.readThrough(T0_S);
   await one.mine();
-  const recoveries = await database.networks.recoveryCount(network);
+  const recoveries = await recoveriesOf(database);
   const tip = one.chain.at(-1);
   await database.networks.skip({ network, from: 102, to: 102, isDryRun: true, act: rereadAct });
-  assert.is(await database.networks.recoveryCount(network), recoveries);
+  assert.is(await recoveriesOf(database), recoveries);
   await database.networks.rewind({ network, to: 100, isDryRun: false, act: rereadAct });
   assert.is(await one.step({ expectTip: tip?.hash ?? null, recoveries, floor: 101 }), 'recovered');
   keepThrough(one, 100);
-  const now = await database.networks.recoveryCount(network);
+  const now = await recoveriesOf(database);
   assert.is.not(now, recoveries);
   assert.is(await one.step({ recoveries: now, floor: 100 }), 'done');
 });
@@ -185,7 +189,7 @@ test('a follower saves nothing until it has loaded the position after a rewind o
 test('a session does not end while blocks that may pay it are to be read again', async ({ database, one, two }) => {
   const { id, addresses } = sessionOf(await database.sessions.create(newSession('o1')));
   const transfer = pays(addresses.evm ?? '', 1000n);
-  const recoveries = await database.networks.recoveryCount(network);
+  const recoveries = await recoveriesOf(database);
   await one.mine([transfer]);
   const [lateS, lateMs] = [T0_S + 2200, (T0_S + 2200) * 1000];
   for (const feed of [one, two]) await feed.readThrough(lateS);
@@ -207,13 +211,13 @@ test('a session does not end while blocks that may pay it are to be read again',
     });
   await report(recoveries);
   await database.sessions.settleDue(lateMs, 10);
-  const status = (await database.networks.list()).find((found) => found.network === network);
+  const status = await database.networks.find(network);
   assert.equal([status?.state, status?.reason?.code, status?.headNumber], ['behind', 'rewound', 101]);
   assert.is((await show(database, id)).life.status, 'pending');
   await one.confirm(await one.mine([transfer]));
   assert.is((await show(database, id)).life.status, 'paid');
-  await report(await database.networks.recoveryCount(network));
-  assert.is((await database.networks.list()).find((found) => found.network === network)?.state, 'halted');
+  await report(await recoveriesOf(database));
+  assert.is((await database.networks.find(network))?.state, 'halted');
 });
 
 test('a skipped block is a gap with an alarm, and only it may break the chain', async ({ database, one }) => {
@@ -238,7 +242,7 @@ test('a skipped block is a gap with an alarm, and only it may break the chain', 
     holdsPayouts: false,
   };
   assert.equal(outcome, { kind: 'done', gap });
-  assert.equal(await database.networks.listGaps(network), [gap]);
+  assert.equal(await gapsOf(database), [gap]);
   const [alarm] = await database.alarms.list(1);
   has(alarm, { code: 'block_skipped', network });
   assert.match(alarm?.message ?? '', /network reread test:one --from 101 --to 102/);
@@ -259,13 +263,13 @@ test('a reorg or a rewind below a gap removes it, because its blocks are read ag
   await one.mine();
   await skip();
   await one.reorg(1, [[]]);
-  assert.equal(await database.networks.listGaps(network), []);
+  assert.equal(await gapsOf(database), []);
   await rewindTo(one, 101);
   await skip();
   await database.networks.rewind({ network, to: 102, isDryRun: false, act: rereadAct });
-  have(await database.networks.listGaps(network), [{ from: 102, to: 102 }]);
+  have(await gapsOf(database), [{ from: 102, to: 102 }]);
   await database.networks.rewind({ network, to: 100, isDryRun: false, act: rereadAct });
-  assert.equal(await database.networks.listGaps(network), []);
+  assert.equal(await gapsOf(database), []);
 });
 
 test('a transfer that was missed is added once, credited and recorded', async ({ database, one }) => {
@@ -305,13 +309,13 @@ test('a block below the first or in a gap is kept if it pays our address', async
   const early = { ...one.child(), hash: 'early', number: 50, timeS: T0_S };
   const empty = { ...early, hash: 'early too', parent: 'early', number: 51 };
   await one.step({ floor: one.chain.at(-1)?.number ?? 0 });
-  const recoveries = await database.networks.recoveryCount(network);
+  const recoveries = await recoveriesOf(database);
   const read = [
     { block: early, transfers: [pays(to, 1000n)] },
     { block: empty, transfers: [] },
   ];
   assert.is((await database.blocks.saveReread(rereadOf(one, read))).kind, 'done');
-  assert.is.not(await database.networks.recoveryCount(network), recoveries, 'the follower loads the block');
+  assert.is.not(await recoveriesOf(database), recoveries, 'the follower loads the block');
   assert.equal(column(await database.blocks.tail(network, 10), 'hash'), ['early', one.chain[0]?.hash]);
   await one.confirm(early);
   const session = await show(database, 'o1');
@@ -414,7 +418,7 @@ test('gaps are closed within the blocks that were read again, and recorded', asy
   assert.equal(await close(110, 119, [119]), [], 'what differs may have been missed');
   have(await close(110, 119), [{ from: 110, to: 119 }]);
   assert.equal(await close(100, 149), []);
-  const open = (await database.networks.listGaps(network)).filter(({ closedAtMs }) => closedAtMs === null);
+  const open = (await gapsOf(database)).filter(({ closedAtMs }) => closedAtMs === null);
   assert.equal(column(open, 'from'), [150]);
   const [entry] = await database.audit.list(1);
   has(entry, { before: { from: 110, to: 119, gap: 'open' }, after: { from: 110, to: 119, gap: 'closed' } });

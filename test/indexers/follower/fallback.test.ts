@@ -67,7 +67,7 @@ test('evm: a block whose logs can never be read is read by its receipts', () =>
   scene('evm', 'none', async (s) => {
     s.liar.tell(failing(damaged, ['eth_getLogs']));
     const order = await payAndPoll(s);
-    assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
+    assert.is((await s.shop.status())?.tipHash, tipOf(s.own));
     assert.is((await order.read()).life.status, 'paid');
   }));
 
@@ -81,7 +81,7 @@ test('evm: one failure of the logs is no reason to ask for all receipts', () =>
     });
     s.mine(1);
     await s.poll(8, 5_000);
-    assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
+    assert.is((await s.shop.status())?.tipHash, tipOf(s.own));
     assert.not.ok(asked.includes('eth_getBlockReceipts'));
   }));
 
@@ -89,7 +89,7 @@ test('evm: what the node has pruned comes from the fallback, and the session is 
   scene('evm', 'own', async (s) => {
     s.liar.tell(failing(pruned, gone));
     const order = await payAndPoll(s);
-    assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
+    assert.is((await s.shop.status())?.tipHash, tipOf(s.own));
     assert.is((await order.read()).life.status, 'paid');
     s.mine(1);
     await s.poll();
@@ -139,7 +139,7 @@ test('tron: what a lite node does not keep comes from the fallback, and the sess
     const closed = 'this API is closed because this node is a lite fullnode';
     s.liar.lies.text = (text, [path = '']) => (/gettransactioninfoby/.test(path) ? closed : text);
     const order = await payAndPoll(s);
-    assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
+    assert.is((await s.shop.status())?.tipHash, tipOf(s.own));
     assert.is((await order.read()).life.status, 'paid');
   }));
 
@@ -171,7 +171,7 @@ for (const blocks of [4, 80]) {
       s.mine(2);
       s.own.world.finalize();
       await s.poll(12, 5_000);
-      assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
+      assert.is((await s.shop.status())?.tipHash, tipOf(s.own));
       assert.is((await order.read()).life.status, 'paid');
     }));
 }
@@ -188,7 +188,7 @@ test('solana: while the node calls nothing beyond the hole final, the fallback i
     await s.shop.isIn('fault', 'node_block_missing');
     s.own.world.finalize();
     await s.poll(5, 5_000);
-    assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
+    assert.is((await s.shop.status())?.tipHash, tipOf(s.own));
   }));
 
 test.run();

@@ -197,10 +197,10 @@ test('a shorter fork is waited out, and followed when it has grown', () =>
   scene({}, async (s) => {
     s.start();
     await s.level();
-    const before = (await s.status())?.cursor?.hash;
+    const before = (await s.status())?.tipHash;
     s.node.world.reorg({ depth: 5, keep: 'none', blocks: 2 });
     await s.isIn('behind', 'node_behind');
-    assert.is((await s.status())?.cursor?.hash, before);
+    assert.is((await s.status())?.tipHash, before);
     s.mine(4);
     await s.level();
     await s.isIn('following');
@@ -216,7 +216,7 @@ test('an answer that hides transfers is never an empty block', () =>
     s.mine(1);
     await until('the network is in fault', async () => (await s.status())?.state === 'fault');
     assert.match((await s.status())?.reason?.code ?? '', /^node_content_/);
-    assert.is((await s.status())?.cursor?.number, 30, 'the block is not accepted');
+    assert.is((await s.status())?.tipNumber, 30, 'the block is not accepted');
     s.node.faults.heal();
     await s.level();
     assert.is((await order.read()).payments.length, 1);
@@ -240,17 +240,17 @@ test('read through covers what was read and no more: not the time of a stalled c
       });
       await s.isIn('behind', 'node_stale');
       const standing = await s.status();
-      assert.is(standing?.readThroughS, standing?.cursor?.timeS);
+      assert.is(standing?.readThroughS, standing?.tipTimeS);
       s.mine(10, 30_000);
       await s.isIn('fault', 'node_test');
-      await until('what can be read is read', async () => (await s.status())?.cursor?.number === 35);
+      await until('what can be read is read', async () => (await s.status())?.tipNumber === 35);
       const waiting = await s.status();
-      assert.is(waiting?.readThroughS, waiting?.cursor?.timeS);
+      assert.is(waiting?.readThroughS, waiting?.tipTimeS);
       isOpen = true;
       await s.level();
       await until('being at the head of a live chain counts as having read up to now', async () => {
-        const { readThroughS = 0, cursor } = (await s.status()) ?? {};
-        return readThroughS > (cursor?.timeS ?? 0) + 20;
+        const { readThroughS = 0, tipTimeS } = (await s.status()) ?? {};
+        return readThroughS > (tipTimeS ?? 0) + 20;
       });
     },
     FIRST_AGO_MS,
@@ -266,7 +266,7 @@ for (const [about, fault, code, expected] of [
       s.start();
       await s.isIn('halted', code);
       assert.match((await s.status())?.reason?.message ?? '', expected);
-      assert.is((await s.status())?.cursor, null);
+      assert.is((await s.status())?.tipHash, null);
     }));
 }
 
@@ -342,7 +342,7 @@ test('a locked database is a named fault, and nothing is lost', () =>
     const hasty = s.temp.connect(20);
     const network = { ...s.network, name: 'bsc', key: 'test:bsc' } as const;
     const indexer = startIndexer(hasty, network);
-    await until('it follows', async () => (await statusOf(s.database, network))?.cursor?.number === 30);
+    await until('it follows', async () => (await statusOf(s.database, network))?.tipNumber === 30);
     const holder = new Sqlite(s.temp.file);
     holder.exec('BEGIN IMMEDIATE');
     s.node.pay(order.address, DUE);
@@ -350,7 +350,7 @@ test('a locked database is a named fault, and nothing is lost', () =>
     await systemClock.sleep(500);
     holder.exec('ROLLBACK');
     holder.close();
-    await until('it catches up', async () => (await statusOf(s.database, network))?.cursor?.number === 33);
+    await until('it catches up', async () => (await statusOf(s.database, network))?.tipNumber === 33);
     const { payments } = await order.read();
     assert.is(payments.filter(({ networkKey }) => networkKey === network.key).length, 1);
     await indexer.stop();
