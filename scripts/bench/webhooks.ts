@@ -101,8 +101,8 @@ async function makeInstallation(receiver: Receiver) {
 }
 
 async function addEndpoint(database: Database, storeId: string, id: string, url: string): Promise<void> {
-  const off = { disabledAtMs: null, disabledReason: null, createdAtMs: systemClock.nowMs() };
-  await database.endpoints.add({ id, storeId, mode: 'test', url, extendedEvents: [], perSession: false, ...off });
+  const createdAtMs = systemClock.nowMs();
+  await database.endpoints.add({ id, storeId, mode: 'test', url, extendedEvents: [], createdAtMs });
 }
 
 /** Returns the deliveries/s of a burst that waits when the sender starts. */

@@ -3,7 +3,7 @@ import { STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import { type ExtendedEventType, extendedEvents } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Database } from '../database/database.ts';
-import type { Endpoint, NewEndpoint, RotationOutcome, RotationStep, WebhookSecret } from '../database/endpoints.ts';
+import type { Endpoint, RotationOutcome, RotationStep, WebhookSecret } from '../database/endpoints.ts';
 import { RESEND_PACE_MS } from '../database/events.ts';
 import { newWebhookSecret } from '../lib/id.ts';
 import {
@@ -50,7 +50,7 @@ export const endpointField = {
 } as const satisfies Field;
 
 /** Returns an endpoint for programs. */
-export const endpointJson = (one: NewEndpoint & Partial<Pick<Endpoint, 'dialect' | 'pid'>>) => ({
+export const endpointJson = (one: Endpoint) => ({
   id: one.id,
   store: one.storeId,
   mode: one.mode,
@@ -131,7 +131,7 @@ export const addEndpoint = defineAct({
     }
     return {
       ...shownOnce(endpoint.secret),
-      json: { ...endpointJson(endpoint), webhook_secret: endpoint.secret },
+      json: { ...endpointJson(added.endpoint), webhook_secret: endpoint.secret },
       next: `webhook test ${id}`,
     };
   },

@@ -59,17 +59,6 @@ export function issueEndpoint(
   extendedEvents: readonly ExtendedEventType[],
   nowMs: number,
 ): NewEndpoint & Readonly<{ secret: string }> {
-  const id = `we_${sortableId(nowMs)}`;
-  const none = { disabledAtMs: null, disabledReason: null, dialect: null, pid: null };
-  return {
-    id,
-    storeId,
-    mode,
-    url,
-    extendedEvents,
-    perSession: false,
-    ...none,
-    createdAtMs: nowMs,
-    secret: newWebhookSecret(),
-  };
+  const own = { id: `we_${sortableId(nowMs)}`, secret: newWebhookSecret(), createdAtMs: nowMs };
+  return { ...own, storeId, mode, url, extendedEvents };
 }

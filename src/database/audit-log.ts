@@ -2,10 +2,9 @@
  * The audit log: what operators changed. Append-only, which triggers enforce.
  */
 
-import { desc, sql } from 'drizzle-orm';
 import type { AuditedChange } from './column-values.ts';
 import type { Db } from './engine/open.ts';
-import { findRow, insertRow } from './engine/rows.ts';
+import { findRow, insertRow, selectRows } from './engine/rows.ts';
 import { nextNumber } from './meta.ts';
 import { auditLog } from './tables.ts';
 
@@ -27,8 +26,7 @@ export async function recordAct(db: Db, act: OperatorAct | undefined, change: Au
 }
 
 export function auditCommands(db: Db) {
-  const { id, atMs } = auditLog;
-  const newest = () => db.orm.select().from(auditLog).orderBy(desc(atMs), desc(id));
+  const newest = 'ORDER BY at_ms DESC, id DESC LIMIT :limit';
   return {
     /** Records what an operator's command changed outside the database, such as in the settings. */
     async record(act: OperatorAct, change: AuditedChange): Promise<void> {
@@ -37,10 +35,10 @@ export function auditCommands(db: Db) {
     /** Returns the newest entries, newest first. @param beforeId only those before the entry with this id */
     async list(limit: number, beforeId: number | null = null): Promise<readonly AuditEntry[]> {
       return db.read(async () => {
-        if (beforeId === null) return newest().limit(limit).all();
+        if (beforeId === null) return selectRows(db, auditLog, newest, { limit });
         const before = await findRow(db, auditLog, { id: beforeId });
-        if (!before) return [];
-        return newest().where(sql`(${atMs}, ${id}) < (${before.atMs}, ${before.id})`).limit(limit).all();
+        const { atMs = 0, id = 0 } = before ?? {};
+        return selectRows(db, auditLog, `WHERE (at_ms, id) < (:atMs, :id) ${newest}`, { atMs, id, limit });
       });
     },
   };

@@ -2,17 +2,16 @@
  * Doors for panels and shops, which are endpoints of a dialect, and the orders that panels make through them. A notice
  * is a delivery of the event that an order's session is paid.
  */
-import { and, desc, eq, isNotNull, isNull, type SQL } from 'drizzle-orm';
 import type { DoorDialect, DoorTerms } from '../core/door.ts';
 import type { EventType } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { DoorSettings } from './column-values.ts';
-import { isPresent, webhookSecretsOf } from './endpoints.ts';
+import { freshEndpoint, webhookSecretsOf } from './endpoints.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, findRow, insertRow } from './engine/rows.ts';
+import { changeRows, findRow, insertRow, selectRows } from './engine/rows.ts';
 import { nextNumber } from './meta.ts';
 import type { VaultDb } from './sealing.ts';
 import { findSession, type SessionRow } from './session.ts';
@@ -47,6 +46,8 @@ export type DoorAdded = Readonly<{ kind: 'added'; pid: number; url: string }> | 
 
 export type NewOrder = Omit<OrderRow, 'sessionId' | 'paidSessionId'>;
 
+/** The columns by which an order is named. */
+const nameColumns = { orderNo: 'order_no', tradeNo: 'trade_no', id: 'id' } as const;
 type OrderName = Readonly<{ orderNo: string }> | Readonly<{ tradeNo: string }> | Readonly<{ id: string }>;
 
 /** `changed`: the panel asked for the same order in other words before; `field` says which. */
@@ -80,23 +81,18 @@ export type DoorSession = Readonly<{
 /** Fields that a repeated request must leave as they were. */
 const BINDING = ['money', 'name', 'notifyUrl', 'param'] as const satisfies readonly (keyof DoorTerms)[];
 
-const doorColumns = {
-  ...{ id: endpoints.id, storeId: endpoints.storeId, mode: endpoints.mode, dialect: endpoints.dialect },
-  ...{ pid: endpoints.pid, settings: endpoints.door },
-};
-
 export function doorCommands(db: VaultDb) {
   const secrets = webhookSecretsOf(db);
   const countOfDialect = db.client.prepare('SELECT count(*) FROM endpoints WHERE dialect = ? AND removed = 0').pluck();
 
   /** Returns the doors that are on, with their keys. */
-  async function open(where: SQL): Promise<Door[]> {
-    const isOpen = and(where, isPresent, isNotNull(endpoints.dialect), isNull(endpoints.disabledAtMs));
-    const rows = await db.orm.select(doorColumns).from(endpoints).where(isOpen).orderBy(endpoints.pid).all();
-    return mapInOrder(rows, async ({ dialect, pid, settings, ...own }) => {
-      invariant(dialect && pid !== null && settings, `the door ${own.id} is whole`);
-      const { secret } = await secrets.signing({ endpointId: own.id, storeId: own.storeId, mode: own.mode });
-      return { ...own, dialect, pid, settings, key: secret };
+  async function open(column: 'id' | 'pid' | 'dialect', value: string | number): Promise<Door[]> {
+    const isOpen = 'removed = 0 AND dialect IS NOT NULL AND disabled_at_ms IS NULL';
+    const rows = await selectRows(db, endpoints, `WHERE ${column} = :value AND ${isOpen} ORDER BY pid`, { value });
+    return mapInOrder(rows, async ({ id, storeId, mode, dialect, pid, door: settings }) => {
+      invariant(dialect && pid !== null && settings, `the door ${id} is whole`);
+      const { secret: key } = await secrets.signing({ endpointId: id, storeId, mode });
+      return { id, storeId, mode, dialect, pid, settings, key };
     });
   }
 
@@ -106,9 +102,8 @@ export function doorCommands(db: VaultDb) {
     const pid = await nextNumber(db, 'doors', PID_MIN);
     const url = urlOf(pid);
     await insertRow(db, endpoints, {
-      ...{ ...door, url, pid, door: settings, secret: secrets.seal(id, mode, key), extendedEvents: [] },
-      ...{ perSession: false, disabledAtMs: null, disabledReason: null, removed: false, failingSinceMs: null },
-      ...{ failures: 0, gones: 0, silences: 0, pausedUntilMs: 0, dueAtMs: null },
+      ...{ ...freshEndpoint, ...door, url, pid, door: settings },
+      ...{ secret: secrets.seal(id, mode, key), extendedEvents: [] },
     });
     await recordAct(db, act, { target: id, before: null, after: { storeId, mode, dialect, pid, ...settings } });
     return { kind: 'added', pid, url };
@@ -122,12 +117,12 @@ export function doorCommands(db: VaultDb) {
     },
     /** Returns the door with this pid or id, unless it is off or removed. */
     async find(by: Readonly<{ pid: number }> | Readonly<{ id: string }>): Promise<Door | null> {
-      const isIt = 'pid' in by ? eq(endpoints.pid, by.pid) : eq(endpoints.id, by.id);
-      return db.read(async () => (await open(isIt))[0] ?? null);
+      const found = await db.read(() => ('pid' in by ? open('pid', by.pid) : open('id', by.id)));
+      return found[0] ?? null;
     },
     /** Returns all doors of a dialect that are on. */
     async ofDialect(dialect: DoorDialect): Promise<readonly Door[]> {
-      return db.read(() => open(eq(endpoints.dialect, dialect)));
+      return db.read(() => open('dialect', dialect));
     },
   };
 }
@@ -146,12 +141,12 @@ function orderCommands(db: Db) {
     .pluck();
   const update = (id: string, values: Partial<Pick<OrderRow, 'terms' | 'sessionId'>>) =>
     changeRows(db, doorOrders, { id }, values);
-  const find = async (where: SQL | undefined, limit: number, offset = 0): Promise<readonly ShownOrder[]> =>
-    db.read(async () => {
-      const found = db.orm.select().from(doorOrders).where(where);
-      const newest = found.orderBy(desc(doorOrders.createdAtMs), desc(doorOrders.id)).limit(limit).offset(offset);
-      return mapInOrder(await newest.all(), (order) => showOrder(db, order));
-    });
+  const find = async (where: string, values: Readonly<Record<string, string | number | null>>) => {
+    const newest = `WHERE ${where} ORDER BY created_at_ms DESC, id DESC LIMIT :limit OFFSET :offset`;
+    return db.read(async () =>
+      mapInOrder(await selectRows(db, doorOrders, newest, values), (order) => showOrder(db, order)),
+    );
+  };
 
   async function keep(asked: NewOrder): Promise<OrderKept> {
     await insert.run({ ...asked, terms: JSON.stringify(asked.terms) });
@@ -183,9 +178,10 @@ function orderCommands(db: Db) {
      * @param endpointId its door; null: any, since only its panel knows our number
      */
     async findOrder(endpointId: string | null, by: OrderName): Promise<ShownOrder | null> {
-      const [name, value] = Object.entries(by)[0] as [keyof OrderRow, string];
-      const isOfDoor = endpointId === null ? undefined : eq(doorOrders.endpointId, endpointId);
-      return (await find(and(isOfDoor, eq(doorOrders[name], value)), 1))[0] ?? null;
+      const [[name, value]] = Object.entries(by) as [[keyof typeof nameColumns, string]];
+      const isOfDoor = endpointId === null ? '' : 'AND endpoint_id = :endpointId';
+      const found = await find(`${nameColumns[name]} = :value ${isOfDoor}`, { endpointId, value, limit: 1, offset: 0 });
+      return found[0] ?? null;
     },
     /** Counts a door's orders of a span, up to `COUNTED_MAX`. */
     async countOrders(
@@ -197,11 +193,10 @@ function orderCommands(db: Db) {
     /** Lists a door's orders, newest first. `isPaid` null: all. */
     async orders(
       endpointId: string,
-      { isPaid, limit, offset }: Readonly<{ isPaid: boolean | null; limit: number; offset: number }>,
+      { isPaid, ...page }: Readonly<{ isPaid: boolean | null; limit: number; offset: number }>,
     ): Promise<readonly ShownOrder[]> {
-      const { paidSessionId } = doorOrders;
-      const paid = isPaid === null ? undefined : isPaid ? isNotNull(paidSessionId) : isNull(paidSessionId);
-      return find(and(eq(doorOrders.endpointId, endpointId), paid), limit, offset);
+      const paid = isPaid === null ? '' : `AND paid_session_id IS ${isPaid ? 'NOT NULL' : 'NULL'}`;
+      return find(`endpoint_id = :endpointId ${paid}`, { endpointId, ...page });
     },
   };
 }

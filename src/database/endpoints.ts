@@ -2,7 +2,7 @@
  * Webhook endpoints.
  */
 
-import { and, eq, sql } from 'drizzle-orm';
+import { eq } from 'drizzle-orm';
 import { sameTarget } from '../core/delivery.ts';
 import { SILENT_COUNT, STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import type { ExtendedEventType } from '../core/event.ts';
@@ -17,25 +17,25 @@ import { type Replay, replaysOf } from './replays.ts';
 import type { VaultDb } from './sealing.ts';
 import { endpoints, stores } from './tables.ts';
 
-const { id, storeId, mode, url, extendedEvents, perSession, failingSinceMs, createdAtMs } = endpoints;
-const { disabledAtMs, disabledReason, dialect } = endpoints;
-const shownColumns = {
-  ...{ id, storeId, mode, url, extendedEvents, perSession, failingSinceMs, disabledAtMs, disabledReason, createdAtMs },
-  ...{ dialect, pid: endpoints.pid },
-};
+type EndpointRow = typeof endpoints.$inferSelect;
 
 /**
  * A webhook endpoint. `url`: the origin of the URLs that single sessions named, if `perSession`. `extendedEvents`:
  * events beyond the documented ones that it opted in to. `failingSinceMs`: since when it has accepted nothing although
- * it was tried. `dialect` and `pid`: a door's; null for webhooks.
+ * it was tried. `dialect`, `pid` and `door`: a door's; null for webhooks.
  */
-export type Endpoint = Pick<typeof endpoints.$inferSelect, keyof typeof shownColumns>;
+export type Endpoint = Omit<EndpointRow, 'secret'>;
+
+const toEndpoint = ({ secret: _, ...endpoint }: EndpointRow): Endpoint => endpoint;
 
 /** Without a secret of its own, the store's secret of the endpoint's mode signs. */
-export type NewEndpoint = Omit<Endpoint, 'failingSinceMs' | 'dialect' | 'pid'> & Readonly<{ secret?: string }>;
+export type NewEndpoint = Pick<Endpoint, 'id' | 'storeId' | 'mode' | 'url' | 'extendedEvents' | 'createdAtMs'> &
+  Readonly<{ secret?: string }>;
 
 /** `other_mode`: the URL already receives events of the other mode, at the endpoint `endpointId`. */
-export type EndpointAdded = Readonly<{ kind: 'added' }> | Readonly<{ kind: 'other_mode'; endpointId: string }>;
+export type EndpointAdded =
+  | Readonly<{ kind: 'added'; endpoint: Endpoint }>
+  | Readonly<{ kind: 'other_mode'; endpointId: string }>;
 
 /**
  * The outcome of a merchant's request for an endpoint. `replayed`: the same request made it before. `removed`: it did,
@@ -50,16 +50,13 @@ export type EndpointRequested =
 const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 4);
 
 /** The state of a new endpoint, besides what its creator decides. */
-const fresh = {
-  ...{ removed: false, failingSinceMs: null, failures: 0, gones: 0, silences: 0, pausedUntilMs: 0, dueAtMs: null },
+export const freshEndpoint = {
+  ...{ perSession: false, disabledAtMs: null, disabledReason: null, removed: false, failingSinceMs: null },
+  ...{ failures: 0, gones: 0, silences: 0, pausedUntilMs: 0, dueAtMs: null, dialect: null, pid: null, door: null },
 };
-
-const noDoor = { dialect: null, pid: null, door: null };
 
 /** SQL for an endpoint that has answered nothing lately. */
 export const IS_UNPROVEN = `CASE WHEN silences >= ${SILENT_COUNT} THEN 1 ELSE 0 END`;
-
-export const isPresent = eq(endpoints.removed, sql`0`);
 
 /** The part of an endpoint that decides whether it gets an event. */
 export type EventEndpoint = Pick<Endpoint, 'id' | 'url' | 'extendedEvents'>;
@@ -92,8 +89,8 @@ export async function endpointsOf(
   });
   if (known) return [...found, known];
   const added = { id: `we_${sortableId(nowMs, storeId + mode + url)}`, url, extendedEvents: [], secret: null };
-  const on = { perSession: true, disabledAtMs: null, disabledReason: null, createdAtMs: nowMs };
-  await insertRow(db, endpoints, { ...added, storeId, mode, ...on, ...fresh, ...noDoor, silences: SILENT_COUNT });
+  const own = { storeId, mode, createdAtMs: nowMs, perSession: true, silences: SILENT_COUNT };
+  await insertRow(db, endpoints, { ...freshEndpoint, ...added, ...own });
   return [...found, added];
 }
 
@@ -117,19 +114,16 @@ export function endpointCommands(db: VaultDb) {
      WHERE id IN (SELECT id FROM deliveries WHERE endpoint_id = ? AND due_at_ms IS NOT NULL LIMIT ${SLICE_DELIVERIES})`,
   );
 
-  async function add({ secret, ...endpoint }: NewEndpoint, act?: OperatorAct): Promise<EndpointAdded> {
-    const endpointId = await findOfOtherMode(endpoint);
+  async function add({ secret, ...input }: NewEndpoint, act?: OperatorAct): Promise<EndpointAdded> {
+    const endpointId = await findOfOtherMode(input);
     if (endpointId !== null) return { kind: 'other_mode', endpointId };
+    const endpoint = { ...freshEndpoint, ...input };
     const { id, storeId, mode, url } = endpoint;
-    await insertRow(db, endpoints, {
-      ...endpoint,
-      ...fresh,
-      ...noDoor,
-      secret: secret === undefined ? null : secrets.seal(id, mode, secret),
-    });
+    const sealed = secret === undefined ? null : secrets.seal(id, mode, secret);
+    await insertRow(db, endpoints, { ...endpoint, secret: sealed });
     const extendedEvents = endpoint.extendedEvents.join(',');
     await recordAct(db, act, { target: id, before: null, after: { storeId, mode, url, extendedEvents } });
-    return { kind: 'added' };
+    return { kind: 'added', endpoint };
   }
 
   const countOfStore = async (storeId: string): Promise<number> =>
@@ -137,15 +131,10 @@ export function endpointCommands(db: VaultDb) {
 
   /** Returns what an earlier request made. */
   async function made(id: string): Promise<EndpointRequested> {
-    const endpoint = await db.orm
-      .select(shownColumns)
-      .from(endpoints)
-      .where(and(eq(endpoints.id, id), isPresent))
-      .get();
-    if (!endpoint) return { kind: 'removed' };
-    const { storeId, mode } = endpoint;
-    const { secret } = await secrets.signing({ endpointId: id, storeId, mode });
-    return { kind: 'replayed', endpoint, secret };
+    const row = await findRow(db, endpoints, { id, removed: false });
+    if (!row) return { kind: 'removed' };
+    const { secret } = await secrets.signing({ endpointId: id, storeId: row.storeId, mode: row.mode });
+    return { kind: 'replayed', endpoint: toEndpoint(row), secret };
   }
 
   return {
@@ -160,7 +149,6 @@ export function endpointCommands(db: VaultDb) {
       replay: Replay,
       act: OperatorAct,
     ): Promise<EndpointRequested> {
-      const { secret, ...endpoint } = input;
       const scope = { storeId: input.storeId, mode: input.mode, replay, nowMs: input.createdAtMs };
       return db.write(async (): Promise<EndpointRequested> => {
         const past = await replays.recall(scope);
@@ -170,28 +158,27 @@ export function endpointCommands(db: VaultDb) {
         const added = await add(input, act);
         if (added.kind === 'other_mode') return added;
         await replays.remember(scope, input.id);
-        return { kind: 'added', endpoint: { ...endpoint, failingSinceMs: null, dialect: null, pid: null }, secret };
+        return { ...added, secret: input.secret };
       });
     },
     /** Returns a store's endpoints and doors in one mode by their ids, without those that single sessions named. */
     async ofStore({ storeId, mode }: Readonly<{ storeId: string; mode: Mode }>): Promise<readonly Endpoint[]> {
-      const isOwn = and(eq(endpoints.storeId, storeId), eq(endpoints.mode, mode), eq(endpoints.perSession, sql`0`));
-      const own = db.orm.select(shownColumns).from(endpoints).where(and(isOwn, isPresent));
-      return db.read((): Promise<Endpoint[]> => own.orderBy(endpoints.id).all());
+      const own = `${OF_STORE} AND per_session = 0 ORDER BY id`;
+      return (await db.read(() => selectRows(db, endpoints, own, { storeId, mode }))).map(toEndpoint);
     },
     /** Returns the id of a store's endpoint with this URL in the other mode than this one, or null. */
     async findOfOtherMode(target: Readonly<{ storeId: string; mode: Mode; url: string }>): Promise<string | null> {
       return db.read(() => findOfOtherMode(target));
     },
     async list(storeId: string | null): Promise<readonly Endpoint[]> {
-      const ofStore = storeId === null ? undefined : eq(endpoints.storeId, storeId);
-      const present = db.orm.select(shownColumns).from(endpoints).where(and(ofStore, isPresent));
-      return db.read((): Promise<Endpoint[]> => present.orderBy(endpoints.createdAtMs, endpoints.id).all());
+      const ofStore = storeId === null ? '' : 'AND store_id = :storeId';
+      const present = `WHERE removed = 0 ${ofStore} ORDER BY created_at_ms, id`;
+      return (await db.read(() => selectRows(db, endpoints, present, { storeId }))).map(toEndpoint);
     },
     /** Returns an endpoint, also one that was removed. */
     async find(id: string): Promise<Endpoint | null> {
-      const one = db.orm.select(shownColumns).from(endpoints).where(eq(endpoints.id, id));
-      return db.read(async () => (await one.get()) ?? null);
+      const row = await db.read(() => findRow(db, endpoints, { id }));
+      return row ? toEndpoint(row) : null;
     },
     async enable(
       id: string,

@@ -2,7 +2,6 @@
  * A session's row, and its parts as core sees them.
  */
 
-import { and, asc, desc, eq, gte, inArray, lt, type SQL } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
 import { deadline, type Life, type ReceiptSum, type Standing, type Terms } from '../core/session.ts';
 import type { Mode } from '../core/transfer.ts';
@@ -11,8 +10,8 @@ import { firstSessionId } from '../lib/id.ts';
 import type { Conversion, OrderDetails, PaymentOption, SessionRequest } from './column-values.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { findRow } from './engine/rows.ts';
-import { addresses, sessions, transfers } from './tables.ts';
+import { findRow, selectRows } from './engine/rows.ts';
+import { sessions } from './tables.ts';
 import type { transferRowsOf } from './transfers.ts';
 
 /** A transfer to the session's address in its current state. */
@@ -101,18 +100,12 @@ export function requestColumns(request: SessionRequest) {
   return { orderId, amountMinor, currency, orderDetails: isEmpty ? null : details };
 }
 
-/** Returns the session as the port shows it. */
-export function toSession(
-  row: SessionRow,
-  addresses: Readonly<Record<string, string>>,
-  payments: readonly Payment[],
-): Session {
+/** Returns the session as lists show it. */
+function summaryOf(row: SessionRow): SessionSummary {
   const { orderId, amountMinor, currency, orderDetails } = row;
   const { taxMinor, shippingMinor, webhookUrl, conversion, options } = row.terms;
   return {
-    id: row.id,
-    storeId: row.storeId,
-    mode: row.mode,
+    ...{ id: row.id, storeId: row.storeId, mode: row.mode },
     request: {
       ...{ orderId, amountMinor, currency, taxMinor, shippingMinor, webhookUrl },
       ...(orderDetails ?? noDetails),
@@ -123,12 +116,17 @@ export function toSession(
     standing: standingOf(row),
     sums: row.sums,
     options,
-    addresses,
-    payments,
     paymentCount: row.paymentCount,
     createdAtS: toSeconds(row.createdAtMs),
   };
 }
+
+/** Returns the session as its own page shows it. */
+export const toSession = (
+  row: SessionRow,
+  addresses: Readonly<Record<string, string>>,
+  payments: readonly Payment[],
+): Session => ({ ...summaryOf(row), addresses, payments });
 
 // ── Lists ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 // Each reads an index from where the list goes on, so a page costs the same however many there are.
@@ -178,48 +176,31 @@ const FOUND_MAX = 100;
 
 const statuses: readonly SessionStatus[] = ['pending', 'paid', 'failed', 'expired', 'canceled'];
 
-type SessionRange = Pick<SessionPaging, 'storeId' | 'mode' | 'status' | 'fromId' | 'beforeId' | 'first' | 'limit'>;
-
-/** Returns the ids of a range, in its order. The index has them by status, so each status is a seek. */
-export async function idsInRange(db: Db, { status, first, ...range }: SessionRange): Promise<readonly string[]> {
+/** Returns the ids of a page, in its order. The index has them by status, so each status is a seek. */
+export async function idsOfPage({ client }: Db, { status, first, ...page }: SessionPaging): Promise<readonly string[]> {
   const isNewest = first === 'newest';
-  const ofStatus = db.client.prepare(
-    `SELECT id FROM sessions
-     WHERE store_id = :storeId AND mode = :mode AND status = :status AND id >= :fromId AND id < :beforeId
-     ORDER BY id ${isNewest ? 'DESC' : 'ASC'} LIMIT :limit`,
-  );
+  const idsOf = (which: string) =>
+    client
+      .prepare(
+        `SELECT id FROM sessions
+         WHERE store_id = :storeId AND mode = :mode AND ${which} AND id >= :fromId AND id < :beforeId
+         ORDER BY id ${isNewest ? 'DESC' : 'ASC'} LIMIT :limit`,
+      )
+      .pluck();
+  const ofOrder = 'order_id = :orderId AND (CAST(:status AS TEXT) IS NULL OR status = :status)';
+  if (page.orderId !== null) return (await idsOf(ofOrder).all({ ...page, status })) as string[];
   const ofEach = await mapInOrder(status === null ? statuses : [status], (one) =>
-    ofStatus.pluck().all({ ...range, status: one }),
+    idsOf('status = :status').all({ ...page, status: one }),
   );
   const ids = (ofEach.flat() as string[]).sort();
-  return (isNewest ? ids.reverse() : ids).slice(0, range.limit);
+  return (isNewest ? ids.reverse() : ids).slice(0, page.limit);
 }
 
 /** Returns the sessions with these ids, in their order. */
-export async function sessionsById({ orm }: Db, ids: readonly string[], first: SessionPaging['first']) {
-  if (ids.length === 0) return [];
-  const order = first === 'newest' ? desc(sessions.id) : asc(sessions.id);
-  return orm
-    .select()
-    .from(sessions)
-    .where(inArray(sessions.id, [...ids]))
-    .orderBy(order)
-    .all();
-}
-
-const summaryOf = (row: SessionRow): SessionSummary => {
-  const { addresses: _addresses, payments: _payments, ...summary } = toSession(row, {}, []);
-  return summary;
-};
-
-const ofStore = ({ storeId, mode }: Readonly<{ storeId: string; mode: Mode }>) =>
-  and(eq(sessions.storeId, storeId), eq(sessions.mode, mode));
+export const sessionsById = async (db: Db, ids: readonly string[]): Promise<readonly SessionRow[]> =>
+  (await mapInOrder(ids, (id) => findSession(db, id))).flatMap((row) => row ?? []);
 
 export function sessionListQueries(db: Db) {
-  const { orm } = db;
-  const select = async (where: SQL | undefined, limit: number) =>
-    (await orm.select().from(sessions).where(where).orderBy(desc(sessions.id)).limit(limit).all()).map(summaryOf);
-
   // In the order of the list, whatever the planner makes of the join.
   const held = db.client
     .prepare(
@@ -230,16 +211,23 @@ export function sessionListQueries(db: Db) {
     )
     .pluck();
 
+  const ofAddress = db.client
+    .prepare('SELECT session_id FROM addresses WHERE family = :family AND mode = :mode AND key = :key')
+    .pluck();
+  const ofTransaction = db.client
+    .prepare(
+      `SELECT DISTINCT a.session_id FROM transfers AS t JOIN addresses AS a ON a.id = t.address_id
+       WHERE t.tx = ? LIMIT ${FOUND_MAX}`,
+    )
+    .pluck();
+
   /** Returns the ids of the sessions whose addresses a search is about. */
-  async function idsOf(search: Extract<SessionSearch, { kind: 'address' | 'transaction' }>): Promise<string[]> {
-    const own = orm.selectDistinct({ id: addresses.sessionId }).from(addresses);
+  async function idsOf(search: Extract<SessionSearch, { kind: 'address' | 'transaction' }>, mode: Mode) {
     const found =
       search.kind === 'address'
-        ? own.where(and(eq(addresses.family, search.family), eq(addresses.key, search.key)))
-        : own
-            .innerJoin(transfers, eq(transfers.addressId, addresses.id))
-            .where(inArray(transfers.tx, [...search.spellings]));
-    return (await found.limit(FOUND_MAX).all()).flatMap(({ id }) => id ?? []);
+        ? await ofAddress.all({ family: search.family, mode, key: search.key })
+        : (await mapInOrder(search.spellings, (tx) => ofTransaction.all(tx))).flat();
+    return [...new Set((found as (string | null)[]).flatMap((id) => id ?? []))];
   }
 
   const ofOrder = db.client
@@ -265,8 +253,8 @@ export function sessionListQueries(db: Db) {
         const ids =
           status === 'held'
             ? ((await held.all(range)) as string[])
-            : await idsInRange(db, { ...range, status, first: 'newest' });
-        const found = await sessionsById(db, ids, 'newest');
+            : await idsOfPage(db, { ...range, status, orderId: null, first: 'newest' });
+        const found = await sessionsById(db, ids);
         const rows = found.slice(0, limit).map(summaryOf);
         return { sessions: rows, goOnId: found.length > limit ? (rows.at(-1)?.id ?? null) : null };
       });
@@ -276,20 +264,24 @@ export function sessionListQueries(db: Db) {
       search: SessionSearch,
       { limit, ...at }: Readonly<{ storeId: string; mode: Mode; limit: number }>,
     ): Promise<readonly SessionSummary[]> {
-      const own = ofStore(at);
+      const own = 'WHERE store_id = :storeId AND mode = :mode';
+      const find = (which: string, values: Readonly<Record<string, string | number>>) =>
+        selectRows(db, sessions, `${own} AND ${which} LIMIT :limit`, { ...at, limit, ...values });
       return db.read(async () => {
-        if (search.kind !== 'order') return select(and(own, inArray(sessions.id, await idsOf(search))), limit);
+        if (search.kind !== 'order') {
+          const found = await sessionsById(db, (await idsOf(search, at.mode)).sort().reverse());
+          return found
+            .filter((row) => row.storeId === at.storeId && row.mode === at.mode)
+            .slice(0, limit)
+            .map(summaryOf);
+        }
         const { orderId } = search;
         // An order that ended unpaid can be tried again, so it can have several.
-        const whole = await select(and(own, eq(sessions.orderId, orderId)), limit);
-        const longer = await orm
-          .select()
-          .from(sessions)
-          .where(and(own, gte(sessions.orderId, `${orderId}\u0001`), lt(sessions.orderId, orderId + LAST_CHARACTER)))
-          .orderBy(sessions.orderId)
-          .limit(limit - whole.length)
-          .all();
-        return [...whole, ...longer.map(summaryOf)];
+        const whole = await find('order_id = :orderId ORDER BY id DESC', { orderId });
+        const longer = await find('order_id >= :fromOrder AND order_id < :below ORDER BY order_id', {
+          ...{ fromOrder: `${orderId}\u0001`, below: orderId + LAST_CHARACTER, limit: limit - whole.length },
+        });
+        return [...whole, ...longer].map(summaryOf);
       });
     },
   };

@@ -2,7 +2,6 @@
  * Payment sessions: creating, reading, canceling and settling them.
  */
 
-import { and, asc, desc, eq, gte, lt } from 'drizzle-orm';
 import { certainlyBefore } from '../core/arrival.ts';
 import { invariant, permanent } from '../core/fault.ts';
 import { graceOf, type InclusionGrace } from '../core/inclusion.ts';
@@ -20,7 +19,7 @@ import { type NonceUse, type Replay, replaysOf, requestNoncesOf } from './replay
 import type { SealedDb } from './sealing.ts';
 import {
   findSession,
-  idsInRange,
+  idsOfPage,
   lifeOf,
   PAYMENTS_MAX,
   requestColumns,
@@ -195,20 +194,7 @@ export function sessionCommands(db: SealedDb) {
     },
     /** Returns at most `limit` sessions by their ids; the cost does not grow with what is stored. */
     async page(paging: SessionPaging): Promise<readonly Session[]> {
-      const { storeId, mode, orderId, status, fromId, beforeId, first, limit } = paging;
-      const order = first === 'newest' ? desc(sessions.id) : asc(sessions.id);
-      return db.read(async () => {
-        if (orderId === null) return mapInOrder(await sessionsById(db, await idsInRange(db, paging), first), view);
-        const where = and(
-          eq(sessions.storeId, storeId),
-          eq(sessions.mode, mode),
-          eq(sessions.orderId, orderId),
-          status === null ? undefined : eq(sessions.status, status),
-          gte(sessions.id, fromId),
-          lt(sessions.id, beforeId),
-        );
-        return mapInOrder(await db.orm.select().from(sessions).where(where).orderBy(order).limit(limit).all(), view);
-      });
+      return db.read(async () => mapInOrder(await sessionsById(db, await idsOfPage(db, paging)), view));
     },
     async cancel(
       input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number }>,

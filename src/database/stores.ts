@@ -34,7 +34,7 @@ export type MerchantStore = Readonly<{
 }>;
 
 /** A store with the secrets that sign for URLs of single sessions, and for endpoints without a secret of their own. */
-export type NewStore = MerchantStore & Readonly<{ webhookSecrets: Readonly<Record<Mode, string>> }>;
+export type NewStore = Omit<MerchantStore, 'suspension'> & Readonly<{ webhookSecrets: Readonly<Record<Mode, string>> }>;
 
 /** A decision of an operator against a store. */
 export type Decision = Readonly<{ atMs: number; because: string }>;
@@ -134,13 +134,11 @@ const audited = (values: StoreValues, keys: readonly (keyof StoreValues)[]): Aud
 
 async function createStore(db: SealedDb, input: NewStore, act?: OperatorAct, owner?: string) {
   const secrets = webhookSecretsOf(db);
-  const { webhookSecrets, suspension, ...store } = input;
+  const { webhookSecrets, ...store } = input;
   const { settings } = store;
   const row = {
     ...{ ...store, refundPolicy: defaultRefundPolicy, page: noPage, logo: null, nextReceiptNumber: 1 },
-    status: suspension ? ('suspended' as const) : store.status,
-    decidedAtMs: suspension?.atMs ?? null,
-    decidedBecause: suspension?.because ?? null,
+    ...{ decidedAtMs: null, decidedBecause: null },
     liveSecret: secrets.seal(store.id, 'live', webhookSecrets.live),
     testSecret: secrets.seal(store.id, 'test', webhookSecrets.test),
   };

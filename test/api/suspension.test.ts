@@ -82,8 +82,7 @@ test('its keys create and redirect no refund, and read and cancel those that it 
 test('money that comes while it is suspended is credited, shown and reported', () =>
   withApi({ pages: true }, async (api) => {
     const hook = { id: 'we_1', storeId: api.merchantId, mode: 'test', url: 'https://shop.example/hook' } as const;
-    const enabled = { extendedEvents: [], perSession: false, disabledAtMs: null, disabledReason: null };
-    await api.database().endpoints.add({ ...hook, ...enabled, createdAtMs: api.clock.nowMs() });
+    await api.database().endpoints.add({ ...hook, extendedEvents: [], createdAtMs: api.clock.nowMs() });
     const sale = await openSale(api);
     await decideStore(api, 'suspend');
     await sale.send('10.50', { network: 'bsc' });

@@ -49,8 +49,7 @@ export async function fill(api: ApiServer): Promise<Contents> {
   await addOutgoing(database, act.atMs);
   const endpoint = await database.endpoints.add({
     ...{ id: 'we_1', storeId: api.merchantId, mode: 'test', url: 'https://shop.example/hook', extendedEvents: [] },
-    ...{ perSession: false, disabledAtMs: null, disabledReason: null, createdAtMs: act.atMs },
-    secret: 'whsec_c2VjcmV0LW9uZQ==',
+    ...{ createdAtMs: act.atMs, secret: 'whsec_c2VjcmV0LW9uZQ==' },
   });
   assert.ok(endpoint);
   const step = { kind: 'start', secret: 'whsec_c2VjcmV0LXR3bw==' } as const;

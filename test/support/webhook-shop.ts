@@ -66,17 +66,8 @@ async function openWebhookShop() {
     chain,
     async addEndpoint(url: string, extendedEvents: readonly ExtendedEventType[] = []) {
       const id = `we_${sortableId(clock.nowMs())}`;
-      await database.endpoints.add({
-        id,
-        storeId: merchant.id,
-        mode: 'test',
-        url,
-        extendedEvents,
-        perSession: false,
-        disabledAtMs: null,
-        disabledReason: null,
-        createdAtMs: clock.nowMs(),
-      });
+      const own = { id, storeId: merchant.id, mode: 'test', url } as const;
+      await database.endpoints.add({ ...own, extendedEvents, createdAtMs: clock.nowMs() });
       return id;
     },
     order,

@@ -66,9 +66,6 @@ export const endpoint = (id: string, more: Partial<NewEndpoint> = {}): NewEndpoi
   mode: 'test',
   url: `https://shop.example/${id}`,
   extendedEvents: [],
-  perSession: false,
-  disabledAtMs: null,
-  disabledReason: null,
   createdAtMs: T0_MS,
   ...more,
 });

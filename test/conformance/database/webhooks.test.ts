@@ -66,7 +66,8 @@ test('each enabled endpoint of the store and mode gets one delivery, due at once
   await database.endpoints.add(endpoint('e2'));
   await database.endpoints.add(endpoint('live', { mode: 'live' }));
   await database.endpoints.add(endpoint('other', { storeId: 'm2' }));
-  await database.endpoints.add(endpoint('off', { disabledAtMs: 1, disabledReason: 'gone' }));
+  await database.endpoints.add(endpoint('off'));
+  await database.endpoints.enable('off', false, 'gone', 1);
   await database.endpoints.add(endpoint('removed'));
   assert.is(await database.endpoints.remove('removed'), true);
   await cancelNew(database, 'o1');
