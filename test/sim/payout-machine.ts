@@ -3,7 +3,7 @@
  * while the chain goes on. A follower of its own reads what is final, as the indexer does.
  */
 import * as assert from 'uvu/assert';
-import type { BlockGap } from '../../src/core/gap.ts';
+import { type BlockGap, openGaps } from '../../src/core/gap.ts';
 import { isPayback } from '../../src/core/intent.ts';
 import type { ChainTransfer, NetworkKey } from '../../src/core/transfer.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
@@ -96,7 +96,7 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     follow,
     skip,
     /** Blocks that were passed over and not read since, oldest first. */
-    gaps: async () => (await listGaps()).filter(({ closedAtMs }) => closedAtMs === null).reverse(),
+    gaps: async () => openGaps(await listGaps()).toSorted((one, other) => one.to - other.to),
     reread,
     /** Remembers the present state of the database and the journal. */
     keep() {
