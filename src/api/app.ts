@@ -33,8 +33,6 @@ import { simulationEndpoint } from './simulate.ts';
 import { quickStartEndpoints } from './variants.ts';
 import { webhookEndpointEndpoints } from './webhook-endpoints.ts';
 
-/** A person looks at several pages before sending one. */
-const PAGES_PER_FORM = 4;
 /** How many callers' rates are kept at once. */
 const LIMITED_NAMES_MAX = 10_000;
 const REFERENCE_AGE_S = 300;
@@ -94,17 +92,15 @@ export function createApp(deps: ApiDeps): Express {
   return app;
 }
 
-/** Limits pages and their forms. Their files, which have an extension, count as calls. */
+/** Limits pages and their forms, which also limit themselves. Their files, which have an extension, count as calls. */
 function limitPages(
   { pagesPerSecondPerAddress: pages }: ApiDeps['config']['limits'],
   limiter: (perSecond: number, burst: number) => AddressLimiter,
 ): RequestHandler {
-  const forms = Math.ceil(pages / PAGES_PER_FORM);
-  const limitPage = limitAddresses(limiter(pages, pages * PAGES_BURST_S));
-  const limitForm = limitAddresses(limiter(forms, forms * PAGES_BURST_S));
+  const limit = limitAddresses(limiter(pages, pages * PAGES_BURST_S));
   return (request, response, next) => {
-    if (!/^\/(pay|refund)\/[^.]*$/.test(request.path)) return next();
-    (request.method === 'POST' ? limitForm : limitPage)(request, response, next);
+    if (/^\/(pay|refund)\/[^.]*$/.test(request.path)) limit(request, response, next);
+    else next();
   };
 }
 

@@ -6,7 +6,7 @@
  */
 import { NODATA } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 
 /** Resolves a name to all its addresses. */
@@ -26,7 +26,6 @@ export type ResolverOptions = Readonly<{
 /** Creates a lookup, which rejects with Node's DNS errors. */
 export function createResolver(options: ResolverOptions = {}): Lookup {
   const { servers, hostsFile = '/etc/hosts', timeoutMs = TIMEOUT_MS } = options;
-  const inHosts = hostsReader(hostsFile);
 
   /** Asks for IPv6 only where there is no IPv4. */
   async function ask(name: string): Promise<readonly string[]> {
@@ -43,7 +42,7 @@ export function createResolver(options: ResolverOptions = {}): Lookup {
 
   return async (host) => {
     const name = host.toLowerCase().replace(/\.$/, '');
-    const own = inHosts(name);
+    const own = inHosts(hostsFile, name);
     if (own.length > 0) return own;
     // RFC 6761, 6.3: never asked for.
     if (/(^|\.)localhost$/.test(name)) return ['127.0.0.1', '::1'];
@@ -51,26 +50,14 @@ export function createResolver(options: ResolverOptions = {}): Lookup {
   };
 }
 
-/** Returns a reader of the hosts file, which is read again when it changes. A file that is missing names nothing. */
-function hostsReader(file: string): (name: string) => readonly string[] {
-  let readAt = '';
-  let names: ReadonlyMap<string, readonly string[]> = new Map();
-  return (name) => {
-    const { mtimeMs, size } = statSync(file, { throwIfNoEntry: false }) ?? { mtimeMs: 0, size: 0 };
-    const state = `${mtimeMs} ${size}`;
-    if (state !== readAt) names = size === 0 ? new Map() : parseHosts(readFileSync(file, 'utf8'));
-    readAt = state;
-    return names.get(name) ?? [];
-  };
-}
-
-/** Parses a hosts file (man 5 hosts): on each line an address and its names; `#` begins a comment. */
-function parseHosts(text: string): Map<string, string[]> {
-  const names = new Map<string, string[]>();
-  for (const line of text.split('\n')) {
-    const [address = '', ...own] = line.replace(/#.*/, '').trim().split(/\s+/);
-    if (!isIP(address)) continue;
-    for (const name of own.map((one) => one.toLowerCase())) names.set(name, [...(names.get(name) ?? []), address]);
-  }
-  return names;
+/**
+ * Returns the addresses of a name in a hosts file (man 5 hosts): on each line an address and its names; `#` begins a
+ * comment. A file that is missing names nothing.
+ */
+function inHosts(file: string, name: string): readonly string[] {
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  return text.split('\n').flatMap((line) => {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/);
+    return isIP(address) && names.includes(name) ? [address] : [];
+  });
 }

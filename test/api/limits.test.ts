@@ -65,10 +65,10 @@ test('an IP address is limited before authentication, except for health', () =>
     assert.is((await from('2001:db8:0:2::1')).status, 404);
   }));
 
-test('pages and their forms have limits of their own, which neither files nor signed calls use up', () =>
+test('pages have a limit of their own, which neither files nor signed calls use up', () =>
   withApi({ limits: { pagesPerSecondPerAddress: 2 }, pages: true }, async (api) => {
-    const page = async (method = 'GET', from = '192.0.2.1', path = '/pay/cs_none') =>
-      (await exchange(method, api.baseUrl + path, { 'X-Forwarded-For': from })).status;
+    const page = async (from = '192.0.2.1', path = '/pay/cs_none') =>
+      (await exchange('GET', api.baseUrl + path, { 'X-Forwarded-For': from })).status;
     const times = async (count: number, ask: () => Promise<number>): Promise<number[]> => {
       const statuses: number[] = [];
       for (let at = 0; at < count; at++) statuses.push(await ask());
@@ -76,10 +76,8 @@ test('pages and their forms have limits of their own, which neither files nor si
     };
     // Three seconds' worth at once, then the rate.
     assert.equal(await times(7, () => page()), [404, 404, 404, 404, 404, 404, 429]);
-    assert.equal(new Set(await times(20, () => page('GET', '192.0.2.1', '/pay/none.css'))), new Set([404]));
-    const posted = await times(4, () => page('POST', '192.0.2.1', '/refund/none'));
-    assert.ok(posted.slice(0, 3).every((status) => status !== 429) && posted[3] === 429, posted.join());
-    assert.is(await page('GET', '192.0.2.2'), 404);
+    assert.equal(new Set(await times(20, () => page('192.0.2.1', '/pay/none.css'))), new Set([404]));
+    assert.is(await page('192.0.2.2'), 404);
     assert.is((await api.send('POST', CREATE, body('a'))).status, 200);
     api.clock.advance(1000);
     assert.equal(await times(3, () => page()), [404, 404, 429]);
