@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '../../src/core/fault.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { ANSWER_BYTES_MAX } from '../../src/signer/protocol.ts';
+import { faultOf } from '../conformance/chain.ts';
 import { firstOf, refundOf } from '../support/temp-signer.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'quayside-client-'));
@@ -44,11 +44,7 @@ async function serving(
   }
 }
 
-const codeOf = (work: Promise<unknown>): Promise<string> =>
-  work.then(
-    () => 'none',
-    (error) => (error instanceof Fault ? `${error.kind} ${error.code}` : Promise.reject(error)),
-  );
+const codeOf = (work: Promise<unknown>): Promise<string> => faultOf(work).then(({ kind, code }) => `${kind} ${code}`);
 
 const unreachable = 'transient signer_unreachable';
 const refuseWith = (response: ServerResponse, body: unknown) => response.writeHead(403).end(JSON.stringify(body));

@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '../../src/core/fault.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
+import { faultOf } from '../conformance/chain.ts';
 import { endAll } from '../support/processes.ts';
 import { makeSignerPlace, type SignerPlace, startSigner } from '../support/signer-process.ts';
 import { firstOf, passphrase, refundOf, usdt } from '../support/temp-signer.ts';
@@ -22,15 +22,7 @@ function newPlace(): SignerPlace {
 
 const clientOf = ({ socket }: SignerPlace) => openSigner({ socket, timeoutMs: 20_000 });
 
-async function codeOf(work: Promise<unknown>): Promise<string> {
-  try {
-    await work;
-    return 'none';
-  } catch (error) {
-    if (error instanceof Fault) return `${error.kind} ${error.code}`;
-    throw error;
-  }
-}
+const codeOf = (work: Promise<unknown>): Promise<string> => faultOf(work).then(({ kind, code }) => `${kind} ${code}`);
 
 test('the signer signs, stops cleanly on SIGTERM, and returns the same bytes after the next start', async () => {
   const place = newPlace();

@@ -8,16 +8,14 @@ import * as assert from 'uvu/assert';
 import type { Database } from '../../src/database/database.ts';
 import { allot, network, payer, sent, signatureOf } from '../conformance/database/payout-scene.ts';
 import {
-  addressOf,
   booksAgree,
   claimAll,
   endpoint,
   type Feed,
   inWorld,
-  newSession,
   pays,
-  sessionOf,
   show,
+  start,
   T0_MS,
   type World,
 } from '../conformance/database/place.ts';
@@ -45,7 +43,7 @@ const intentOf = async (database: Database, { refundId }: Story) => {
 
 const history: Readonly<Record<string, Command>> = {
   async 'the session is created'(database, _, story) {
-    story.to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+    story.to = await start(database, 'o1');
   },
   async 'the payment is seen'(_, one, story) {
     story.block = await one.mine([pays(story.to, 1000n)]);

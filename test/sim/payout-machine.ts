@@ -9,6 +9,7 @@ import type { ChainTransfer, NetworkKey } from '../../src/core/transfer.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Reread } from '../../src/database/recovery.ts';
 import type { Clock } from '../../src/lib/clock.ts';
+import { networkReport } from '../support/network-report.ts';
 import { type Bench, copy } from './payout-bench.ts';
 import { type Chain, type Mined, signedIntents } from './payout-chain.ts';
 
@@ -66,8 +67,7 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     const [from, head] = [(tip?.number ?? 0) + 1, chain.blocks().length];
     const to = Math.min(from + count - 1, chain.final().length);
     if (!tip || to < from || gapAt(await listGaps(), from)) return false;
-    const seen = { headNumber: head, nodeConnected: true, nodeHeardAtMs: clock.nowMs(), readThroughS: 0, pid: 1 };
-    await database.networks.report({ network, state: 'following', reason: null, ...seen, nowMs: clock.nowMs() });
+    await database.networks.report(networkReport(network, clock.nowMs(), { headNumber: head }));
     const range = { network, from, to, isDryRun: false };
     assert.is((await database.networks.skip({ ...range, act: actOf('network reread', clock.nowMs()) })).kind, 'done');
     hasSkipped = true;

@@ -8,6 +8,7 @@ import { invariant } from '../../src/core/fault.ts';
 import type { ChainTransfer, Currency } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
+import { networkReport } from './network-report.ts';
 
 /** `from`: the key of the sender, who is always the same unless named. */
 export type Coin = Readonly<{ to: string; from?: string; currency: Currency; units: bigint }>;
@@ -89,16 +90,12 @@ export function ingestedChain(
     },
     /** Reports that the network is followed, with this many blocks at the node. */
     report: (state: 'following' | 'fault' | 'halted') =>
-      database().networks.report({
-        network: key,
-        state,
-        reason: state === 'fault' ? { code: 'node_silent', message: 'the node does not answer' } : null,
-        headNumber: path.at(-1)?.number ?? null,
-        nodeConnected: state === 'following',
-        nodeHeardAtMs: clock.nowMs(),
-        readThroughS: Math.floor(clock.nowMs() / 1000),
-        pid: 1,
-        nowMs: clock.nowMs(),
-      }),
+      database().networks.report(
+        networkReport(key, clock.nowMs(), {
+          ...{ state, headNumber: path.at(-1)?.number ?? null, nodeConnected: state === 'following' },
+          reason: state === 'fault' ? { code: 'node_silent', message: 'the node does not answer' } : null,
+          readThroughS: Math.floor(clock.nowMs() / 1000),
+        }),
+      ),
   };
 }

@@ -12,6 +12,7 @@ import { sliceBlock } from '../../../src/chains/solana/block-slices.ts';
 import { readHeader, solanaWire, TOKEN_PROGRAM } from '../../../src/chains/solana/wire.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
+import { refuses } from '../../support/refusal.ts';
 
 const origin = { method: 'getBlock', host: 'sample' };
 const sample = readFileSync('test/vectors/solana-block.json');
@@ -101,10 +102,7 @@ test('the header is the block’s own, and its slot is the requested one', () =>
   const malformed = [undefined, null, '', -1, '0x00', {}];
   const spoilt = fields.flatMap((field) => malformed.map((value) => ({ ...header, [field]: value })));
   for (const wrong of [null, [], ...spoilt]) {
-    assert.throws(
-      () => readHeader(wrong, block.number, origin),
-      (error: Fault) => error.code === 'node_nonsense',
-    );
+    refuses('node_nonsense', () => readHeader(wrong, block.number, origin));
   }
   assert.throws(() => readHeader(header, parentSlot, origin), /parent in slot/);
 });

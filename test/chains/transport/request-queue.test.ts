@@ -4,15 +4,10 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openRequestQueue } from '../../../src/chains/transport/request-queue.ts';
-import type { Fault } from '../../../src/core/fault.ts';
+import { faultOf } from '../../conformance/chain.ts';
 
 const open = (concurrencyMax: number) => openRequestQueue({ host: 'node:8545', concurrencyMax, requestTimeoutMs: 250 });
 const never = () => new AbortController().signal;
-const faultOf = (work: Promise<unknown>) =>
-  work.then(
-    () => assert.unreachable('it must fail'),
-    (error: Fault) => error.code,
-  );
 
 /** Work that ends when it is told to. */
 function held<T>(value: T) {
@@ -66,7 +61,7 @@ test('more than 10,000 waiting requests are refused, and room is made again', as
   const first = held('first');
   const running = queue.add(never(), first.work);
   const waiting = Array.from({ length: 10_000 }, (_, at) => queue.add(never(), async () => at));
-  assert.is(await faultOf(queue.add(never(), async () => 'too many')), 'node_busy');
+  assert.is((await faultOf(queue.add(never(), async () => 'too many'))).code, 'node_busy');
   first.release();
   assert.is(await running, 'first');
   assert.is((await Promise.all(waiting)).length, 10_000);

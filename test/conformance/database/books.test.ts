@@ -1,11 +1,11 @@
 import * as assert from 'uvu/assert';
-import { addressOf, booksAgree, inWorlds, keyOf, newSession, pays, sessionOf, T0_MS, T0_S } from './place.ts';
+import { booksAgree, inWorlds, keyOf, pays, start, T0_MS, T0_S } from './place.ts';
 import { askForRefund, Purse } from './purse.ts';
 
 const test = inWorlds('books');
 
 test('a payment is booked when it is confirmed, not before', async ({ database, one, two }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const block = await one.mine([pays(to, 600n), pays(to, 1n, { currency: 'USDC' })]);
   const other = await two.mine([pays(to, 400n, { network: 'two' })]);
   assert.equal(await booksAgree(database), {});
@@ -23,7 +23,7 @@ test('a payment is booked when it is confirmed, not before', async ({ database, 
 });
 
 test('a reorg reverses the entry, and a new confirmation books it again', async ({ database, one }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const transfers = [pays(to, 1000n)];
   const block = await one.mine(transfers);
   await one.confirm(block);
@@ -43,7 +43,7 @@ test('money for no session, or before it, is unclaimed', async ({ database, one 
   assert.is(await one.step({ floor: 100 }), 'done');
   await one.readThrough(T0_S, 'following', 121);
   const reorgDepthsMax = { 'test:one': 20 };
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1', { reorgDepthsMax }))));
+  const to = await start(database, 'o1', { reorgDepthsMax });
   const early = await one.mine([pays(to, 100n)]);
   const stray = await one.mine([pays(keyOf(30), 300n)]);
   await one.confirm(early, stray);
@@ -55,7 +55,7 @@ test('money for no session, or before it, is unclaimed', async ({ database, one 
 
 test('a refund may take more from one network than the session received there, but not more than it received', async (world) => {
   const { database, one, two } = world;
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const transfers = [pays(to, 600n)];
   const block = await one.mine(transfers);
   const other = await two.mine([pays(to, 400n, { network: 'two' })]);

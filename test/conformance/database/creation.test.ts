@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert';
 import type { NewSession } from '../../../src/database/sessions.ts';
+import { networkReport } from '../../support/network-report.ts';
 import { inWorlds, merchant, newSession, option, request, sessionOf, show, T0_MS, T0_S } from './place.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -146,17 +147,7 @@ test('only networks that are followed are offered', async ({ database, one, two 
     options: [{ ...option('one', 'USDT', 1000n), network: 'new', networkKey: 'test:new' }],
   });
   assert.equal(await database.sessions.create(unheard), { kind: 'no_network_followed' });
-  await database.networks.report({
-    network: 'test:new',
-    state: 'starting',
-    reason: null,
-    headNumber: 5,
-    nodeConnected: true,
-    nodeHeardAtMs: T0_MS,
-    readThroughS: 0,
-    pid: 1,
-    nowMs: T0_MS,
-  });
+  await database.networks.report(networkReport('test:new', T0_MS, { state: 'starting' }));
   assert.equal(await database.sessions.create(unheard), { kind: 'no_network_followed' });
 });
 

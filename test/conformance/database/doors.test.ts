@@ -8,6 +8,7 @@ import {
   act,
   addressOf,
   cancelNew,
+  cancelSession,
   claimAll,
   endpoint,
   inWorlds,
@@ -40,11 +41,6 @@ const order = (id: string, more: Partial<NewOrder> = {}): NewOrder => ({
 /** A session for an order. */
 const create = async (database: Database, name: string, doorOrder: string) =>
   sessionOf(await database.sessions.create(newSession(name, { doorOrder })));
-
-const cancel = (database: Database, id: string) => {
-  const replay = { idempotencyKey: null, path: 'cancel', bodyHash: '' };
-  return database.sessions.cancel({ id, storeId: 'm1', mode: 'test', replay, nowMs: T0_MS });
-};
 
 /** Deliveries of a door, as a panel's notice shows them. */
 const noticesOf = (claimed: readonly ClaimedDelivery[]) =>
@@ -147,7 +143,7 @@ test('of two sessions of one order, the first that is paid counts', async ({ dat
   await database.doors.add(door('d1'), act('door add'));
   await database.doors.keepOrder(order('1'));
   const first = addressOf(await create(database, 's1', '1'));
-  await cancel(database, 'cs_s1');
+  await cancelSession(database, 'cs_s1');
   const second = addressOf(await create(database, 's2', '1'));
   await database.doors.rememberSession('1', 'cs_s2');
   await one.confirm(await one.mine([pays(second, 1000n)]));

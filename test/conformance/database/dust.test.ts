@@ -1,19 +1,7 @@
 /** Transfers that anyone can send to an address that they have seen: dust, and very many of them. */
 import * as assert from 'uvu/assert';
 import { PAYMENTS_MAX } from '../../../src/database/session.ts';
-import {
-  addressOf,
-  allExtended,
-  endpoint,
-  eventTypes,
-  fails,
-  inWorlds,
-  newSession,
-  pays,
-  sessionOf,
-  show,
-  T0_MS,
-} from './place.ts';
+import { allExtended, cancelSession, endpoint, eventTypes, fails, inWorlds, pays, show, start } from './place.ts';
 
 /** 0.01 of a stablecoin. */
 const FLOOR_PAR = 10n ** 16n;
@@ -22,7 +10,7 @@ const test = inWorlds('dust');
 
 test('a transfer below the dust floor is kept as a fact and touches nothing else', async ({ database, one }) => {
   await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const before = await show(database, 'o1');
   const dust = { ...pays(to, 0n), units: 9_999n };
   const block = one.child();
@@ -37,15 +25,7 @@ test('a transfer below the dust floor is kept as a fact and touches nothing else
   assert.equal(await database.blocks.waiting('test:one', block.hash), []);
   assert.equal(await database.alarms.list(10), []);
   assert.equal((await database.ledger.verify()).balances, []);
-  const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
-  const canceled = await database.sessions.cancel({
-    id: 'cs_o1',
-    storeId: 'm1',
-    mode: 'test',
-    replay,
-    nowMs: T0_MS,
-  });
-  assert.is(canceled.kind, 'done');
+  assert.is((await cancelSession(database, 'cs_o1')).kind, 'done');
 });
 
 test('dust to an address that nobody has taken raises no alarm', async ({ database, one }) => {
@@ -56,7 +36,7 @@ test('dust to an address that nobody has taken raises no alarm', async ({ databa
 });
 
 test('a block whose dust differs from what was read before is refused like any other', async ({ database, one }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const dust = { ...pays(to, 0n), units: 5n };
   const block = one.child();
   assert.is(await one.step({ connect: [{ block, transfers: [dust] }], dustFloorPar: FLOOR_PAR }), 'done');
@@ -66,7 +46,7 @@ test('a block whose dust differs from what was read before is refused like any o
 });
 
 test('dust of the same transaction decides nothing about when money came', async ({ database, one, two }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const { expiresAtS } = (await show(database, 'o1')).terms;
   const tx = '0xmoved';
   const dust = { ...pays(to, 0n, { tx }), units: 1n };
@@ -86,7 +66,7 @@ test('dust of the same transaction decides nothing about when money came', async
 });
 
 test('of many transfers the newest are shown, and sums are exact', async ({ database, one, two }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const extra = 30;
   const blocks = [];
   for (let n = 0; n < PAYMENTS_MAX + extra; n++) blocks.push(await one.mine([pays(to, 1n)]));

@@ -7,6 +7,7 @@ import { column, has } from '../../support/fields.ts';
 import {
   act,
   booksAgree,
+  cancelSession,
   claimAll,
   endpoint,
   eventTypes,
@@ -114,10 +115,9 @@ test('late: held with an alarm; accepted, the session is paid late, once, and st
 
 test('money mined before a cancel and read after it is held, and can be accepted', async ({ database, one }) => {
   const to = await start(database, 'o1');
-  const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
   const block = { ...one.child(), timeS: T0_S };
   one.nowMs = T0_MS + 10_000;
-  await database.sessions.cancel({ id: 'cs_o1', storeId: 'm1', mode: 'test', replay, nowMs: one.nowMs });
+  await cancelSession(database, 'cs_o1', one.nowMs);
   assert.is(await one.step({ connect: [{ block, transfers: [pays(to, 1000n)] }] }), 'done');
   one.chain.push(block);
   await one.confirm(block);

@@ -8,6 +8,7 @@ import type { TempDatabase } from '../../support/temp-database.ts';
 import {
   addressOf,
   allExtended,
+  cancelSession,
   endpoint,
   eventTypes,
   type Feed,
@@ -241,8 +242,7 @@ async function live(
       }
       case 'cancel': {
         const session = sessions[step.random % Math.max(1, sessions.length)];
-        const replay = { idempotencyKey: null, path: '/', bodyHash: '' };
-        if (session) await database.sessions.cancel({ id: session.id, storeId: 'm1', mode: 'test', replay, nowMs });
+        if (session) await cancelSession(database, session.id, nowMs);
         return;
       }
       case 'restart': {

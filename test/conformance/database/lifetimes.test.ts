@@ -4,6 +4,7 @@ import type { CancelSessionOutcome } from '../../../src/database/sessions.ts';
 import { has } from '../../support/fields.ts';
 import {
   addressOf,
+  cancelSession,
   endpoint,
   eventTypes,
   type Feed,
@@ -15,6 +16,7 @@ import {
   pays,
   sessionOf,
   show,
+  start,
   T0_MS,
   T0_S,
 } from './place.ts';
@@ -43,7 +45,7 @@ const test = inWorlds('expiry');
 
 test('an unpaid session expires once the clock and every network are past its end', async ({ database, one, two }) => {
   await database.endpoints.add(endpoint('e1'));
-  sessionOf(await database.sessions.create(newSession('o1')));
+  await start(database, 'o1');
   const settle = (nowS: number) => database.sessions.settleDue(nowS * 1000, 100);
   await readBoth(one, two, END_S + 1);
   assert.is(await settle(END_S), 0);
@@ -91,7 +93,7 @@ test('the next blocks after the deadline are in time, by network', async ({ data
 });
 
 test('an outage keeps sessions open for the outage wait and no longer', async ({ database }) => {
-  sessionOf(await database.sessions.create(newSession('o1')));
+  await start(database, 'o1');
   assert.is(await database.sessions.settleDue((END_S + OUTAGE_WAIT_S) * 1000, 100), 0);
   assert.is(await database.sessions.settleDue((END_S + OUTAGE_WAIT_S + 1) * 1000, 100), 1);
 });
@@ -102,7 +104,7 @@ test('sessions that expired during a stop are settled later, at most `limit` at 
   two,
 }) => {
   for (let n = 0; n < 10; n++) {
-    sessionOf(await database.sessions.create(newSession(`o${n}`, { expiresInS: 600 - n })));
+    await start(database, `o${n}`, { expiresInS: 600 - n });
   }
   await readBoth(one, two, END_S);
   assert.is(await database.sessions.settleDue(END_S * 1000, 4), 4);
@@ -113,8 +115,8 @@ test('sessions that expired during a stop are settled later, at most `limit` at 
 
 test('sessions that wait for a network do not delay others', async ({ database, one, two }) => {
   const onlyOne = newSession('x').options.filter(({ network }) => network === 'one');
-  for (let n = 0; n < 10; n++) sessionOf(await database.sessions.create(newSession(`o${n}`, { expiresInS: 60 })));
-  sessionOf(await database.sessions.create(newSession('free', { options: onlyOne, expiresInS: 120 })));
+  for (let n = 0; n < 10; n++) await start(database, `o${n}`, { expiresInS: 60 });
+  await start(database, 'free', { options: onlyOne, expiresInS: 120 });
   await one.readThrough(T0_S + 200);
   await two.readThrough(T0_S);
   assert.is(await database.sessions.settleDue((T0_S + 200) * 1000, 3), 1);
@@ -122,12 +124,11 @@ test('sessions that wait for a network do not delay others', async ({ database, 
 });
 
 test('a session does not end while another network is unread', async ({ database, one, two }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   one.nowMs = (END_S + 60) * 1000;
   await one.mine([pays(to, 1n)]);
   assert.is((await show(database, 'o1')).life.status, 'pending', 'the other network may still show money in time');
-  const replay = { idempotencyKey: null, path: '/', bodyHash: '' };
-  await database.sessions.cancel({ id: 'o1', storeId: 'm1', mode: 'test', replay, nowMs: one.nowMs });
+  await cancelSession(database, 'o1', one.nowMs);
   assert.is((await show(database, 'o1')).life.status, 'pending');
   two.nowMs = one.nowMs;
   const block = await two.mine([pays(to, 1000n, { network: 'two' })], END_S);
@@ -140,7 +141,7 @@ test('the limit holds for all networks together', async ({ database, one, two })
   const { options } = newSession('x');
   for (const [n, name] of ['one', 'two', 'one', 'two'].entries()) {
     const offered = options.filter(({ network }) => network === name);
-    sessionOf(await database.sessions.create(newSession(`o${n}`, { options: offered })));
+    await start(database, `o${n}`, { options: offered });
   }
   await readBoth(one, two, END_S + 1);
   assert.is(await database.sessions.settleDue((END_S + 1) * 1000, 3), 3);
@@ -149,9 +150,7 @@ test('the limit holds for all networks together', async ({ database, one, two })
 
 test('in test mode a session can be cut short, without grace', async ({ database, one, two }) => {
   const [none, part] = await Promise.all(
-    ['none', 'part'].map(async (id) =>
-      addressOf(sessionOf(await database.sessions.create(newSession(id, { inclusionGraceS: { 'test:one': 15 } })))),
-    ),
+    ['none', 'part'].map(async (id) => await start(database, id, { inclusionGraceS: { 'test:one': 15 } })),
   );
   await one.mine([pays(part ?? '', 400n)]);
   for (const id of ['none', 'cs_part']) assert.is(await database.sessions.cutShort(id, T0_MS), true);
@@ -170,13 +169,13 @@ test('in test mode a session can be cut short, without grace', async ({ database
   assert.is(await database.sessions.cutShort('none', T0_MS + 3000), false, 'it has ended');
   assert.is(await database.sessions.cutShort('nobody', T0_MS), false);
   await database.addresses.add({ family: 'evm', mode: 'live', source: 'live', firstIndex: 0, keys: [keyOf(9999)] });
-  sessionOf(await database.sessions.create(newSession('real', { mode: 'live' })));
+  await start(database, 'real', { mode: 'live' });
   assert.is(await database.sessions.cutShort('real', T0_MS), false, 'a live session cannot be cut short');
 });
 
 test('a session with nothing seen is canceled once, with one event', async ({ database }) => {
   await database.endpoints.add(endpoint('e1'));
-  sessionOf(await database.sessions.create(newSession('o1')));
+  await start(database, 'o1');
   const done = await cancel(database, 'o1', { key: 'k' });
   assert.ok(done.kind === 'done');
   assert.is(done.session.life.status, 'canceled');
@@ -190,7 +189,7 @@ test('a session with nothing seen is canceled once, with one event', async ({ da
 
 test('a session is canceled only by its own store and mode', async ({ database }) => {
   await database.stores.create(merchant('m2'));
-  sessionOf(await database.sessions.create(newSession('o1')));
+  await start(database, 'o1');
   assert.is((await cancel(database, 'o1', { storeId: 'm2' })).kind, 'not_found');
   assert.is((await cancel(database, 'nobody')).kind, 'not_found');
   const live = await database.sessions.cancel({
@@ -205,8 +204,8 @@ test('a session is canceled only by its own store and mode', async ({ database }
 });
 
 test('a refused cancel names its reason and is not remembered', async ({ database, one, two }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('money'))));
-  sessionOf(await database.sessions.create(newSession('over')));
+  const to = await start(database, 'money');
+  await start(database, 'over');
   await one.mine([pays(to, 400n)]);
   assert.is(outcome(await cancel(database, 'money', { key: 'k' })), 'refused: payment_in_progress, pending');
   await one.reorg(1, [[]]);
@@ -215,7 +214,7 @@ test('a refused cancel names its reason and is not remembered', async ({ databas
   const late = { nowMs: (END_S + 1) * 1000 };
   assert.is(outcome(await cancel(database, 'over', late)), 'refused: session_expired, expired');
   assert.is((await show(database, 'over')).life.status, 'expired');
-  const paid = addressOf(sessionOf(await database.sessions.create(newSession('paid', late))));
+  const paid = await start(database, 'paid', late);
   await one.confirm(await one.mine([pays(paid, 1000n)], END_S + 1));
   assert.is(outcome(await cancel(database, 'paid', late)), 'refused: session_not_cancelable, paid');
 });

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import { column, has } from '../../support/fields.ts';
 import { until } from '../../support/until.ts';
-import { addressOf, endpoint, inWorlds, newSession, pays, sessionOf, T0_MS, T0_S } from './place.ts';
+import { cancelSession, endpoint, inWorlds, pays, start, T0_MS, T0_S } from './place.ts';
 
 const test = inWorlds('operations');
 
@@ -10,7 +10,7 @@ test('a network is listed with its follower’s report and its cursor', async ({
   const status = await database.networks.find('test:one');
   const tip = one.chain.at(-1);
   has(status, {
-    ...{ key: 'test:one', state: 'halted', floor: 0, readThroughS: T0_S + 7, updatedAtMs: T0_MS, pid: 7 },
+    ...{ key: 'test:one', state: 'halted', floor: 0, readThroughS: T0_S + 7, updatedAtMs: T0_MS, pid: 1 },
     reason: { code: 'deep_reorg', message: 'block 5 left the chain' },
     ...{ tipHash: tip?.hash, tipNumber: tip?.number, tipTimeS: tip?.timeS },
     ...{ headNumber: tip?.number, nodeConnected: true, nodeHeardAtMs: T0_MS },
@@ -21,7 +21,7 @@ test('a network is listed with its follower’s report and its cursor', async ({
   has(after, { state: 'following', reason: null, readThroughS: T0_S + 8 });
   await one.mine();
   const mined = await database.networks.find('test:one');
-  has(mined, { state: 'following', pid: 7, readThroughS: T0_S });
+  has(mined, { state: 'following', pid: 1, readThroughS: T0_S });
 });
 
 test('alarms are listed newest first, at most `limit`', async ({ database }) => {
@@ -80,11 +80,10 @@ test('stats count sessions by status, and waiting deliveries', async ({ database
     retentionAtMs: null,
   });
   await database.endpoints.add(endpoint('e1'));
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
-  for (const id of ['o2', 'o3']) sessionOf(await database.sessions.create(newSession(id)));
+  const to = await start(database, 'o1');
+  for (const id of ['o2', 'o3']) await start(database, id);
   await one.confirm(await one.mine([pays(to, 1000n)]));
-  const replay = { idempotencyKey: null, path: '/', bodyHash: '' };
-  await database.sessions.cancel({ id: 'o2', storeId: 'm1', mode: 'test', replay, nowMs: T0_MS + 500 });
+  await cancelSession(database, 'o2', T0_MS + 500);
   assert.equal(await database.stats(T0_MS + 800), {
     sessions: { ...none, pending: 1, paid: 1, canceled: 1 },
     paidOfDay: 1,
@@ -105,7 +104,7 @@ test('the change count changes with every commit of any connection, and not othe
   await other.alarms.raise({ atMs: 1, code: 'c', message: 'm', network: null, sessionId: null });
   await until('the change is seen', () => database.changeCount() !== before);
   const between = database.changeCount();
-  sessionOf(await database.sessions.create(newSession('o1')));
+  await start(database, 'o1');
   assert.is.not(database.changeCount(), between);
   other.close();
 });

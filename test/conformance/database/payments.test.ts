@@ -12,6 +12,7 @@ import {
   pays,
   sessionOf,
   show,
+  start,
   T0_MS,
   T0_S,
 } from './place.ts';
@@ -20,7 +21,7 @@ const test = inWorlds('payments');
 
 test('seen, confirmed, final: the session is paid once its block is confirmed', async ({ database, one }) => {
   await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const transfer = pays(to, 1000n);
   const block = await one.mine([transfer]);
   const seen = await show(database, 'o1');
@@ -73,7 +74,7 @@ test('seen, confirmed, final: the session is paid once its block is confirmed', 
 
 test('a part and a top-up on the other network: exact sums', async ({ database, one, two }) => {
   await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const first = await one.mine([pays(to, 400n)]);
   await one.confirm(first);
   assert.is((await show(database, 'o1')).standing.funded, 'part');
@@ -99,7 +100,7 @@ test('a part and a top-up on the other network: exact sums', async ({ database, 
 });
 
 test('sums beyond 64 and 256 bits stay exact', async ({ database, two }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1', { duePar: 2n ** 256n }))));
+  const to = await start(database, 'o1', { duePar: 2n ** 256n });
   const whale = 2n ** 256n - 1n;
   const block = await two.mine([
     { ...pays(to, 1n), tx: '0xwhale', index: 0, units: whale },
@@ -113,8 +114,8 @@ test('sums beyond 64 and 256 bits stay exact', async ({ database, two }) => {
 });
 
 test('several transfers in one transaction and block each count once', async ({ database, one }) => {
-  const a = addressOf(sessionOf(await database.sessions.create(newSession('a'))));
-  const b = addressOf(sessionOf(await database.sessions.create(newSession('b'))));
+  const a = await start(database, 'a');
+  const b = await start(database, 'b');
   const batch = [
     pays(a, 500n, { tx: '0xbatch', index: 0 }),
     pays(b, 1000n, { tx: '0xbatch', index: 1 }),
@@ -135,7 +136,7 @@ test('several transfers in one transaction and block each count once', async ({ 
 test('a token that is not accepted, and a network that was not offered', async ({ database, one, two }) => {
   await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
   const onlyUsdtOnOne = { accepts: ['USDT'] as const, options: [option('one', 'USDT', 1000n)] };
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1', onlyUsdtOnOne))));
+  const to = await start(database, 'o1', onlyUsdtOnOne);
   await one.confirm(await one.mine([pays(to, 1000n, { currency: 'USDC' })]));
   const touched = await show(database, 'o1');
   has(touched.standing, { funded: 'none', touched: true });
@@ -174,7 +175,7 @@ test('the event stores the exact body that is sent', async ({ database, one }) =
 
 test('late money is held and reported, and its event has the sum', async ({ database, one, two }) => {
   await database.endpoints.add(endpoint('e1', { extendedEvents: ['payment.late'] }));
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const afterS = T0_S + 1801;
   one.nowMs = two.nowMs = afterS * 1000;
   await two.mine();

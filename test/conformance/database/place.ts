@@ -17,6 +17,7 @@ import type { CreateSessionOutcome, NewSession } from '../../../src/database/ses
 import type { NewStore } from '../../../src/database/stores.ts';
 import { audit } from '../../database/engine/audit.ts';
 import { mayScan, watchPlans } from '../../database/engine/plans.ts';
+import { networkReport } from '../../support/network-report.ts';
 import { plainRequest } from '../../support/new-session.ts';
 import { claimDue } from '../../support/record-attempt.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
@@ -245,17 +246,9 @@ export class Feed {
     state: NetworkState = 'following',
     headNumber = this.chain.at(-1)?.number ?? null,
   ): Promise<void> {
-    return this.database.networks.report({
-      network: this.network,
-      state,
-      reason: state === 'halted' ? { code: 'deep_reorg', message: 'block 5 left the chain' } : null,
-      headNumber,
-      nodeConnected: true,
-      nodeHeardAtMs: this.nowMs,
-      readThroughS,
-      pid: 7,
-      nowMs: this.nowMs,
-    });
+    const reason = state === 'halted' ? { code: 'deep_reorg', message: 'block 5 left the chain' } : null;
+    const seen = { state, reason, headNumber, readThroughS };
+    return this.database.networks.report(networkReport(this.network, this.nowMs, seen));
   }
 }
 
@@ -356,6 +349,12 @@ export async function breaks(work: Promise<unknown>): Promise<void> {
   assert.ok(isBroken, `breaks an invariant or a constraint, not ${String(error)}`);
 }
 
+/** Cancels a session. */
+export function cancelSession(database: Database, id: string, nowMs = T0_MS) {
+  const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
+  return database.sessions.cancel({ id, storeId: 'm1', mode: 'test', replay, nowMs });
+}
+
 /** Cancels a new session: the easiest way to one documented event for each endpoint. */
 export async function cancelNew(
   database: Database,
@@ -363,7 +362,6 @@ export async function cancelNew(
   nowMs = T0_MS,
   webhookUrl: string | null = null,
 ): Promise<void> {
-  sessionOf(await database.sessions.create(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
-  const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
-  await database.sessions.cancel({ id: `cs_${orderId}`, storeId: 'm1', mode: 'test', replay, nowMs });
+  await start(database, orderId, { request: request(orderId, { webhookUrl }) });
+  await cancelSession(database, `cs_${orderId}`, nowMs);
 }

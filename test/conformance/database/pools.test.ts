@@ -1,7 +1,20 @@
 import * as assert from 'uvu/assert';
 import type { Session } from '../../../src/database/session.ts';
 import { column, has } from '../../support/fields.ts';
-import { addressOf, inWorlds, keyOf, newSession, option, pays, pool, sessionOf, show, T0_MS, T0_S } from './place.ts';
+import {
+  addressOf,
+  inWorlds,
+  keyOf,
+  newSession,
+  option,
+  pays,
+  pool,
+  sessionOf,
+  show,
+  start,
+  T0_MS,
+  T0_S,
+} from './place.ts';
 
 /** How many of its newest blocks a network may replace. */
 const reorgDepthsMax = { 'test:one': 20 };
@@ -17,7 +30,7 @@ test('levels and the watch list: every address, by id, in pages', async ({ datab
     nextIndex: 40,
     retiredThrough: 0,
   });
-  sessionOf(await database.sessions.create(newSession('o1')));
+  await start(database, 'o1');
   assert.equal(await database.addresses.level(pool, source), {
     ...pool,
     free: 39,
@@ -61,7 +74,7 @@ test('a new source retires the free addresses of the old one, until it returns',
   assert.is(addressOf(first), keyOf(1));
   await database.addresses.add({ ...pool, source: 'xpub two', firstIndex: 0, keys: [keyOf(1001)] });
   assert.is(await database.addresses.source(pool), 'xpub two');
-  assert.is(addressOf(sessionOf(await database.sessions.create(newSession('o2')))), keyOf(1001));
+  assert.is(await start(database, 'o2'), keyOf(1001));
   assert.equal(await database.sessions.create(newSession('o3')), { kind: 'address_pool_empty', family: 'evm' });
   assert.equal(await database.addresses.level(pool, 'xpub two'), {
     ...pool,
@@ -72,7 +85,7 @@ test('a new source retires the free addresses of the old one, until it returns',
   });
   assert.is((await database.addresses.watchList(pool, 0, 1000)).length, 41);
   await database.addresses.add({ ...pool, source, firstIndex: 40, keys: [] });
-  assert.is(addressOf(sessionOf(await database.sessions.create(newSession('o4')))), keyOf(2));
+  assert.is(await start(database, 'o4'), keyOf(2));
 });
 
 test('sessions take the lowest free address, one for all networks of the family', async ({ database }) => {
@@ -83,7 +96,7 @@ test('sessions take the lowest free address, one for all networks of the family'
 });
 
 test('an empty pool refuses, changes nothing, and works again once it is filled', async ({ database }) => {
-  for (let n = 1; n <= 40; n++) sessionOf(await database.sessions.create(newSession(`o${n}`)));
+  for (let n = 1; n <= 40; n++) await start(database, `o${n}`);
   const replay = { idempotencyKey: 'idem', path: '/p', bodyHash: 'b' };
   const refused = await database.sessions.create(newSession('dry', { replay }));
   assert.equal(refused, { kind: 'address_pool_empty', family: 'evm' });
@@ -145,7 +158,7 @@ test('an address that was paid before any session took it is never given out', a
   await one.mine([pays(keyOf(1), 500n)]);
   has((await database.alarms.list(10))[0], { code: 'payment_without_session', network: 'test:one' });
   assert.is((await database.addresses.level(pool, source)).free, 39);
-  assert.is(addressOf(sessionOf(await database.sessions.create(newSession('o1')))), keyOf(2));
+  assert.is(await start(database, 'o1'), keyOf(2));
   assert.is((await database.addresses.watchList(pool, 0, 1000)).length, 40, 'it stays watched');
   assert.is((await database.blocks.unconfirmed('test:one', 0, 10)).length, 1, 'the transfer is saved');
 });
@@ -154,7 +167,7 @@ test('money from before its session belongs to an order of a lost database', asy
   // A database that was restored is still a few blocks behind the node.
   assert.is(await one.step({ floor: 100 }), 'done');
   await one.readThrough(T0_S, 'following', 123);
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1', { reorgDepthsMax }))));
+  const to = await start(database, 'o1', { reorgDepthsMax });
   await one.mine();
   await one.mine();
   const block = await one.mine([pays(to, 1000n)]);
@@ -173,7 +186,7 @@ test('money in a replaced block pays the session, even if our tip was behind', a
   // Blocks that are final for the node are final here, although half of the blocks above are still to be read.
   assert.is(await one.step({ floor: 100 }), 'done');
   await one.readThrough(T0_S, 'following', 120);
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1', { reorgDepthsMax }))));
+  const to = await start(database, 'o1', { reorgDepthsMax });
   await one.confirm(await one.mine([pays(to, 1000n)]));
   assert.is((await show(database, 'o1')).life.status, 'paid');
   assert.equal(await database.alarms.list(10), []);
@@ -181,7 +194,7 @@ test('money in a replaced block pays the session, even if our tip was behind', a
 
 test('money from after its session counts, though its chain’s clock is slow', async ({ database, one }) => {
   assert.is(await one.step({ floor: 100 }), 'done');
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   await one.confirm(await one.mine([pays(to, 1000n)], T0_S - 1800));
   assert.is((await show(database, 'o1')).life.status, 'paid');
   assert.equal(await database.alarms.list(10), []);
@@ -191,7 +204,7 @@ test('a transaction that a reorg moves below its session’s first block pays it
   await one.mine();
   await one.readThrough(T0_S, 'following', 103);
   assert.is(await one.step({ floor: 100 }), 'done');
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   await one.mine();
   await one.mine();
   const payment = pays(to, 1000n);

@@ -5,6 +5,7 @@ import type { Database } from '../../../src/database/database.ts';
 import { mapInOrder } from '../../../src/database/engine/bodies.ts';
 import { REWOUND_TRANSFERS_MAX, type Reread } from '../../../src/database/recovery.ts';
 import { column, has, have } from '../../support/fields.ts';
+import { networkReport } from '../../support/network-report.ts';
 import {
   act,
   addressOf,
@@ -18,6 +19,7 @@ import {
   pays,
   sessionOf,
   show,
+  start,
   T0_S,
 } from './place.ts';
 
@@ -69,7 +71,7 @@ const test = inWorlds('recovery');
 
 test('a rewind takes out even final blocks, reverses credits and is recorded', async ({ database, one }) => {
   await database.endpoints.add(endpoint('e1', { extendedEvents: ['payment.reversed'] }));
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const fork = one.chain.at(-1)?.number ?? 0;
   const transfer = pays(to, 1000n);
   await one.confirm(await one.mine([transfer]));
@@ -105,7 +107,7 @@ test('a rewind takes out even final blocks, reverses credits and is recorded', a
 });
 
 test('after a rewind the same blocks may come back, with the facts that they had', async ({ database, one }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const transfers = [pays(to, 1000n)];
   const paid = await one.mine(transfers);
   await one.confirm(paid);
@@ -121,7 +123,7 @@ test('after a rewind the same blocks may come back, with the facts that they had
 });
 
 test('a block that comes back under another number gets that number', async ({ database, one }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const transfers = [pays(to, 1000n)];
   const named = { ...one.child(), number: 105 };
   assert.is(await one.step({ connect: [{ block: named, transfers }] }), 'done');
@@ -139,9 +141,7 @@ test('a rewind needs blocks above, and no more transfers than one transaction ta
   const tip = one.chain.at(-1)?.number ?? 0;
   assert.equal(await rewind(tip), { kind: 'not_above', tip });
   const orders = Array.from({ length: 20 }, (_, at) => `o${at}`);
-  const to = await mapInOrder(orders, async (order) =>
-    addressOf(sessionOf(await database.sessions.create(newSession(order)))),
-  );
+  const to = await mapInOrder(orders, async (order) => await start(database, order));
   const many = Array.from({ length: REWOUND_TRANSFERS_MAX + 1 }, (_, index) =>
     pays(to[index % to.length] ?? '', 1n, { index }),
   );
@@ -198,16 +198,8 @@ test('a session does not end while blocks that may pay it are to be read again',
   await rewindTo(one, 100, lateMs);
   const report = (count: number) =>
     database.networks.report({
-      network,
-      state: 'halted',
-      reason: { code: 'reorg_below_floor', message: 'before the rewind' },
-      headNumber: 101,
-      nodeConnected: true,
-      nodeHeardAtMs: lateMs,
-      readThroughS: lateS,
-      pid: 7,
-      nowMs: lateMs,
-      recoveries: count,
+      ...networkReport(network, lateMs, { state: 'halted', headNumber: 101, readThroughS: lateS }),
+      ...{ reason: { code: 'reorg_below_floor', message: 'before the rewind' }, recoveries: count },
     });
   await report(recoveries);
   await database.sessions.settleDue(lateMs, 10);
@@ -273,7 +265,7 @@ test('a reorg or a rewind below a gap removes it, because its blocks are read ag
 });
 
 test('a transfer that was missed is added once, credited and recorded', async ({ database, one }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const missed = pays(to, 1000n);
   const block = await one.mine();
   await one.mine();
@@ -305,7 +297,7 @@ test('a transfer that was missed is added once, credited and recorded', async ({
 });
 
 test('a block below the first or in a gap is kept if it pays our address', async ({ database, one }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const early = { ...one.child(), hash: 'early', number: 50, timeS: T0_S };
   const empty = { ...early, hash: 'early too', parent: 'early', number: 51 };
   await one.step({ floor: one.chain.at(-1)?.number ?? 0 });
@@ -323,7 +315,7 @@ test('a block below the first or in a gap is kept if it pays our address', async
 });
 
 test('what the node does not show, or shows otherwise, is reported and left', async ({ database, one }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const transfer = pays(to, 400n);
   const block = await one.mine([transfer]);
   const other = await one.mine([pays(to, 5n)]);
@@ -351,7 +343,7 @@ test('what the node does not show, or shows otherwise, is reported and left', as
 
 test('a rewound block that was skipped comes back when it is read again', async ({ database, one }) => {
   await database.endpoints.add(endpoint('e1'));
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const transfer = pays(to, 1000n);
   const block = await one.mine([transfer]);
   await one.confirm(block);

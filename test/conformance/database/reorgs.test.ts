@@ -14,6 +14,7 @@ import {
   pool,
   sessionOf,
   show,
+  start,
   T0_S,
 } from './place.ts';
 
@@ -21,7 +22,7 @@ const test = inWorlds('blocks and reorgs');
 const ten = 10n * 10n ** 18n;
 
 test('a step from another tip, or with unwatched addresses, saves nothing', async ({ database, one }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const connect = [{ block: one.child(), transfers: [pays(to, 1000n)] }];
   const before = await database.networks.list();
   assert.is(await one.step({ expectTip: 'another', connect }), 'moved');
@@ -38,7 +39,7 @@ test('a step from another tip, or with unwatched addresses, saves nothing', asyn
 });
 
 test('a repeated step is applied once', async ({ database, one }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const step = { connect: [{ block: one.child(), transfers: [pays(to, 1000n)] }] };
   assert.equal([await one.step(step), await one.step(step)], ['done', 'moved']);
   assert.is((await show(database, 'o1')).payments.length, 1);
@@ -56,7 +57,7 @@ test('the tail is the newest canonical blocks, oldest first', async ({ database,
 });
 
 test('money that a reorg removes is orphaned, and counts once when it is mined again', async ({ database, one }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const transfer = pays(to, 1000n, { index: 4 });
   await one.mine([transfer]);
   await one.reorg(1, [[]]);
@@ -77,7 +78,7 @@ test('money that a reorg removes is orphaned, and counts once when it is mined a
 
 test('a block that comes back is canonical again, unconfirmed', async ({ database, one }) => {
   await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const transfers = [pays(to, 1000n)];
   const block = await one.mine(transfers);
   await one.confirm(block);
@@ -99,7 +100,7 @@ test('a block that comes back is canonical again, unconfirmed', async ({ databas
 });
 
 test('a block that comes back with different content is refused', async ({ database, one }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const transfer = pays(to, 1000n);
   const block = await one.mine([transfer]);
   await one.reorg(1, [[]]);
@@ -152,7 +153,7 @@ test('blocks that are not linked, or leave below the floor, are refused', async 
 });
 
 test('a block that is not canonical is not confirmed', async ({ database, one }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const block = await one.mine([pays(to, 1000n)]);
   const parent = one.chain.at(-2);
   const next = one.child(parent);
@@ -174,7 +175,7 @@ test('the floor never falls', async ({ database, one }) => {
 });
 
 test('empty blocks far below the floor are pruned; blocks with transfers never are', async ({ database, one }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const money = await one.mine([pays(to, 1000n)]);
   const connect: { block: ReturnType<typeof one.child>; transfers: [] }[] = [];
   for (let n = 0; n < 1500; n++) connect.push({ block: one.child(connect.at(-1)?.block), transfers: [] });
@@ -193,7 +194,7 @@ test('empty blocks far below the floor are pruned; blocks with transfers never a
 });
 
 test('unconfirmed blocks are listed oldest first, at most `limit`', async ({ database, one }) => {
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const blocks = [];
   for (let n = 0; n < 4; n++) blocks.push(await one.mine([pays(to, 1n), pays(to, 1n)]));
   const found = await database.blocks.unconfirmed('test:one', 0, 3);

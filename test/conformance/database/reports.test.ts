@@ -1,7 +1,7 @@
 /** Money that stores received, and sessions that they created, by period. */
 import * as assert from 'uvu/assert';
 import { newSessionId } from '../../../src/lib/id.ts';
-import { addressOf, inWorlds, keyOf, newSession, pays, sessionOf, T0_MS } from './place.ts';
+import { addressOf, cancelSession, inWorlds, keyOf, newSession, pays, sessionOf, T0_MS } from './place.ts';
 
 const QUARTER_MS = 900_000;
 const own = { storeId: 'm1', mode: 'test' } as const;
@@ -65,8 +65,7 @@ test('a session is counted where it was created, and what becomes of it is count
   const { id } = await create('4');
   await one.confirm(await one.mine([pays(addressOf(first), 1000n)]));
   assert.equal(await counts(), [none, [3, 1, 0], [1, 0, 0]], 'paid a quarter of an hour later');
-  const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
-  await database.sessions.cancel({ ...own, id, replay, nowMs: one.nowMs });
+  await cancelSession(database, id, one.nowMs);
   assert.equal(await counts(), [none, [3, 1, 0], [1, 0, 1]]);
   await database.sessions.settleDue(one.nowMs + 100 * QUARTER_MS, 10);
   const all = [none, [3, 1, 2], [1, 0, 1]];

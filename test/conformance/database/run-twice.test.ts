@@ -7,6 +7,7 @@ import {
   act,
   addressOf,
   allExtended,
+  cancelSession,
   endpoint,
   Feed,
   keyOf,
@@ -31,10 +32,7 @@ async function story(database: Database): Promise<void> {
   const replay = (name: string) => ({ idempotencyKey: name, path: '/x', bodyHash: name });
   const open = async (name: string) => sessionOf(await database.sessions.create(newSession(name)));
   const [paid, canceled, short] = [await open('o1'), await open('o2'), await open('o3')];
-  await database.sessions.cancel({
-    ...{ id: canceled.id, storeId: 'm1', mode: 'test', nowMs: T0_MS },
-    replay: replay('cancel'),
-  });
+  await cancelSession(database, canceled.id);
   const block = await one.mine([
     pays(addressOf(paid), 1000n, { tx: '0xa' }),
     pays(addressOf(short), 400n, { tx: '0xb' }),

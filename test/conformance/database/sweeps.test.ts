@@ -6,7 +6,7 @@ import type { Database } from '../../../src/database/database.ts';
 import { mapInOrder } from '../../../src/database/engine/bodies.ts';
 import type { PlannedSweep } from '../../../src/database/payouts/sweeps.ts';
 import { has, have } from '../../support/fields.ts';
-import { type Feed, fails, inWorlds, keyOf, newSession, pays, pool, sessionOf, T0_MS } from './place.ts';
+import { type Feed, fails, inWorlds, keyOf, pays, pool, start, T0_MS } from './place.ts';
 
 const network = 'test:one';
 const place = { network, pool } as const;
@@ -71,7 +71,7 @@ const test = inWorlds('sweeps');
 const readyTest = (title: string, work: (database: Database, one: Feed, connect: () => Database) => Promise<void>) =>
   test(title, async ({ database, one, place: at }) => {
     await database.engines.nextFence(network, 0);
-    for (const order of ['a', 'b', 'c']) sessionOf(await database.sessions.create(newSession(order)));
+    for (const order of ['a', 'b', 'c']) await start(database, order);
     await work(database, one, () => at.connect());
   });
 

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
 import type { RotationStep } from '../../../src/database/endpoints.ts';
-import { claimAll, endpoint, inWorlds, newSession, request, sessionOf, T0_MS } from './place.ts';
+import { cancelNew, claimAll, endpoint, inWorlds, T0_MS } from './place.ts';
 
 const act = { atMs: T0_MS + 7, operator: 'alice', command: 'webhook secret', reason: 'it leaked' };
 const secretOf = (id: string) => `whsec_${btoa(id)}`;
@@ -11,9 +11,7 @@ const rotate = (database: Database, id: string, step: RotationStep, isDryRun = f
 
 /** Cancels a new session and returns what signs its event for each endpoint's URL. */
 async function signing(database: Database, orderId: string, webhookUrl: string | null = null) {
-  sessionOf(await database.sessions.create(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
-  const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
-  await database.sessions.cancel({ id: `cs_${orderId}`, storeId: 'm1', mode: 'test', replay, nowMs: T0_MS });
+  await cancelNew(database, orderId, T0_MS, webhookUrl);
   const claimed = await claimAll(database, T0_MS);
   return Object.fromEntries(
     claimed.map(({ url, secret, nextSecret }) => [

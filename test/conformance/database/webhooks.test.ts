@@ -5,18 +5,7 @@ import { type DeliveryCursor, type DeliverySearch, RESEND_PACE_MS } from '../../
 import type { ClaimedDelivery } from '../../../src/database/sending.ts';
 import { column, has, have } from '../../support/fields.ts';
 import { claimDue, LEASE_MS, recordAttempt, SENDER } from '../../support/record-attempt.ts';
-import {
-  addressOf,
-  cancelNew,
-  claimAll,
-  endpoint,
-  inWorlds,
-  merchant,
-  newSession,
-  pays,
-  sessionOf,
-  T0_MS,
-} from './place.ts';
+import { cancelNew, claimAll, endpoint, inWorlds, merchant, pays, start, T0_MS } from './place.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -93,7 +82,7 @@ test('each enabled endpoint of the store and mode gets one delivery, due at once
 test('extended events go only to endpoints that opted in', async ({ database, one }) => {
   await database.endpoints.add(endpoint('plain'));
   await database.endpoints.add(endpoint('curious', { extendedEvents: ['payment.detected'] }));
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   const block = await one.mine([pays(to, 400n)]);
   await one.confirm(block);
   await one.confirm(await one.mine([pays(to, 600n)]));
@@ -105,7 +94,7 @@ test('extended events go only to endpoints that opted in', async ({ database, on
 
 test('while one sender has an event of a session, another one sends none of it', async ({ database, one }) => {
   await database.endpoints.add(endpoint('curious', { extendedEvents: ['payment.detected'] }));
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const to = await start(database, 'o1');
   await one.confirm(await one.mine([pays(to, 400n)]));
   const detected = only(await claimAll(database, T0_MS));
   await one.confirm(await one.mine([pays(to, 600n)]));

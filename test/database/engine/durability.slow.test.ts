@@ -8,7 +8,6 @@ import * as assert from 'uvu/assert';
 import { openSqliteDatabase } from '../../../src/database/database.ts';
 import { createRandom } from '../../../src/sandbox/random.ts';
 import {
-  addressOf,
   endpoint,
   Feed,
   fails,
@@ -17,8 +16,8 @@ import {
   newSession,
   pays,
   pool,
-  sessionOf,
   show,
+  start,
 } from '../../conformance/database/place.ts';
 import { loaderOptions, ownProgram } from '../../support/own-program.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
@@ -116,7 +115,7 @@ fileTest(
     let fault: { code?: string; message?: string } | null = null;
     for (let n = 0; n < 2_000 && !fault; n++) {
       try {
-        const to = addressOf(sessionOf(await small.sessions.create(newSession(`o${n}`))));
+        const to = await start(small, `o${n}`);
         answered.push(`created o${n}`);
         const block = await feed.mine([pays(to, 1000n)]);
         await feed.confirm(block);

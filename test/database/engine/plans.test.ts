@@ -8,7 +8,7 @@ import * as assert from 'uvu/assert';
 import { eventTypes } from '../../../src/core/event.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { openSqlite } from '../../../src/database/engine/open.ts';
-import { addressOf, inWorld, keyOf, newSession, pays, sessionOf } from '../../conformance/database/place.ts';
+import { inWorld, keyOf, pays, start } from '../../conformance/database/place.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { plansOf, watchPlans } from './plans.ts';
 
@@ -57,7 +57,7 @@ test('a page of events is read from an index that has its order and its filter',
 async function plansWithPayment(work: (database: Database, storeId: string) => Promise<void>) {
   let plans: ReturnType<typeof plansOf> = new Map();
   await inWorld(async ({ database, one, place }) => {
-    const to = addressOf(sessionOf(await database.sessions.create(newSession('1'))));
+    const to = await start(database, '1');
     await one.confirm(await one.mine([pays(to, 1000n)]));
     plans = plansOf(place.file, await preparedBy(() => work(database, 'm1')));
   })();

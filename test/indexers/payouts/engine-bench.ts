@@ -11,7 +11,6 @@ import type { Node } from '../../../src/chains/chain.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode, SpendRules } from '../../../src/chains/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
-import type { RefundIntent } from '../../../src/core/intent.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { NetworkState } from '../../../src/database/networks.ts';
 import { openLog } from '../../../src/lib/log.ts';
@@ -21,6 +20,8 @@ import { type Chain, createChain } from '../../sim/payout-chain.ts';
 import { overSocket } from '../../sim/payout-engine.ts';
 import { familyOf, keyOf, macOf, openSimSigner, tokens } from '../../sim/payout-signer.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
+import { refundIntent } from '../../support/intents.ts';
+import { networkReport } from '../../support/network-report.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 
@@ -99,18 +100,7 @@ export const onBench =
       database,
       clock,
     });
-    const report = (state: NetworkState) =>
-      database.networks.report({
-        network,
-        state,
-        reason: null,
-        headNumber: 1,
-        nodeConnected: true,
-        nodeHeardAtMs: clock.nowMs(),
-        readThroughS: 0,
-        pid: 1,
-        nowMs: clock.nowMs(),
-      });
+    const report = (state: NetworkState) => database.networks.report(networkReport(network, clock.nowMs(), { state }));
     try {
       await work({
         database,
@@ -121,16 +111,8 @@ export const onBench =
         async plan(...ids) {
           const nowMs = clock.nowMs();
           const plans = ids.map((id) => {
-            const shape = {
-              kind: 'refund',
-              session: { id: 'cs_1', amount: '5.00' },
-              id,
-              network,
-              currency: 'USDT',
-              to: keyOf({ role: 'gas' }),
-              units: 5n,
-            } as const;
-            const intent: RefundIntent = { ...shape, mac: macOf(shape) };
+            const refund = refundIntent({ id, network, to: keyOf({ role: 'gas' }) });
+            const intent = { ...refund, mac: macOf(refund) };
             return { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
           });
           await database.payouts.plan(plans);

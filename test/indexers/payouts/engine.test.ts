@@ -8,12 +8,15 @@ import { paceOf } from '../../../indexers/payouts/engine.ts';
 import { watchPayouts } from '../../../src/app/watches/payouts.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode, SpendDraft } from '../../../src/chains/spend.ts';
-import { type Fault, permanent, transient } from '../../../src/core/fault.ts';
+import { permanent, transient } from '../../../src/core/fault.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import type { PayingSigner } from '../../../src/signer/client.ts';
+import { fails } from '../../conformance/database/place.ts';
 import { familyOf, keyOf, macOf } from '../../sim/payout-signer.ts';
 import { has, have } from '../../support/fields.ts';
+import { refundIntent } from '../../support/intents.ts';
 import { lockstepClock } from '../../support/lockstep-clock.ts';
+import { networkReport } from '../../support/network-report.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { thawAll } from '../../support/thaw.ts';
 import { until } from '../../support/until.ts';
@@ -30,11 +33,7 @@ benchTest(
     await plan('r1');
     for (const state of ['starting', 'behind', 'fault', 'halted'] as const) {
       await report(state);
-      const error = await payer.look().then(
-        () => null,
-        (fault: Fault) => fault.code,
-      );
-      assert.is(error, 'network_not_followed');
+      await fails(payer.look(), 'network_not_followed');
     }
     have(await database.engines.list(), [{ fence: 0, settlingUntilMs: 0 }]);
   },
@@ -72,15 +71,7 @@ benchTest(
 
 benchTest('an altered payout waits for a person', async ({ plan, pass, database, alarms }) => {
   await plan('r1');
-  const intent = {
-    kind: 'refund',
-    session: { id: 'cs_1', amount: '5.00' },
-    id: 'r2',
-    network,
-    currency: 'USDT',
-    to: 'e'.repeat(40),
-    units: 5n,
-  } as const;
+  const intent = refundIntent({ id: 'r2', network });
   const mac = macOf({ ...intent, units: 4n });
   await database.payouts.plan([
     { intent: { ...intent, mac }, sessionId: null, servesId: null, notBeforeMs: 0, nowMs: 0 },
@@ -445,8 +436,7 @@ test('a signer that is still starting is no warning, and one that stays away is 
   const running = payer.run(stopping.signal);
   for (const waitMs of [0, 5000, 5000, ...Array.from({ length: 6 }, () => 10_000)]) {
     await until('it waits', () => clock.asleep() === 1);
-    const seen = { headNumber: 1, nodeConnected: true, nodeHeardAtMs: 0, readThroughS: 0, pid: 1 };
-    await temp.database.networks.report({ network, state: 'following', reason: null, ...seen, nowMs: clock.nowMs() });
+    await temp.database.networks.report(networkReport(network, clock.nowMs()));
     time.advance(waitMs);
   }
   await until('it has waited on', () => clock.asleep() === 1);

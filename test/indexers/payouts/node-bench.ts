@@ -23,6 +23,7 @@ import { approverOf, signApproval } from '../../../src/signer/approval.ts';
 import { thawText } from '../../../src/signer/freeze.ts';
 import { overSocket } from '../../sim/payout-engine.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
+import { networkReport } from '../../support/network-report.ts';
 import { simulatedChains, startSimulatedNode } from '../../support/simulated-node.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { newSigner, refundOf, removeSigners, seed } from '../../support/temp-signer.ts';
@@ -205,9 +206,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
 
   /** Lets the engine run once. */
   async function look(): Promise<string | null> {
-    const at = { network, state: 'following', reason: null, headNumber: 1, nodeConnected: true } as const;
-    const nowMs = clock.nowMs();
-    await database.networks.report({ ...at, nodeHeardAtMs: nowMs, readThroughS: 0, pid: 1, nowMs });
+    await database.networks.report(networkReport(network, clock.nowMs()));
     const fault = await payer.look().catch((error: unknown) => {
       if (error instanceof Fault) return error;
       throw error;

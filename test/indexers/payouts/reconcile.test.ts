@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { isEmpty, type ReconcileParts, reconcile, settledBy, survey } from '../../../indexers/payouts/reconcile.ts';
 import { createPayoutWallets } from '../../../indexers/payouts/wallets.ts';
 import { chains } from '../../../src/chains/index.ts';
-import { Fault } from '../../../src/core/fault.ts';
+import { fails } from '../../conformance/database/place.ts';
 import { column } from '../../support/fields.ts';
 import { COIN, closeBenches, network, openNodeBench, thief } from './node-bench.ts';
 
@@ -70,8 +70,7 @@ test('while the network settles in, a freeze does not end: what is on its way ma
   const { database, parts, codes, clock } = bench;
   const seen = await survey(parts(), []);
   await database.engines.settle(network, clock.nowMs() + 60_000);
-  const code = await reconcile(parts(), seen).catch((error: unknown) => (error instanceof Fault ? error.code : error));
-  assert.is(code, 'payouts_settling');
+  await fails(reconcile(parts(), seen), 'payouts_settling');
   assert.ok((await codes()).includes('wallet_outflow_foreign'));
 });
 

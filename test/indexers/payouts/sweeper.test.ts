@@ -5,6 +5,8 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
+import { fails } from '../../conformance/database/place.ts';
+import { networkReport } from '../../support/network-report.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { until } from '../../support/until.ts';
 import { COIN, closeBenches, network, openNodeBench, thief } from './node-bench.ts';
@@ -107,10 +109,7 @@ test('a treasury that is one of our deposit addresses is refused before any requ
   const { treasury, judgeSweeps, receive, addDeposits } = await openBench('evm');
   await receive({ 0: 5_000 });
   await addDeposits([treasury], 10);
-  await judgeSweeps().then(
-    () => assert.unreachable('the treasury collects'),
-    (fault: { code?: string }) => assert.is(fault.code, 'treasury_collects'),
-  );
+  await fails(judgeSweeps(), 'treasury_collects');
 });
 
 test('a sweep of missing money is withdrawn, and planned again without it', async () => {
@@ -139,10 +138,7 @@ test('a database that is older than the newest signatures sweeps nothing', async
   const { database, judgeSweeps, receive, clock, journal } = await openBench('evm');
   await receive({ 0: 5_000 });
   journal.raiseFence(network, 4, clock.nowMs());
-  await judgeSweeps().then(
-    () => assert.unreachable('it may be on its way already'),
-    (fault: { code?: string }) => assert.is(fault.code, 'payouts_not_adopted'),
-  );
+  await fails(judgeSweeps(), 'payouts_not_adopted');
   await database.payouts.adopt(network, { signatures: [], servedFence: 4, nowMs: clock.nowMs() });
   const { left, sweeps } = await judgeSweeps();
   assert.is(left.length + sweeps.length, 1);
@@ -197,11 +193,8 @@ test('the watch waits for its network, runs at once and then every ten minutes, 
   sim.world.fund(gasWallet, COIN.evm);
   await receive({ 0: 5_000 });
   const plannedAt = async () => (await database.payouts.list({ kind: 'sweep', state: 'waiting', limit: 9 })).length;
-  const report = async (state: 'following' | 'fault') => {
-    const nowMs = clock.nowMs();
-    const seen = { headNumber: 1, nodeConnected: true, nodeHeardAtMs: nowMs, readThroughS: 0, pid: 1, nowMs };
-    await database.networks.report({ network, state, reason: null, ...seen });
-  };
+  const report = (state: 'following' | 'fault') =>
+    database.networks.report(networkReport(network, clock.nowMs(), { state }));
   await report('fault');
   const stopping = new AbortController();
   const running = watch.run(stopping.signal);

@@ -1,10 +1,12 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readBroadcast } from '../../../../src/chains/evm/node/payout-broadcast.ts';
-import { Fault } from '../../../../src/core/fault.ts';
+import { has } from '../../../support/fields.ts';
+import { faultIn } from '../../../support/refusal.ts';
 
 const origin = { method: 'eth_sendRawTransaction', host: 'node:8545' };
 const said = (message: string, code = -32000) => readBroadcast({ ok: false, id: 1, error: { code, message } }, origin);
+const isTransient = (code: string, work: () => unknown) => has(faultIn(work), { kind: 'transient', code });
 
 /** The clients' texts. */
 const texts: Readonly<Record<string, readonly string[]>> = {
@@ -60,10 +62,7 @@ for (const [expected, lines] of Object.entries(texts)) {
 test('a hash is an acceptance; anything else is nonsense', () => {
   assert.equal(readBroadcast({ ok: true, id: 1, result: `0x${'AB'.repeat(32)}` }, origin), { kind: 'accepted' });
   for (const result of [null, true, '0x', '0x12', {}]) {
-    assert.throws(
-      () => readBroadcast({ ok: true, id: 1, result }, origin),
-      (error: unknown) => error instanceof Fault && error.kind === 'transient' && error.code === 'node_nonsense',
-    );
+    isTransient('node_nonsense', () => readBroadcast({ ok: true, id: 1, result }, origin));
   }
 });
 
@@ -74,10 +73,7 @@ test('a problem of the node is a transient fault, not a rejection', () => {
     ['Too Many Requests', -32000, 'node_rate_limited'],
     ['the method eth_sendRawTransaction does not exist/is not available', -32601, 'node_method_missing'],
   ] as const) {
-    assert.throws(
-      () => said(message, code),
-      (error: unknown) => error instanceof Fault && error.kind === 'transient' && error.code === fault,
-    );
+    isTransient(fault, () => said(message, code));
   }
 });
 
