@@ -6,12 +6,13 @@
 import { solanaAddress } from '../../src/chains/solana/address.ts';
 import { TOKEN_PROGRAM } from '../../src/chains/solana/wire.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
+import { digest } from '../../src/sandbox/digest.ts';
 import { answerMessage, methodNotFound } from '../../src/sandbox/json-rpc.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
-import { createRandom, digest, type Random } from '../../src/sandbox/random.ts';
 import { solanaMethods } from '../../src/sandbox/solana-methods.ts';
 import { formatBlockHash, isSkippedSlot, renderBlock, renderVote } from '../../src/sandbox/solana-render.ts';
 import type { WorldTransaction } from '../../src/sandbox/transaction.ts';
+import { createRandom, type Random } from '../../test/support/random.ts';
 import { growWorld, type Served, type Serving } from './growing-world.ts';
 import { listText, openAtEnd, type Parts, servePrepared } from './prepared-http.ts';
 

@@ -4,9 +4,9 @@
  */
 import { tronAddress } from '../../src/chains/tron/address.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
+import { digest } from '../../src/sandbox/digest.ts';
 import { toJson } from '../../src/sandbox/json-rpc.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
-import { digest } from '../../src/sandbox/random.ts';
 import { tronMethods } from '../../src/sandbox/tron-methods.ts';
 import { renderBlock, renderInfo, tronBlockId } from '../../src/sandbox/tron-render.ts';
 import { createWorld } from '../../test/simulated/world.ts';

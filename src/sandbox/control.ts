@@ -8,8 +8,8 @@ import type { AddressCodec } from '../chains/chain.ts';
 import { Fault } from '../core/fault.ts';
 import type { Token } from '../core/transfer.ts';
 import type { WorldBlock } from './block-tree.ts';
+import { digest } from './digest.ts';
 import { invalidParams, methodNotFound, RpcError, serverError } from './json-rpc.ts';
-import { digest } from './random.ts';
 import type { World } from './world.ts';
 
 type Controlled = Readonly<{

@@ -3,7 +3,7 @@
  * Chain as bnb-chain/bsc 1.7.3 does. `test/fixtures/evm` has the answers that this follows.
  */
 import type { WorldBlock } from './block-tree.ts';
-import { digest } from './random.ts';
+import { digest } from './digest.ts';
 
 export const dialectNames = ['ethereum', 'bsc'] as const;
 export type DialectName = (typeof dialectNames)[number];

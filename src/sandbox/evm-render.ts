@@ -6,10 +6,10 @@
 import { createBloom } from '../chains/evm/bloom.ts';
 import { callData, topicsOf, word } from './abi.ts';
 import { type LoggedEntry, loggedEntries, type WorldBlock } from './block-tree.ts';
+import { digest } from './digest.ts';
 import type { EvmDialect } from './evm-dialect.ts';
 import { baseFeeOf, gasBill, gasOf, gasUsedBy } from './evm-gas.ts';
 import { readRaw, signatureOf } from './evm-raw.ts';
-import { digest } from './random.ts';
 import type { WorldTransaction } from './transaction.ts';
 
 /** The chain whose blocks are rendered. */

@@ -5,6 +5,7 @@
  */
 import { evmAddress } from '../chains/evm/address.ts';
 import { openControl } from './control.ts';
+import { digest } from './digest.ts';
 import { positional } from './evm-arguments.ts';
 import { dialects } from './evm-dialect.ts';
 import { evmMethods } from './evm-methods.ts';
@@ -12,7 +13,6 @@ import { hex, renderHeader } from './evm-render.ts';
 import { methodNotFound, RpcError } from './json-rpc.ts';
 import { type Peer, serveJsonRpc } from './json-rpc-server.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
-import { digest } from './random.ts';
 import type { Change } from './world.ts';
 
 /**

@@ -8,7 +8,7 @@ import { solanaAddress } from '../chains/solana/address.ts';
 import { tokenAccountOf } from '../chains/solana/token-account.ts';
 import { formatUnits } from '../core/money.ts';
 import type { WorldBlock } from './block-tree.ts';
-import { digest } from './random.ts';
+import { digest } from './digest.ts';
 import type { WorldTransaction } from './transaction.ts';
 
 export const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';

@@ -3,7 +3,7 @@
  * whether it succeeded. Accounts and contracts are address keys (lower-case hex, as in `AddressCodec`).
  */
 import { permanent } from '../core/fault.ts';
-import { digest } from './random.ts';
+import { digest } from './digest.ts';
 
 /** An event of a token contract. Approvals look much like transfers on the wire and must never be counted. */
 export type Entry = Readonly<{

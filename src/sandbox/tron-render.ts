@@ -9,8 +9,8 @@ import { type ContractKind, readTransaction, type TronTransaction } from '../cha
 import { invariant } from '../core/fault.ts';
 import { abiString, callData, selector, topicsOf, word } from './abi.ts';
 import type { WorldBlock } from './block-tree.ts';
+import { digest } from './digest.ts';
 import { isSigned } from './mempool.ts';
-import { digest } from './random.ts';
 import type { KeyedToken } from './token-calls.ts';
 import type { Entry, SignedTransaction, WorldTransaction } from './transaction.ts';
 import { BYTE_SUN, ENERGY_SUN, energyPenalty, jsonSun, unlessZero } from './tron-resources.ts';

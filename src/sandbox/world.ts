@@ -7,8 +7,8 @@ import { permanent, transient } from '../core/fault.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { type Accounts, accountsOf } from './accounts.ts';
 import { createBlockTree, type WorldBlock } from './block-tree.ts';
+import { digest } from './digest.ts';
 import { type Admit, chooseForBlock, isSigned, type NextBlock } from './mempool.ts';
-import { digest } from './random.ts';
 import { buildFunding, buildTransaction, type Payment, type WorldTransaction } from './transaction.ts';
 
 export type WorldOptions = Readonly<{

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import type { Sentence } from '../../src/acts/act.ts';
 import { createPasswords, whyWeak } from '../../src/dashboard/passwords.ts';
 import { languages, sentenceText } from '../../src/dashboard/texts.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { createRandom } from '../support/random.ts';
 
 const said = (why: Sentence | null) => why && sentenceText(languages.choose('en'), why);
 

@@ -22,7 +22,6 @@ import { readFields } from '../../src/doors/signed.ts';
 import { paidOrder } from '../../src/doors/success.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
-import { createRandom, type Random } from '../../src/sandbox/random.ts';
 import {
   act,
   inWorld,
@@ -34,6 +33,7 @@ import {
   T0_MS,
   type World,
 } from '../conformance/database/place.ts';
+import { createRandom, type Random } from '../support/random.ts';
 import { claimDue, recordAttempt } from '../support/record-attempt.ts';
 import { md5Of } from './requests.ts';
 

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { digest } from '../../src/sandbox/digest.ts';
 import type { Admit } from '../../src/sandbox/mempool.ts';
-import { digest } from '../../src/sandbox/random.ts';
 import type { SignedTransaction } from '../../src/sandbox/transaction.ts';
 import { keepChoices } from '../simulated/replay.ts';
 import { createWorld, type World, type WorldOptions } from '../simulated/world.ts';

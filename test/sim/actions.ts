@@ -5,13 +5,13 @@ import { chains } from '../../src/chains/index.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Session } from '../../src/database/session.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
-import type { Random } from '../../src/sandbox/random.ts';
 import { paymentKinds } from '../../src/sandbox/transaction.ts';
 import type { FaultKind } from '../simulated/faults.ts';
 import type { World } from '../simulated/world.ts';
 import { addressKeyOf } from '../support/address-keys.ts';
 import type { LockstepClock } from '../support/lockstep-clock.ts';
 import { newSession } from '../support/new-session.ts';
+import type { Random } from '../support/random.ts';
 import { accountKeyOf } from '../support/simulated-node.ts';
 import type { SimNetwork } from './sim-network.ts';
 

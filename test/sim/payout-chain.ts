@@ -10,7 +10,7 @@ import { type PayoutNode, type SentAttempt, UnclearOutcome } from '../../src/cha
 import { transient } from '../../src/core/fault.ts';
 import { type Intent, isPayback } from '../../src/core/intent.ts';
 import type { Outcome, Terms } from '../../src/core/spend.ts';
-import type { Random } from '../../src/sandbox/random.ts';
+import type { Random } from '../support/random.ts';
 
 export const lanes = ['sequence', 'expiry', 'lock'] as const;
 export type Lane = (typeof lanes)[number];

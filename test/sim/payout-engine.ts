@@ -11,10 +11,10 @@ import type { Database } from '../../src/database/database.ts';
 import type { NetworkRow } from '../../src/database/networks.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
-import type { Random } from '../../src/sandbox/random.ts';
 import type { PayingSigner } from '../../src/signer/client.ts';
 import type { SigningService } from '../../src/signer/signing-service.ts';
 import { plainSweepPolicy } from '../support/plain-policies.ts';
+import type { Random } from '../support/random.ts';
 import type { Lane } from './payout-chain.ts';
 import { familyOf, tokens } from './payout-signer.ts';
 

@@ -4,9 +4,9 @@
 import type { Payer } from '../../indexers/payouts/engine.ts';
 import type { Intent } from '../../src/core/intent.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { Random } from '../../src/sandbox/random.ts';
 import type { PayingSigner } from '../../src/signer/client.ts';
 import type { HandClock } from '../support/hand-clock.ts';
+import type { Random } from '../support/random.ts';
 import type { Base, Bench } from './payout-bench.ts';
 import type { Chain, Lane } from './payout-chain.ts';
 import type { Fuse } from './payout-engine.ts';

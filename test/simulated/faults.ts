@@ -4,8 +4,9 @@
  * repeated.
  */
 import type { Family } from '../../src/chains/chain.ts';
+import { digest } from '../../src/sandbox/digest.ts';
 import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
-import { createRandom, digest } from '../../src/sandbox/random.ts';
+import { createRandom } from '../support/random.ts';
 import type { World } from './world.ts';
 
 /** A simulated chain whose nodes fail. */

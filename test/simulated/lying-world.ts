@@ -3,7 +3,7 @@
  */
 import type { Family } from '../../src/chains/chain.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
-import { digest } from '../../src/sandbox/random.ts';
+import { digest } from '../../src/sandbox/digest.ts';
 import type { View } from '../../src/sandbox/world.ts';
 import { CLOCK_BEHIND_S, type InjectedFault } from './faults.ts';
 import type { World } from './world.ts';

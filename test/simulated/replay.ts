@@ -3,8 +3,8 @@
  */
 import { loggedEntries, type WorldBlock } from '../../src/sandbox/block-tree.ts';
 import { isSigned } from '../../src/sandbox/mempool.ts';
-import type { Random } from '../../src/sandbox/random.ts';
 import type { WorldTransaction } from '../../src/sandbox/transaction.ts';
+import type { Random } from '../support/random.ts';
 
 /**
  * Dropped for good; mined again, never at the same index; mined again for half of them; or pending again, as real nodes

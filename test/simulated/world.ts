@@ -4,7 +4,7 @@
  */
 import { invariant, permanent } from '../../src/core/fault.ts';
 import { loggedEntries, type WorldBlock } from '../../src/sandbox/block-tree.ts';
-import { createRandom, digest } from '../../src/sandbox/random.ts';
+import { digest } from '../../src/sandbox/digest.ts';
 import { buildTransaction, type WorldTransaction } from '../../src/sandbox/transaction.ts';
 import {
   type World as Chain,
@@ -12,6 +12,7 @@ import {
   type Change,
   createWorld as createChain,
 } from '../../src/sandbox/world.ts';
+import { createRandom } from '../support/random.ts';
 import { type KeepChoice, replay } from './replay.ts';
 
 export type WorldOptions = ChainOptions &

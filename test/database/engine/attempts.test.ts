@@ -4,7 +4,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RecordedAttempt } from '../../../src/database/sending.ts';
-import { createRandom } from '../../../src/sandbox/random.ts';
+import { createRandom } from '../../support/random.ts';
 import { claimDue } from '../../support/record-attempt.ts';
 import { connectTo } from '../../support/temp-database.ts';
 import { inShop } from '../../support/webhook-shop.ts';

@@ -6,7 +6,6 @@ import { writeFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSqliteDatabase } from '../../../src/database/database.ts';
-import { createRandom } from '../../../src/sandbox/random.ts';
 import {
   endpoint,
   Feed,
@@ -20,6 +19,7 @@ import {
   start,
 } from '../../conformance/database/place.ts';
 import { loaderOptions, ownProgram } from '../../support/own-program.ts';
+import { createRandom } from '../../support/random.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 import { audit, undelivered } from './audit.ts';
 

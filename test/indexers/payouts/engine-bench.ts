@@ -14,7 +14,6 @@ import { Fault } from '../../../src/core/fault.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { NetworkState } from '../../../src/database/networks.ts';
 import { openLog } from '../../../src/lib/log.ts';
-import { createRandom } from '../../../src/sandbox/random.ts';
 import type { PayingSigner } from '../../../src/signer/client.ts';
 import { type Chain, createChain } from '../../sim/payout-chain.ts';
 import { overSocket } from '../../sim/payout-engine.ts';
@@ -23,6 +22,7 @@ import { type HandClock, handClock } from '../../support/hand-clock.ts';
 import { refundIntent } from '../../support/intents.ts';
 import { networkReport } from '../../support/network-report.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
+import { createRandom } from '../../support/random.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 
 export const network = 'test:one';

@@ -1,11 +1,5 @@
-/**
- * Choices and identifiers from a seed: the same seed makes the same world and the same faults.
- */
-import { createHash } from 'node:crypto';
-
-/** Returns the SHA-256 of the parts, as 64 hex digits. Parts are framed, so that ('ab', 'c') and ('a', 'bc') differ. */
-export const digest = (...parts: readonly (string | number)[]): string =>
-  createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+/** Choices from a seed: the same seed makes the same history. */
+import { digest } from '../../src/sandbox/digest.ts';
 
 export type Random = Readonly<{
   /** Returns a whole number from 0 to `below` − 1. */
