@@ -68,9 +68,6 @@ export type JournaledSignature = Readonly<{
   signedAtMs: number;
 }>;
 
-/** Largest share of the concurrent payouts that may be something other than refunds. */
-const OTHERS_SHARE_MAX = 0.75;
-
 /** The part of the repository `payouts` that says what an engine works on. */
 export function openCommands(db: SealedDb) {
   const steps = payoutStepsOf(db);
@@ -84,35 +81,26 @@ export function openCommands(db: SealedDb) {
     /**
      * Returns what an engine should look at: first what was sent, longest untouched first, then what waits and is due.
      * A payout that depends on another is listed only once that one has ended.
+     * @param limit of refunds, and of all else: sweeps that wait for finality take no refund's place
      */
     async open(network: NetworkKey, nowMs: number, limit: number): Promise<readonly OpenPayout[]> {
       return db.read(async () => {
-        const open = await selectRows(db, payouts, sent, { network, limit });
-        const free = limit - open.length;
-        // Refunds have reserved places: sweeps that wait for finality are in no hurry.
-        const others = open.filter(({ intent }) => !isPayback(intent)).length;
-        const freeForOthers = Math.min(Math.ceil(free / 2), Math.ceil(limit * OTHERS_SHARE_MAX) - others);
-        const soon = await selectRows(db, payouts, dueOthers, { network, nowMs, limit: Math.max(0, freeForOthers) });
-        const first = await selectRows(db, payouts, dueRefunds, {
-          network,
-          nowMs,
-          limit: Math.max(0, free - soon.length),
-        });
-        return mapInOrder([...open, ...first, ...soon], withAttempts);
+        const paybacks = await selectRows(db, payouts, openPaybacks, { network, nowMs, limit });
+        const others = await selectRows(db, payouts, openOthers, { network, nowMs, limit });
+        return mapInOrder([...paybacks, ...others], withAttempts);
       });
     },
   };
 }
 
-/** The engine's work: sent payouts and due ones, each in the order in which they are looked at next. */
-// The first condition is that of the index `payouts_open`, without which SQLite does not use it.
+// The first conditions are those of the index `payouts_open`, without which SQLite does not use it.
 const openOf = (isWanted: string): string =>
-  `WHERE network = :network AND state IN ('waiting', 'sent') AND ${isWanted} ORDER BY not_before_ms, id LIMIT :limit`;
-const isDue = `state = 'waiting' AND not_before_ms <= :nowMs AND NOT EXISTS (
-  SELECT 1 FROM payouts AS giver WHERE giver.serves_id = payouts.id AND giver.state IN ('waiting', 'sent', 'stuck'))`;
-const sent = openOf(`state = 'sent'`);
-const dueRefunds = openOf(`${isDue} AND kind IN ('refund', 'return')`);
-const dueOthers = openOf(`${isDue} AND kind NOT IN ('refund', 'return')`);
+  `WHERE network = :network AND state IN ('waiting', 'sent') AND ${isWanted}
+   AND (state = 'sent' OR not_before_ms <= :nowMs AND NOT EXISTS (
+     SELECT 1 FROM payouts AS giver WHERE giver.serves_id = payouts.id AND giver.state IN ('waiting', 'sent', 'stuck')))
+   ORDER BY state, not_before_ms, id LIMIT :limit`;
+const openPaybacks = openOf(`kind IN ('refund', 'return')`);
+const openOthers = openOf(`kind NOT IN ('refund', 'return')`);
 
 /** The part of the repository `payouts` about attempts. */
 export function attemptCommands(db: SealedDb) {

@@ -131,6 +131,16 @@ readyTest('a payout whose attempts have all ended can be canceled', async (datab
   ]);
 });
 
+readyTest('sweeps take no place of a refund; what was sent comes before what waits', async (database) => {
+  await plan(database, sweep('s1'), sweep('s2'), refund('r1'), refund('r2'));
+  await allot(database, 's2');
+  const open = await database.payouts.open(network, T0_MS, 1);
+  assert.equal(
+    open.map(({ payout }) => payout.id),
+    ['r1', 's2'],
+  );
+});
+
 readyTest('a sweep waits for its gas', async (database) => {
   const gas = { kind: 'gas', id: 'g1', network, form: 'transfer', index: 3, units: 7n } as const;
   const common = { sessionId: null, notBeforeMs: T0_MS, nowMs: T0_MS };
