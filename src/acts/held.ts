@@ -233,10 +233,6 @@ export const returnHeld = defineAct({
   },
 });
 
-const needsReconcile = say(
-  'This database was restored from a backup, and the money may have been returned before: run `quayside payout reconcile <network>`.',
-);
-
 /** Returns why held money was not returned. */
 async function refusalOf(
   context: Context,
@@ -244,7 +240,7 @@ async function refusalOf(
   { network }: Wish,
   outcome: Exclude<ReturnHeldOutcome, Readonly<{ kind: 'done' }>>,
 ): Promise<Refusal> {
-  const { database, networks, scope, nowMs } = context;
+  const { database, networks, nowMs } = context;
   const refused = (because: Sentence) => refuse('refused', because);
   switch (outcome.kind) {
     case 'choose': {
@@ -270,14 +266,6 @@ async function refusalOf(
     }
     case 'refunded':
       return refused(say('Refunds of its payment have used the money.'));
-    case 'not_adopted':
-      return refused(
-        scope === null
-          ? needsReconcile
-          : say(
-              'The database was restored from a backup, and the money may have been returned before. Ask the operator of this installation.',
-            ),
-      );
     default:
       return isDecided;
   }

@@ -150,12 +150,6 @@ async function refusalOf(
       return refused(addressFault(networks, payments[0]?.networkKey ?? 'test:', outcome.why));
     case 'store_suspended':
       return storeSuspended;
-    case 'not_adopted':
-      return refused(
-        say(
-          'The database was restored from a backup, and refunds are refused until it is up to date. Try again later.',
-        ),
-      );
     case 'duplicate_refund_id':
     case 'idempotency_key_conflict':
       return refused(

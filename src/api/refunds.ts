@@ -189,10 +189,6 @@ const refusals: Readonly<Record<Reason, readonly [code: ErrorCode, message?: str
       'Try again in ten minutes; if the answer is the same then, ask the operator.',
   ],
   fixed: ['CANNOT_CHANGE_DESTINATION'],
-  not_adopted: [
-    'storage_unavailable',
-    'The database was restored from a backup, and refunds are refused until it is up to date.',
-  ],
   duplicate_refund_id: ['DUPLICATE_REFUND_ID'],
   idempotency_key_conflict: ['idempotency_key_conflict'],
   store_suspended: ['FORBIDDEN', refuse('store_suspended').message],

@@ -75,11 +75,8 @@ export type ReturnHeldOutcome =
   /** None of its parts was chosen, or several were. */
   | Readonly<{ kind: 'choose'; parts: readonly HeldPart[] }>
   | Readonly<{ kind: 'bad_destination'; why: DestinationFault }>
-  /**
-   * `refunded`: refunds of the session have used it.
-   * `not_adopted`: the database was restored from a backup and may lack returns that were paid.
-   */
-  | Readonly<{ kind: 'not_open' | 'not_found' | 'refunded' | 'not_adopted' }>
+  /** `refunded`: refunds of the session have used it. */
+  | Readonly<{ kind: 'not_open' | 'not_found' | 'refunded' }>
   /**
    * Of what a store orders alone. `above_limit`: it is more than is refunded without an approval. `daily_limit`: more
    * than the store may still refund today.
@@ -229,7 +226,6 @@ export function heldReturnCommands(db: SealedDb) {
     );
     const [part, ...others] = wanted;
     if (!part || others.length > 0) return { kind: 'choose', parts: all };
-    if (!(await payouts.isAdopted(part.network))) return { kind: 'not_adopted' };
     const earlier = await rows.ofSession(session.id);
     if (!isCovered(part.currency, confirmedParts(now.sums), [...earlier, { ...part, status: 'pending' }])) {
       return { kind: 'refunded' };

@@ -336,18 +336,6 @@ test('a refund that was made before the journal was adopted is not paid beyond w
     assert.equal({ kind, waitsFor }, { kind: 'moved', waitsFor: 'refund_uncovered' });
   }));
 
-test('until the journal is adopted, new refunds are answered with 503 and those that are known as before', () =>
-  withApi({}, async (api) => {
-    const { sale } = await forgetAndAdopt(api);
-    const database = api.database();
-    assert.equal(await askNew(api, sale, 'known', '1.00'), [201, undefined]);
-    await database.engines.report(network, { code: 'payouts_not_adopted', message: 'it is older' });
-    assert.equal(await askNew(api, sale, 'new', '1.00'), [503, 'storage_unavailable']);
-    assert.equal(await askNew(api, sale, 'known', '1.00'), [201, undefined]);
-    await database.payouts.adopt(network, { signatures: [], servedFence: 1, nowMs: api.clock.nowMs() });
-    assert.equal(await askNew(api, sale, 'new', '1.00'), [201, undefined]);
-  }));
-
 test('requested again after its payout failed, it fails for the same reason', () =>
   withApi({}, async (api) => {
     const { sale, id } = await forgetAndAdopt(api);

@@ -247,9 +247,6 @@ export function createDoubts(
   return {
     doubtOf,
     equalTo,
-    /** Returns false while a network's engine knows that this database is older than the signer's journal. */
-    isAdopted: async (network: NetworkKey): Promise<boolean> =>
-      (await findRow(db, payoutEngines, { network }))?.reason?.code !== NOT_ADOPTED,
     /** Returns whether a network settles in after a gap. */
     isSettling: async (network: NetworkKey): Promise<boolean> =>
       ((await findRow(db, payoutEngines, { network }))?.settlingUntilMs ?? null) !== null,

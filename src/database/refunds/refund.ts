@@ -70,8 +70,6 @@ export type CreateRefundOutcome =
   | Readonly<{ kind: 'created' | 'replayed'; refund: Refund }>
   | Readonly<{ kind: 'refused'; why: RefundRefusal }>
   | Readonly<{ kind: 'bad_destination'; why: DestinationFault }>
-  /** The database was restored from a backup and may lack refunds that were paid. */
-  | Readonly<{ kind: 'not_adopted' }>
   | Readonly<{
       kind:
         | 'duplicate_refund_id'

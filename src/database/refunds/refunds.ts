@@ -128,7 +128,6 @@ export function refundCommands(db: SealedDb) {
     );
     if (judgement.kind === 'refused') return judgement;
     const { part, units } = judgement;
-    if (!(await payouts.isAdopted(part.network))) return { kind: 'not_adopted' };
     const { currency, amountMinor } = input;
     const bare = { id, network: part.network, currency, units, sessionId, amountMinor, heldKind: null };
     const destination = await destinationOf(db, input, bare, policy, check);

@@ -90,6 +90,17 @@ test('a payout that has ended here but was signed is carried out, with an alarm'
   assert.equal(column(await database.alarms.list(10), 'code'), ['payout_paid_after_end']);
 });
 
+test('a refund that was requested again before its signature was adopted is not signed once more', async ({
+  database,
+}) => {
+  await planPayouts(database, refund('r1', { to: 'f'.repeat(40) }));
+  await database.payouts.offerNonce(network, payer, counted(0), T0_MS);
+  await adopt(database, signature(1, 'r1', 0));
+  assert.is((await database.payouts.find('r1'))?.state, 'sent');
+  assert.is((await allot(database, 'r1', { nonce: 1 })).kind, 'moved');
+  assert.is((await database.payouts.attempts('r1')).length, 1);
+});
+
 test('a journal in parts: nothing is signed before the last one', async ({ database }) => {
   await plan(database, 'mine');
   await allotInVain(database, 'mine', 4);
