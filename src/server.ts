@@ -11,7 +11,7 @@ import { refundForDoor } from './api/refunds.ts';
 import { createForDoor, createPayment } from './api/session-service.ts';
 import { backupsOf, readBackupReport } from './app/backup/report.ts';
 import { type Listening, listen, listenersOf } from './app/http-server.ts';
-import { createMetrics, createWriteTimes, type Metrics, type WriteTimes } from './app/metrics.ts';
+import { createMetrics, type Metrics } from './app/metrics.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from './app/new-credentials.ts';
 import { openDatabase } from './app/open-database.ts';
 import { type ProgramParts, runProgram } from './app/program.ts';
@@ -60,9 +60,8 @@ const clock = systemClock;
 type Parts = ProgramParts & Readonly<{ database: Database; rates: Rates }>;
 
 /** Runs everything until the signal, then stops it in an order that loses nothing that was answered. */
-async function serve(parts: Parts, writeTimes: WriteTimes): Promise<void> {
+async function serve(parts: Parts, metrics: Metrics): Promise<void> {
   const { config, database, rates, log, signal } = parts;
-  const metrics = createMetrics({ database, config, rates, clock, writeTimes });
   let bind = (_baseUrl: string) => {};
   const bound = new Promise<string>((resolve) => {
     bind = resolve;
@@ -251,8 +250,8 @@ function settleDue({ database, log, signal }: Parts): Promise<void> {
 
 await runProgram('server', async (parts) => {
   const { config, log } = parts;
-  const writeTimes = createWriteTimes();
-  const database = openDatabase(config, process.env, { onWrite: writeTimes.observe, log });
+  let observeWrite: Metrics['observeWrite'] = () => {};
+  const database = openDatabase(config, process.env, { onWrite: (measure) => observeWrite(measure), log });
   try {
     await retireAfterGap({ addresses: database.addresses, clock, log });
     if (config.signer) {
@@ -260,7 +259,9 @@ await runProgram('server', async (parts) => {
       await database.engines.settleIn(networks, clock.nowMs());
     }
     const rates = createRates({ ...usualRates, ...config.rates, sources: openSources(config.rates), clock, log });
-    await serve({ ...parts, database, rates }, writeTimes);
+    const metrics = createMetrics({ database, config, rates, clock });
+    observeWrite = metrics.observeWrite;
+    await serve({ ...parts, database, rates }, metrics);
   } finally {
     database.close();
   }

@@ -12,6 +12,9 @@ import type { Rates } from '../rates/rates.ts';
 import { readBackupReport } from './backup/report.ts';
 import { readRoom } from './watches/disk.ts';
 
+/** In seconds. */
+const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+const writeBuckets = [0.001, 0.0025, ...requestBuckets];
 const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
 
 type MetricsOptions = Readonly<{
@@ -19,7 +22,6 @@ type MetricsOptions = Readonly<{
   config: Pick<Config, 'networks' | 'dataDir'>;
   rates: Pick<Rates, 'status' | 'pegs'>;
   clock: Clock;
-  writeTimes: WriteTimes;
 }>;
 
 /** An answered request. `route` is the template, null for an unknown path. */
@@ -27,6 +29,7 @@ export type Answered = Readonly<{ route: string | null; method: string; status: 
 
 export interface Metrics {
   observe(answered: Answered): void;
+  observeWrite(measure: WriteMeasure): void;
   /**
    * Reads everything from the database.
    * @returns the text in Prometheus' exposition format
@@ -35,21 +38,26 @@ export interface Metrics {
   read(): Promise<Readonly<{ contentType: string; text: string }>>;
 }
 
-export function createMetrics({ database, config, rates, clock, writeTimes }: MetricsOptions): Metrics {
+export function createMetrics({ database, config, rates, clock }: MetricsOptions): Metrics {
   const registry = new Registry();
   // Memory, garbage collection, open handles and the event loop's lag.
   collectDefaultMetrics({ register: registry });
-  for (const histogram of writeTimes.histograms) registry.registerMetric(histogram);
   const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
     new Gauge({ name: `quayside_${name}`, help, labelNames, registers: [registry] });
 
-  const requests = new Histogram({
-    name: 'quayside_request_duration_seconds',
-    help: 'Requests to the API.',
-    labelNames: ['route', 'method', 'status'],
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
-    registers: [registry],
-  });
+  const histogram = (name: string, help: string, buckets: number[], labelNames: readonly string[] = []) =>
+    new Histogram({ name: `quayside_${name}`, help, labelNames, buckets, registers: [registry] });
+
+  const labels = ['route', 'method', 'status'];
+  const requests = histogram('request_duration_seconds', 'Requests to the API.', requestBuckets, labels);
+  const write = {
+    wait: histogram('write_wait_seconds', 'How long writes of the server waited for other writes.', writeBuckets),
+    held: histogram(
+      'write_seconds',
+      'How long write transactions of the server took, once they had the lock.',
+      writeBuckets,
+    ),
+  };
   const network = {
     state: gauge('network_state', '1 for the state that the network is in.', ['network', 'state']),
     lag: gauge('network_lag_blocks', 'Blocks between head and cursor.', ['network']),
@@ -135,6 +143,10 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
 
   return {
     observe: ({ route, method, status, ms }) => requests.observe({ route: route ?? 'none', method, status }, ms / 1000),
+    observeWrite({ waitedMs, heldMs }) {
+      write.wait.observe(waitedMs / 1000);
+      write.held.observe(heldMs / 1000);
+    },
     async read() {
       const nowMs = clock.nowMs();
       sessions.reset();
@@ -147,36 +159,5 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
       for (const { currency, price } of rates.pegs()) if (price !== null) coinPrice.set({ currency }, Number(price));
       return { contentType: registry.contentType, text: await registry.metrics() };
     },
-  };
-}
-
-// ── Writes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-
-export type WriteTimes = Readonly<{
-  observe(measure: WriteMeasure): void;
-  histograms: readonly Histogram[];
-}>;
-
-export function createWriteTimes(): WriteTimes {
-  const wait = new Histogram({
-    name: 'quayside_write_wait_seconds',
-    help: 'How long writes of the server waited for other writes.',
-    buckets,
-    registers: [],
-  });
-  const held = new Histogram({
-    name: 'quayside_write_seconds',
-    help: 'How long write transactions of the server took, once they had the lock.',
-    buckets,
-    registers: [],
-  });
-  return {
-    observe({ waitedMs, heldMs }) {
-      wait.observe(waitedMs / 1000);
-      held.observe(heldMs / 1000);
-    },
-    histograms: [wait, held],
   };
 }

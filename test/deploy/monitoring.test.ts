@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createMetrics, createWriteTimes } from '../../src/app/metrics.ts';
+import { createMetrics } from '../../src/app/metrics.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
@@ -29,7 +29,6 @@ async function exposed() {
       pegs: () => [{ currency: 'USDT', price: '1', offered: true }],
     } as never,
     clock,
-    writeTimes: createWriteTimes(),
   });
   metrics.observe({ route: '/livez', method: 'GET', status: 200, ms: 1 });
   const { text } = await metrics.read();
