@@ -3,7 +3,6 @@
  */
 import { dirname, resolve } from 'node:path';
 import { readPassphrase } from '../../src/app/backup/archive.ts';
-import { makeProvedBackup } from '../../src/app/backup/make.ts';
 import { type Restored, restoreBackup } from '../../src/app/backup/restore.ts';
 import { runScheduledBackup } from '../../src/app/backup/scheduled.ts';
 import { proveBackup } from '../../src/app/backup/unpacked.ts';
@@ -30,44 +29,24 @@ export const passphraseOption: Option = {
 
 export const backup: Command = {
   name: 'backup',
-  summary: 'Write an encrypted backup: database, keys, settings and the signer’s part, restored on trial at once.',
-  options: {
-    to: {
-      value: 'FOLDER',
-      help: 'where the file is written; without it, as the settings `backup` say, like every night',
-    },
-    passphraseFile: passphraseOption,
-    reason: reasonOption,
-  },
+  summary: 'Write an encrypted backup now: database, keys, settings and the signer’s part, restored on trial at once.',
+  options: { reason: reasonOption },
   notes: [
-    'Everything goes on meanwhile. It never holds the signer’s seed: keep the seed phrase on paper, and the passphrase of ' +
-      'backups elsewhere. For a while it needs twice the space of the database in the data folder.',
+    'It is written as the settings `backup` say, like that of every night, and everything goes on meanwhile. It never ' +
+      'holds the signer’s seed: keep the seed phrase on paper, and the passphrase of backups elsewhere. For a while it ' +
+      'needs twice the space of the database in the data folder.',
   ],
   async run(input, { config, database: { audit }, clock }) {
     const { act } = input;
-    const sayWork = () => input.progress.show('packing the backup, and restoring it on trial');
+    input.progress.show('packing the backup, and restoring it on trial');
     const parts = { config, env: input.env, act, clock, log: openLog('backup', config.logLevel) };
-    const to = textOption(input, 'to');
-    if (to === undefined && input.options.passphraseFile !== undefined)
-      throw usage('--passphrase-file needs --to; without it, the settings `backup` name the file');
-    if (to === undefined) sayWork();
-    const made = to === undefined ? await runScheduledBackup({ ...parts, audit }) : await makeIn(to);
+    const made = await runScheduledBackup({ ...parts, audit });
     const { file, bytes, files, deleted, isSent, signerFault } = made;
     return recordAnswer(
       { file, bytes, made_at: moment(act.atMs), files, proved: true, sent: isSent, deleted },
       signerFault === null ? [] : [`The signer’s part is missing: ${signerFault}`],
       signerFault !== null,
     );
-
-    async function makeIn(folder: string) {
-      const made = await withPassphrase(input, true, (passphrase) => {
-        sayWork();
-        return makeProvedBackup(parts, resolve(input.cwd, folder), passphrase);
-      });
-      const after = { bytes: made.bytes, files: made.files.join(' ') };
-      await audit.record(act, { target: made.file, before: null, after });
-      return { ...made, deleted: [], isSent: false };
-    }
   },
 };
 

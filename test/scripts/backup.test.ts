@@ -14,7 +14,9 @@ import { openDatabase } from '../../src/app/open-database.ts';
 import { retireMinutes } from '../support/retire-minutes.ts';
 import { openToolBench, benchXpub as xpub } from '../support/tool-bench.ts';
 
-const bench = await openToolBench({ settings: { limits: { pool_target: 5 } }, source: xpubFingerprint(xpub) });
+const backup = { folder: '../target', passphrase_path: '../passphrase' };
+const settings = { limits: { pool_target: 5 }, backup };
+const bench = await openToolBench({ settings, source: xpubFingerprint(xpub) });
 const { folder, file, run, answer, config, database, chain, keys, pool } = bench;
 test.after(bench.close);
 const passphraseFile = join(folder, 'passphrase');
@@ -40,7 +42,7 @@ const pay = (index: number) =>
 
 assert.equal([await take('a'), await take('b')], [0, 1]);
 await pay(0);
-const made = await answer('backup', '--to', target, ...secret, '--reason', 'first');
+const made = await answer('backup', '--reason', 'first');
 
 test('a backup is one encrypted file that only its owner reads, and an entry in the audit log', async () => {
   assert.equal(made.files, ['quayside.db', 'secret.key', 'settings.json']);
@@ -84,10 +86,9 @@ test('verify restores it, adds up the ledger and leaves nothing behind', async (
 });
 
 test('a backup is restored on trial at once, and `status` says when', async () => {
-  const first = await answer('backup', '--to', join(folder, 'proved'), ...secret);
-  assert.is(first.proved, true);
+  assert.is(made.proved, true);
   const { newest } = JSON.parse((await run('status', '--json')).out).backup;
-  assert.equal([newest.file, newest.made_at, newest.sent_at], [first.file, first.made_at, null]);
+  assert.equal([newest.file, newest.made_at, newest.sent_at], [made.file, made.made_at, null]);
   assert.ok(newest.proved_at >= newest.made_at);
 });
 
@@ -114,8 +115,9 @@ test('a file that was cut, extended or changed, or another passphrase, is refuse
   await refused('passphrase_wrong', 'restore', made.file, '--dry-run', '--passphrase-file', wrong);
   chmodSync(wrong, 0o644);
   await refused('passphrase_file_open', 'restore', made.file, '--dry-run', '--passphrase-file', wrong);
-  writeFileSync(passphraseFile + 2, 'short', { mode: 0o600 });
-  await refused('passphrase_weak', 'backup', '--to', target, '--passphrase-file', passphraseFile + 2);
+  writeFileSync(passphraseFile, 'short');
+  await refused('passphrase_weak', 'backup');
+  writeFileSync(passphraseFile, passphrase);
   assert.equal(readdirSync(target).length, 1);
   await refused('not_found', 'restore', join(folder, 'nothing'), '--dry-run', ...secret);
 });

@@ -1,7 +1,7 @@
 /**
  * A merchant whose money goes out again: an instance with its signer process, on a chain that makes blocks by itself.
  */
-import { cpSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -163,7 +163,10 @@ export async function openPayoutShop(chain: PayoutChain) {
     async backUp(): Promise<() => Promise<Json>> {
       const kept = mkdtempSync(join(home, 'backup-'));
       const options = ['--passphrase-file', signer.unlock.file];
-      const { file } = await quayside.cli('backup', '--to', kept, ...options);
+      const configured = join(quayside.dataDir, 'config.json');
+      const backup = { folder: kept, passphrase_path: signer.unlock.file };
+      writeFileSync(configured, JSON.stringify({ ...JSON.parse(readFileSync(configured, 'utf8')), backup }));
+      const { file } = await quayside.cli('backup');
       return async () => {
         const settings = join(kept, 'config.json');
         cpSync(join(quayside.dataDir, 'config.json'), settings);

@@ -30,7 +30,7 @@ export async function runScheduledBackup(parts: ScheduledParts): Promise<Schedul
   if (!backup.scheduled) {
     throw permanent(
       'backup_not_configured',
-      'no folder is configured for backups: name one with `quayside backup --to FOLDER`, or set `backup.folder` and `backup.passphrase_path`',
+      'no folder is configured for backups: set `backup.folder` and `backup.passphrase_path` (docs/operate.md#backups)',
     );
   }
   const remember = (message: string | null): void => {

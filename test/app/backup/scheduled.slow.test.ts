@@ -187,7 +187,7 @@ test('without settings for it, `quayside backup` says what is missing', async ()
   const bare = { QUAYSIDE_DATA_DIR: config.dataDir };
   const { code, err } = await runQuayside(['backup'], bare);
   assert.is(code, 1);
-  assert.match(err, '`quayside backup --to FOLDER`');
+  assert.match(err, 'set `backup.folder` and `backup.passphrase_path`');
 });
 
 test.run();
