@@ -15,7 +15,6 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { severityOf } from '../../src/core/notice.ts';
 import { checkIntegrity } from '../../src/database/engine/inspection.ts';
-import { ledgerProblems } from '../../src/database/ledger.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { readShipped } from '../../src/lib/installation.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
@@ -112,9 +111,8 @@ function databaseFindings({ dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'da
 
 /** Adds up the whole ledger and compares it with the facts. */
 async function ledgerFindings({ database }: Installation): Promise<Finding[]> {
-  const report = await database.ledger.verify();
-  const problems = ledgerProblems(report);
-  if (problems.length === 0) return [ok('ledger', `${report.entries} entries add up and match the facts`)];
+  const { entries, problems } = await database.ledger.verify();
+  if (problems.length === 0) return [ok('ledger', `${entries} entries add up and match the facts`)];
   const stop = 'stop money out with `quayside payout freeze --reason …`, and find out who changed the database';
   return problems.slice(0, LEDGER_FAULTS_MAX).map((text) => failure('ledger', `does not add up: ${text}`, stop));
 }

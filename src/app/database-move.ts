@@ -22,7 +22,7 @@ import {
 import { type Db, openSqlite } from '../database/engine/open.ts';
 import { openPostgres } from '../database/engine/postgres.ts';
 import { preparePostgres } from '../database/engine/postgres-server.ts';
-import { ledgerCommands, ledgerProblems } from '../database/ledger.ts';
+import { ledgerCommands } from '../database/ledger.ts';
 import { systemClock } from '../lib/clock.ts';
 import { databaseFile } from '../lib/secret-key.ts';
 
@@ -111,7 +111,7 @@ async function moveInto(source: End, { end, db }: Target, { onProgress }: MovePa
         );
     }
     const ledger = await ledgerCommands(db).verify();
-    problems.push(...ledgerProblems(ledger).map((problem) => `the ledger does not add up: ${problem}`));
+    problems.push(...ledger.problems.map((problem) => `the ledger does not add up: ${problem}`));
     const endedMs = systemClock.nowMs();
     if (problems.length === 0) await endMove(source, end, endedMs);
     const ends = { from: source.name, to: end.name };

@@ -9,7 +9,7 @@ import type { Config } from '../config/config.ts';
 import { Fault, transient } from '../core/fault.ts';
 import { checkIntegrity, newestReportMs } from '../database/engine/inspection.ts';
 import { openSqlite } from '../database/engine/open.ts';
-import { ledgerCommands, ledgerProblems } from '../database/ledger.ts';
+import { ledgerCommands } from '../database/ledger.ts';
 import type { Clock } from '../lib/clock.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
 import { databaseFile } from '../lib/secret-key.ts';
@@ -78,7 +78,7 @@ async function restoreAndCheck({ config, command, env }: Parts, startedMs: numbe
     return {
       checked_at_ms: startedMs,
       behind_ms: ownMs === null || copyMs === null ? null : Math.max(0, ownMs - copyMs),
-      problems: [...pages, ...foreignKeys, ...ledgerProblems(ledger)],
+      problems: [...pages, ...foreignKeys, ...ledger.problems],
     };
   } finally {
     scratch.remove();

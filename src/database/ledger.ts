@@ -110,30 +110,12 @@ export const ledgerOf = perDatabase((db: Db) => {
 // ── The audit ────────────────────────────────────────────────────────────────────────────────────────────────────────
 // It recomputes the balances from transfers, payouts and attempts, without the code that writes the ledger.
 
-/** The ledger's balances and everything that is wrong in it: the lists of faults are empty in a sound one. */
 export type LedgerReport = Readonly<{
   entries: number;
   balances: readonly Readonly<{ network: NetworkKey; asset: Asset; account: string; units: bigint }>[];
-  /** Entries that do not add up to zero. */
-  unbalanced: readonly string[];
-  /** Places where the ledger and the facts (transfers, payouts, attempts) disagree. */
-  differences: readonly Difference[];
-  /** Sessions that paid back more of a coin than they received of it, on all networks together. */
-  overdrawn: readonly Readonly<{ sessionId: string; asset: Asset; valuePar: bigint }>[];
-  /** Running sums that differ from what they add up: of sessions, held money, and days. */
-  sums: readonly string[];
+  /** What is wrong in it, in words; nothing if it is sound. */
+  problems: readonly string[];
 }>;
-
-/** Returns what is wrong in the ledger, in words; nothing if it is sound. */
-export const ledgerProblems = ({ unbalanced, differences, overdrawn, sums }: LedgerReport): string[] => [
-  ...unbalanced.map((what) => `unbalanced: ${what}`),
-  ...differences.map(({ place, journal, facts }) => `${place}: the ledger has ${journal}, the facts say ${facts}`),
-  ...overdrawn.map(
-    ({ sessionId, asset, valuePar }) =>
-      `session ${sessionId}: refunds exceed what it received by ${formatUnits(valuePar, PAR_DECIMALS, MINOR_DECIMALS)} ${asset}`,
-  ),
-  ...sums,
-];
 
 type PostingRow = Omit<Posting, 'units'> & Readonly<{ seq: number; units: string }>;
 
@@ -190,7 +172,7 @@ export function ledgerCommands(db: Db) {
   const { client } = db;
 
   /** Reads all postings, entry by entry. */
-  async function readJournal(): Promise<Pick<LedgerReport, 'entries' | 'unbalanced'> & { journal: Balances }> {
+  async function readJournal(): Promise<{ entries: number; unbalanced: string[]; journal: Balances }> {
     const journal: Balances = new Map();
     const unbalanced: string[] = [];
     const all = client.prepare(
@@ -202,7 +184,7 @@ export function ledgerCommands(db: Db) {
     const close = (): void => {
       if (postings.length === 0) return;
       entries++;
-      for (const what of imbalances(postings)) unbalanced.push(`entry ${entry}: ${what}`);
+      for (const what of imbalances(postings)) unbalanced.push(`unbalanced: entry ${entry}: ${what}`);
       for (const posting of postings) add(journal, posting);
     };
     for await (const row of all.iterate() as AsyncIterable<PostingRow>) {
@@ -260,7 +242,7 @@ export function ledgerCommands(db: Db) {
     async verify(): Promise<LedgerReport> {
       return db.read(async () => {
         const { entries, unbalanced, journal } = await readJournal();
-        const found = differences(journal, await readFacts());
+        const facts = await readFacts();
         const accountSums: Balances = new Map();
         for (const [place, units] of journal) {
           const [network, asset, account] = place.split(' ') as [Posting['network'], Asset, string];
@@ -274,20 +256,27 @@ export function ledgerCommands(db: Db) {
         return {
           entries,
           balances,
-          unbalanced,
-          differences: found,
-          overdrawn: overdrawn(journal, await decimalsOfTokens()),
-          sums: [...(await auditSums(db)), ...(await auditHeldMoney(db))],
+          problems: [
+            ...unbalanced,
+            ...differences(journal, facts).map(differenceText),
+            ...overdrawn(journal, await decimalsOfTokens()),
+            ...(await auditSums(db)),
+            ...(await auditHeldMoney(db)),
+          ],
         };
       });
     },
   };
 }
 
+const differenceText = ({ place, journal, facts }: Difference): string =>
+  `${place}: the ledger has ${journal}, the facts say ${facts}`;
+
 /**
- * A refund is paid on one network, from what the session received on all: no network alone says whether it was covered.
+ * Returns one line for each session that paid back more of a coin than it received of it. A refund is paid on one
+ * network, from what the session received on all: no network alone says whether it was covered.
  */
-function overdrawn(journal: Balances, decimals: ReadonlyMap<string, number>): LedgerReport['overdrawn'] {
+function overdrawn(journal: Balances, decimals: ReadonlyMap<string, number>): string[] {
   const left = new Map<string, bigint>();
   for (const [place, units] of journal) {
     const [network, asset, account, subject] = place.split(' ') as [Posting['network'], Asset, string, string?];
@@ -298,8 +287,9 @@ function overdrawn(journal: Balances, decimals: ReadonlyMap<string, number>): Le
     if (token !== undefined) left.set(of, (left.get(of) ?? 0n) + toPar(units, token));
   }
   return [...left].flatMap(([of, valuePar]) => {
-    const [sessionId, asset] = of.split(' ') as [string, Asset];
-    return valuePar > 0n ? [{ sessionId, asset, valuePar }] : [];
+    const [sessionId, asset] = of.split(' ');
+    const amount = `${formatUnits(valuePar > 0n ? valuePar : 0n, PAR_DECIMALS, MINOR_DECIMALS)} ${asset}`;
+    return valuePar > 0n ? [`session ${sessionId}: refunds exceed what it received by ${amount}`] : [];
   });
 }
 

@@ -248,9 +248,7 @@ const show = async (api: ApiServer) =>
   (await api.send('GET', '/api/v1/refunds/lost')).json as Readonly<Record<string, unknown>>;
 
 async function booksAreSound(api: ApiServer): Promise<void> {
-  const { unbalanced, differences, overdrawn, sums } = await api.database().ledger.verify();
-  const found = { unbalanced, differences, overdrawn, sums };
-  assert.equal(found, { unbalanced: [], differences: [], overdrawn: [], sums: [] });
+  assert.equal((await api.database().ledger.verify()).problems, []);
 }
 
 /**

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { type Database, openSqliteDatabase } from '../../database/database.ts';
 import { checkIntegrity } from '../../database/engine/inspection.ts';
 import { migrate } from '../../database/engine/migrate.ts';
-import { ledgerProblems } from '../../database/ledger.ts';
 import { openSecretKey } from '../../lib/secret-key.ts';
 import { filesIn, type Manifest, unpackArchive } from './archive.ts';
 import { openScratch } from './scratch.ts';
@@ -66,11 +65,11 @@ type Proof = Readonly<{
  */
 export const proveBackup = (file: string, parent: string, passphrase: Uint8Array): Promise<Proof> =>
   withUnpacked(file, { parent, passphrase }, async ({ folder, manifest, problems, database }) => {
-    const report = await database.ledger.verify();
+    const ledger = await database.ledger.verify();
     return {
       manifest,
       files: filesIn(folder),
-      ledgerEntries: report.entries,
-      problems: [...problems, ...ledgerProblems(report)],
+      ledgerEntries: ledger.entries,
+      problems: [...problems, ...ledger.problems],
     };
   });

@@ -302,11 +302,8 @@ export async function passTo({ database, one, two }: World, timeS: number): Prom
 
 /** Checks that the ledger is sound. @returns what each account holds, by network, asset and name */
 export async function booksAgree(database: Database): Promise<Record<string, bigint>> {
-  const { unbalanced, differences, overdrawn, sums, balances } = await database.ledger.verify();
-  assert.equal(
-    { unbalanced, differences, overdrawn, sums },
-    { unbalanced: [], differences: [], overdrawn: [], sums: [] },
-  );
+  const { problems, balances } = await database.ledger.verify();
+  assert.equal(problems, []);
   return Object.fromEntries(
     balances.map(({ network, asset, account, units }) => [`${network} ${asset} ${account}`, units]),
   );

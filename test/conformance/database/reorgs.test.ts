@@ -235,7 +235,7 @@ test('a waiting transfer shows what its session received', async ({ database, on
   assert.equal((await database.blocks.unconfirmed('test:one', block.number, 9)).length, 1, 'only above that number');
   assert.is((await show(database, 'o1')).standing.confirmedPar / minor, 900n);
   assert.is((await show(database, 'o2')).standing.confirmedPar, 0n);
-  assert.equal((await database.ledger.verify()).differences, []);
+  assert.equal((await database.ledger.verify()).problems, []);
 
   // Money that is older than its session is in none of the session's sums.
   await one.readThrough(T0_S);

@@ -32,11 +32,11 @@ async function auditAfter(change: string): Promise<readonly string[]> {
       { to: keys[0] ?? '', currency: 'USDT', units: 5n * COIN_UNITS },
     ]);
     await chain.confirm(block);
-    assert.equal((await database.ledger.verify()).sums, []);
+    assert.equal((await database.ledger.verify()).problems, []);
     const client = new Sqlite(file);
     assert.is(client.prepare(change).run().changes, 1, change);
     client.close();
-    return (await database.ledger.verify()).sums;
+    return (await database.ledger.verify()).problems;
   } finally {
     place.close();
   }

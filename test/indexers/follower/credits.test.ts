@@ -56,7 +56,7 @@ test('a small payment counts by depth, a large one in its block waits until it i
     node.world.finalize();
     mine();
     await isPaid(large);
-    assert.is((await shop.database.ledger.verify()).differences.length, 0);
+    assert.is((await shop.database.ledger.verify()).problems.length, 0);
   }));
 
 test('a transaction waits for the recipient that needs most', () =>
