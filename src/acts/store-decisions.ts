@@ -75,7 +75,7 @@ export const decideStore = defineAct({
   },
   async run({ database, act }, { store, decision }) {
     const decided = await database.stores.decide(store.id, decision, act);
-    return { said: say(meanings[decision].said), json: { decision, status: decided && stateOf(decided.store) } };
+    return { said: say(meanings[decision].said), json: { decision, status: decided && stateOf(decided) } };
   },
 });
 

@@ -4,12 +4,12 @@
  */
 import type { NetworkConfig } from '../config/network.ts';
 import { usualDepth } from '../core/credit-policy.ts';
+import type { DoorSession } from '../core/door.ts';
 import { minorToPar, parToUnitsCeil } from '../core/money.ts';
 import { convertMinor } from '../core/rate.ts';
 import { policyFor } from '../core/store-credit.ts';
 import { type Currency, currencies, otherMode, type Token } from '../core/transfer.ts';
 import type { Conversion, PaymentOption } from '../database/column-values.ts';
-import type { DoorSession } from '../database/doors.ts';
 import type { Replay } from '../database/replays.ts';
 import type { Session } from '../database/session.ts';
 import type { NewSession } from '../database/sessions.ts';

@@ -33,3 +33,14 @@ export type DoorTerms = Readonly<{
   /** The one that the request was signed with. Notices use the same. */
   algorithm: DoorAlgorithm;
 }>;
+
+/** The session that an order asks for. `id`: of the order; `returnUrl`: of the door, which knows where to. */
+export type DoorSession = Readonly<{
+  id: string;
+  orderId: string;
+  name: string;
+  amountMinor: bigint;
+  currency: string;
+  only: Readonly<{ network: string | null; currency: string | null }>;
+  returnUrl: string;
+}>;

@@ -23,7 +23,7 @@ export type PoolKey = Readonly<{ family: string; mode: Mode }>;
 /** Addresses from `nextIndex` to below `retiredThrough` are to be watched and are not derived yet. */
 export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIndex: number; retiredThrough: number }>;
 
-type AddressRow = typeof addresses.$inferSelect;
+export type AddressRow = typeof addresses.$inferSelect;
 export type Address = Pick<AddressRow, 'id' | 'seq' | 'derivationIndex' | 'sessionId' | 'state'>;
 type PoolRow = typeof pools.$inferSelect;
 
@@ -42,7 +42,7 @@ const ALTERED_MAX = 100;
 
 const createAddressCheck =
   (guard: RowGuard) =>
-  (row: typeof addresses.$inferSelect): boolean => {
+  (row: AddressRow): boolean => {
     const owner = row.sessionId === null ? '' : ` of session ${row.sessionId}`;
     const name = `deposit address ${row.id} (${row.family}, ${row.mode}, ${row.key})${owner}`;
     return guard.accepts(macedAddress(row), row.mac, name, REMEDY);
@@ -97,8 +97,6 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
     },
   };
 });
-
-export type AddressRows = ReturnType<typeof addressRowsOf>;
 
 const counting = (client: Db['client'], state: 'free' | 'spoiled') =>
   client.prepare(`SELECT count(*) FROM addresses WHERE pool_id = ? AND state = '${state}'`).pluck();

@@ -67,17 +67,6 @@ export type DoorPayment = Readonly<{
   decimals: number;
 }>;
 
-/** The session that an order asks for. `id`: of the order; `returnUrl`: of the door, which knows where to. */
-export type DoorSession = Readonly<{
-  id: string;
-  orderId: string;
-  name: string;
-  amountMinor: bigint;
-  currency: string;
-  only: Readonly<{ network: string | null; currency: string | null }>;
-  returnUrl: string;
-}>;
-
 /** Fields that a repeated request must leave as they were. */
 const BINDING = ['money', 'name', 'notifyUrl', 'param'] as const satisfies readonly (keyof DoorTerms)[];
 

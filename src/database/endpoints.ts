@@ -2,7 +2,6 @@
  * Webhook endpoints.
  */
 
-import { eq } from 'drizzle-orm';
 import { sameTarget } from '../core/delivery.ts';
 import { SILENT_COUNT, STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import type { ExtendedEventType } from '../core/event.ts';
@@ -318,7 +317,7 @@ function secretCommands(db: VaultDb) {
       const kind = endpoint.perSession ? 'one_off' : endpoint.dialect ? 'door' : 'endpoint';
       return { kind, endpointId: id, storeId: endpoint.storeId, mode: endpoint.mode };
     }
-    const store = await db.orm.select({ id: stores.id }).from(stores).where(eq(stores.id, id)).get();
+    const store = await db.client.prepare('SELECT 1 FROM stores WHERE id = ?').get(id);
     return store ? { kind: 'store', endpointId: id, storeId: id, mode } : null;
   }
 

@@ -24,9 +24,6 @@ export type CreditTotal = Readonly<{
   reversedPar: bigint;
 }>;
 
-/** Sessions created in a period. `unpaid`: those that expired, failed or were canceled. The others are pending. */
-export type SessionTotal = Readonly<{ created: number; paid: number; unpaid: number }>;
-
 type At = Readonly<{ storeId: string; mode: Mode }>;
 
 /** The transfer of a payment's entry `e`; other causes are no numbers. */
@@ -72,19 +69,6 @@ function totalsOf(rows: readonly CreditRow[]): CreditTotal[] {
   return [...totals.values()];
 }
 
-const sessionsOfPeriod = `
-  SELECT count(*) AS created, count(*) FILTER (WHERE status = 'paid') AS paid,
-    count(*) FILTER (WHERE status IN ('expired', 'canceled', 'failed')) AS unpaid
-  FROM sessions
-  WHERE store_id = :storeId AND mode = :mode AND status IN ('pending', 'paid', 'expired', 'canceled', 'failed')
-    AND id >= :fromId AND id < :toId`;
-
-/** Returns what `read` finds in each period between one time and the next. */
-const inPeriods = async <T>(
-  timesMs: readonly number[],
-  read: (fromMs: number, toMs: number) => Promise<T>,
-): Promise<T[]> => mapInOrder(timesMs.slice(1), (toMs, at) => read(timesMs[at] ?? toMs, toMs));
-
 export function creditQueries({ client, read }: Db) {
   return {
     /**
@@ -94,9 +78,10 @@ export function creditQueries({ client, read }: Db) {
     async sumCredits({ storeId, mode }: At, timesMs: readonly number[]): Promise<readonly (readonly CreditTotal[])[]> {
       const summed = client.prepare(creditsOfPeriod);
       return read(() =>
-        inPeriods(timesMs, async (fromMs, toMs) =>
-          totalsOf((await summed.all({ storeId, mode, fromMs, toMs })) as CreditRow[]),
-        ),
+        mapInOrder(timesMs.slice(1), async (toMs, at) => {
+          const period = { storeId, mode, fromMs: timesMs[at] ?? toMs, toMs };
+          return totalsOf((await summed.all(period)) as CreditRow[]);
+        }),
       );
     },
     /** Returns whether any money was ever credited to the store's sessions of this mode. */
@@ -108,20 +93,15 @@ export function creditQueries({ client, read }: Db) {
 }
 
 export function countQueries({ client, read }: Db) {
+  const open = client
+    .prepare(
+      `SELECT count(*) FROM sessions WHERE store_id = :storeId AND mode = :mode AND status = 'pending' AND id >= :fromId`,
+    )
+    .pluck();
   return {
-    /**
-     * Returns how many sessions a store created between one time and the next, and how many of those are paid or ended
-     * without a payment now.
-     * @param timesMs ascending; there is one period less
-     */
-    async countSessions({ storeId, mode }: At, timesMs: readonly number[]): Promise<readonly SessionTotal[]> {
-      const counted = client.prepare(sessionsOfPeriod);
-      return read(() =>
-        inPeriods(timesMs, async (fromMs, toMs) => {
-          const ids = { fromId: firstSessionId(fromMs), toId: firstSessionId(toMs) };
-          return (await counted.get({ storeId, mode, ...ids })) as SessionTotal;
-        }),
-      );
+    /** Returns how many sessions that a store created since then are open. */
+    async countOpen({ storeId, mode }: At, sinceMs: number): Promise<number> {
+      return (await read(() => open.get({ storeId, mode, fromId: firstSessionId(sinceMs) }))) as number;
     },
   };
 }

@@ -9,7 +9,7 @@ import { minorToPar } from '../core/money.ts';
 import { type CancelRefusal, newLife, newStanding, type Terms, toleratedPar } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
-import { type AddressRows, addressRowsOf } from './addresses.ts';
+import { type AddressRow, addressRowsOf } from './addresses.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { Conversion, PaymentOption, SessionRequest, StoreSettings } from './column-values.ts';
 import { mapInOrder } from './engine/bodies.ts';
@@ -140,7 +140,7 @@ export function sessionCommands(db: SealedDb) {
     const ready = readyOptions(input, followed);
     const [first] = ready;
     if (!first) return { kind: 'no_network_followed' };
-    const free = new Map<string, NonNullable<Awaited<ReturnType<AddressRows['nextFree']>>>>();
+    const free = new Map<string, AddressRow>();
     for (const family of new Set(ready.map((option) => option.family))) {
       const address = await addresses.nextFree({ family, mode: input.mode });
       if (address) free.set(family, address);

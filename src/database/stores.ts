@@ -2,14 +2,15 @@
  * Merchants' stores: their settings, payment page, approval and suspension.
  */
 
-import { and, count, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
+import { eq, getTableColumns, sql } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import { defaultRefundPolicy, type RefundPolicy } from '../core/refund.ts';
 import type { Mode } from '../core/transfer.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { AuditedState, PageSettings, StoreSettings } from './column-values.ts';
 import { webhookSecretsOf } from './endpoints.ts';
-import { builtOnce, changeRows, insertRow, perDatabase } from './engine/rows.ts';
+import { mapInOrder } from './engine/bodies.ts';
+import { builtOnce, changeRows, findRow, insertRow, perDatabase } from './engine/rows.ts';
 import { personRow, saveMembership } from './people.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
 import { stores } from './tables.ts';
@@ -38,9 +39,6 @@ export type NewStore = Omit<MerchantStore, 'suspension'> & Readonly<{ webhookSec
 
 /** A decision of an operator against a store. */
 export type Decision = Readonly<{ atMs: number; because: string }>;
-
-/** A store after a decision, and whether that changed it. */
-type Decided = Readonly<{ store: MerchantStore; hasChanged: boolean }>;
 
 /** All that is set of a store. */
 export type StoreValues = Readonly<{ name: string; zone: string }> & StoreSettings & RefundPolicy & PageSettings;
@@ -200,8 +198,7 @@ export function storeCommands(db: SealedDb) {
     },
     /** Returns the logo with this hash; null when the store has another one, or none. */
     async findLogo(storeId: string, hash: string): Promise<Uint8Array | null> {
-      const { page, logo } = stores;
-      const row = await db.read(() => db.orm.select({ page, logo }).from(stores).where(eq(stores.id, storeId)).get());
+      const row = await db.read(() => findRow(db, stores, { id: storeId }));
       return row?.page.logo === hash ? row.logo : null;
     },
   };
@@ -226,9 +223,8 @@ function decisionCommands(db: SealedDb) {
 
   /** Counts the stores of a person that wait. */
   async function countWaiting(personId: string): Promise<number> {
-    const own = (await personRow(db, personId))?.memberships.flatMap(({ storeId }) => storeId ?? []) ?? [];
-    const waiting = and(inArray(stores.id, own), eq(stores.status, 'pending'));
-    return (await db.orm.select({ of: count() }).from(stores).where(waiting).get())?.of ?? 0;
+    const ids = (await personRow(db, personId))?.memberships.flatMap(({ storeId }) => storeId ?? []) ?? [];
+    return (await mapInOrder(ids, rows.find)).filter((row) => row?.status === 'pending').length;
   }
 
   return {
@@ -252,13 +248,13 @@ function decisionCommands(db: SealedDb) {
      * that was taken before, or comes too late, changes nothing and is not recorded.
      * @returns null when there is no such store
      */
-    async decide(id: string, decision: StoreDecision, act: OperatorAct): Promise<Decided | null> {
+    async decide(id: string, decision: StoreDecision, act: OperatorAct): Promise<MerchantStore | null> {
       return db.write(async () => {
         const row = await rows.find(id);
         if (!row) return null;
         const { from, to: status } = steps[decision];
         // Nobody knows what was decided about an altered row: it is decided again.
-        if (!from.includes(row.status) && rows.isIntact(row)) return { store: toStore(row), hasChanged: false };
+        if (!from.includes(row.status) && rows.isIntact(row)) return toStore(row);
         const decided = {
           status,
           decidedAtMs: status === 'suspended' ? act.atMs : null,
@@ -272,7 +268,7 @@ function decisionCommands(db: SealedDb) {
           ...(one.decidedBecause !== null && { because: one.decidedBecause }),
         });
         await recordAct(db, act, { target: id, before: shown(row), after: shown(after) });
-        return { store: toStore({ ...after, ...sealed }), hasChanged: true };
+        return toStore({ ...after, ...sealed });
       });
     },
   };

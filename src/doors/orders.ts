@@ -4,11 +4,11 @@
  */
 import { randomInt } from 'node:crypto';
 import type { Config } from '../config/config.ts';
-import type { DoorTerms } from '../core/door.ts';
+import type { DoorSession, DoorTerms } from '../core/door.ts';
 import { parseUnits } from '../core/money.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Database } from '../database/database.ts';
-import type { Door, DoorSession, OrderRow } from '../database/doors.ts';
+import type { Door, OrderRow } from '../database/doors.ts';
 import type { Session } from '../database/session.ts';
 import type { Clock } from '../lib/clock.ts';
 import { randomBase62 } from '../lib/id.ts';

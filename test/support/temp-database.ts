@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
-import type { WriteHooks } from '../../src/database/engine/open.ts';
+import type { WriteHooks } from '../../src/database/engine/write-queue.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { createDatabaseFile } from './database-file.ts';
 import { copyRows, lendDatabase } from './postgres.ts';

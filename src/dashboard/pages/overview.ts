@@ -37,10 +37,10 @@ export const overviewPage = (deps: DashboardDeps): StorePage => ({
     const starts = [...dates, datePlus(today, 1)].map((date) => startOfDayMs(zone, date) ?? 0);
     const days = await deps.database.ledger.sumCredits(at, starts);
     const waiting = await readWaiting(deps, at);
-    const [created] = await deps.database.sessions.countSessions(at, [starts[0] ?? 0, starts.at(-1) ?? 0]);
+    const open = await deps.database.sessions.countOpen(at, starts[0] ?? 0);
     return {
       title: words.say(at.mode === 'test' ? 'Test overview' : 'Overview'),
-      content: html`${glance(visit, days, waiting, (created?.created ?? 0) - (created?.paid ?? 0) - (created?.unpaid ?? 0))}
+      content: html`${glance(visit, days, waiting, open)}
 ${await needs(deps, visit, waiting)}
 ${await setupList(deps, visit)}
 ${section('money', words.say('Received in the last {days} days', { days: DAYS_SHOWN }), money(visit, days, dates))}`,

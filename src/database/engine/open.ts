@@ -6,7 +6,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { type Client, createOrm, keepStatements, type Orm, type Statement } from './client.ts';
 import { asStorageFault, connect, guarded, lockWaitFault } from './connection.ts';
 import { refuseOtherSchema } from './migrate.ts';
-import { createTurns, createWriteQueue, type Turns, type WriteMeasure, type WriteQueue } from './write-queue.ts';
+import { createTurns, createWriteQueue, type Turns, type WriteHooks, type WriteQueue } from './write-queue.ts';
 
 export type Db = Readonly<{
   /** The file, or the database and its server, for messages. */
@@ -27,13 +27,6 @@ export type Db = Readonly<{
   read<T>(work: () => T | Promise<T>): Promise<T>;
   /** Refuses what still waits to be written, and closes the database. */
   close(): void;
-}>;
-
-export type WriteHooks = Readonly<{
-  /** Called before each write transaction is committed; if it throws, nothing of it is. */
-  beforeCommit?: () => void;
-  /** Called after each write transaction, with what it took. */
-  onWrite?: (measure: WriteMeasure) => void;
 }>;
 
 export type SqliteOptions = WriteHooks &
@@ -62,7 +55,7 @@ export function openSqlite({ file, busyTimeoutMs, bytesMax, overwritesDeleted, .
         const pageBytes = Number(raw.pragma('page_size', { simple: true }));
         raw.pragma(`max_page_count = ${Math.max(1, Math.floor(bytesMax / pageBytes))}`);
       }
-      return createWriteQueue(raw, turns, { ...hooks, file, waitMs: busyTimeoutMs, busyTimeoutMs });
+      return createWriteQueue(raw, turns, { ...hooks, file, busyTimeoutMs });
     });
     const client = createSqliteClient(raw, turns);
     const changed = raw.prepare('SELECT total_changes()').pluck();

@@ -16,7 +16,7 @@ import type { Pool, PoolClient, QueryArrayResult, QueryConfig } from 'pg';
 import { invariant, transient } from '../../core/fault.ts';
 import { after, systemClock } from '../../lib/clock.ts';
 import { type Client, createOrm, keepStatements, type Statement } from './client.ts';
-import type { Db, WriteHooks } from './open.ts';
+import type { Db } from './open.ts';
 import {
   ALONE,
   asPostgresFault,
@@ -28,6 +28,7 @@ import {
   refuseOthers,
 } from './postgres-server.ts';
 import { translator } from './translate.ts';
+import type { WriteHooks } from './write-queue.ts';
 
 /** Connections of one process, at most. */
 const CONNECTIONS_MAX = 10;

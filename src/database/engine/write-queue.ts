@@ -65,16 +65,19 @@ type Job = Readonly<{
   reject: (error: unknown) => void;
 }>;
 
-type WriteQueueOptions = Readonly<{
-  file: string;
-  /** How long a write waits, unless it says otherwise. */
-  waitMs: number;
-  /** SQLite's own timeout, for everything but the beginning of a write. */
-  busyTimeoutMs: number;
-  /** Called in each transaction, before it is committed. */
+export type WriteHooks = Readonly<{
+  /** Called before each write transaction is committed; if it throws, nothing of it is. */
   beforeCommit?: () => void;
+  /** Called after each write transaction, with what it took. */
   onWrite?: (measure: WriteMeasure) => void;
 }>;
+
+type WriteQueueOptions = WriteHooks &
+  Readonly<{
+    file: string;
+    /** How long a write waits, unless it says otherwise; and SQLite's own timeout for everything else. */
+    busyTimeoutMs: number;
+  }>;
 
 /** Returns a function that takes the write lock without waiting; false if another process has it. */
 function createBegin(client: Sqlite.Database, busyTimeoutMs: number): () => boolean {
@@ -242,7 +245,7 @@ export function createWriteQueue(client: Sqlite.Database, turns: Turns, options:
   }
 
   return {
-    async write<T>(work: () => T | Promise<T>, { waitMs = options.waitMs, isGrouped = false } = {}) {
+    async write<T>(work: () => T | Promise<T>, { waitMs = busyTimeoutMs, isGrouped = false } = {}) {
       invariant(!turns.isInside(), 'a write is a transaction of its own');
       const askedAtMs = performance.now();
       if (waiting.size >= WAITING_MAX || closing.signal.aborted) throw lockWaitFault(file);

@@ -26,7 +26,7 @@ async function staysSuspended({ database, place }: World, change: string): Promi
   assert.match((await suspended())?.because ?? '', /altered/);
   await alarmed(database, 'store m1');
   const again = await database.stores.decide('m1', 'suspend', act('store suspend'));
-  assert.equal([again?.hasChanged, again?.store.suspension?.because], [true, 'a test']);
+  assert.is(again?.suspension?.because, 'a test');
   await database.stores.decide('m1', 'approve', act('store approve'));
   assert.is(await suspended(), undefined);
 }
