@@ -2,8 +2,8 @@
  * Seals everything that the secret key protects with another key, in one transaction, while nothing else uses the
  * database. `sealedTables` is the list of what that is.
  */
-import { and, asc, eq, getTableColumns, getTableName, inArray, isNotNull, or, type SQL, sql } from 'drizzle-orm';
-import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { getTableName } from 'drizzle-orm';
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { Fault, permanent } from '../core/fault.ts';
 import { createIntentMac, type IntentMac, isPayback, paybackKinds } from '../core/intent.ts';
 import { macedAddress } from './addresses.ts';
@@ -12,6 +12,7 @@ import { type OperatorAct, recordAct } from './audit-log.ts';
 import { webhookSecretName } from './endpoints.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';
 import type { Db } from './engine/open.ts';
+import { changeRows, selectRows } from './engine/rows.ts';
 import { apiSecretName, macedKey } from './keys.ts';
 import { totpSecretName } from './people.ts';
 import { macedRefundAddress } from './refunds/destinations.ts';
@@ -54,9 +55,10 @@ type Resealed = Readonly<Record<string, unknown>> | null;
 
 type SealedTable = Readonly<{
   table: SQLiteTable;
-  /** The primary key; `id` if it is left out. */
+  /** The columns of the primary key; `id` if it is left out. */
   key?: readonly string[] | undefined;
-  where?: SQL | undefined;
+  /** The SQL of a condition; all rows if it is left out. */
+  where?: string | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: each entry reads the rows of its own table
   reseal(row: any, from: Sealer, to: Sealer): Resealed;
 }>;
@@ -119,8 +121,7 @@ const createSealer = (key: Uint8Array): Sealer => ({
 
 /** An approver's signature covers the MAC of the refund. @throws Fault permanent `refunds_approved` */
 async function refuseApproved(db: Db): Promise<void> {
-  const isApproved = and(inArray(refunds.status, ['pending', 'processing']), isNotNull(refunds.approval));
-  const open = await db.orm.select({ id: refunds.id }).from(refunds).where(isApproved).all();
+  const open = await selectRows(db, refunds, "WHERE status IN ('pending', 'processing') AND approval IS NOT NULL");
   if (open.length === 0) return;
   throw permanent(
     'refunds_approved',
@@ -130,45 +131,34 @@ async function refuseApproved(db: Db): Promise<void> {
 }
 
 async function resealTable(
-  { orm }: Db,
-  { table, key = ['id'], where, reseal }: SealedTable,
+  db: Db,
+  { table, key = ['id'], where = '1 = 1', reseal }: SealedTable,
   from: Sealer,
   to: Sealer,
   sum: { -readonly [K in keyof Resealing]: number },
 ): Promise<void> {
-  const named: Readonly<Record<string, SQLiteColumn>> = getTableColumns(table);
-  const columns = key.map((name) => named[name] as SQLiteColumn);
-  for (let after: readonly unknown[] | null = null; ; ) {
-    const due = and(where, after === null ? undefined : sql`(${joined(columns)}) > (${joined(after)})`);
-    const order = columns.map((column) => asc(column));
-    const rows = await orm
-      .select()
-      .from(table)
-      .where(due)
-      .orderBy(...order)
-      .limit(SLICE_ROWS)
-      .all();
-    for (const row of rows as Record<string, unknown>[]) {
+  type Row = Readonly<Record<string, string | number>>;
+  const order = `ORDER BY ${key.join(', ')} LIMIT ${SLICE_ROWS}`;
+  const later = `AND (${key.join(', ')}) > (${key.map((name) => `:${name}`).join(', ')})`;
+  for (let after: Row | null = null; ; ) {
+    const page = `WHERE (${where}) ${after === null ? '' : later} ${order}`;
+    const rows: readonly Row[] = await selectRows(db, table, page, after ?? {});
+    for (const row of rows) {
       const values = reseal(row, from, to);
       if (values === null) sum.altered++;
       else if (Object.keys(values).length > 0) {
-        const isRow = and(...columns.map((column, at) => eq(column, row[key[at] as string])));
-        await orm.update(table).set(values).where(isRow).run();
+        await changeRows(db, table, Object.fromEntries(key.map((name) => [camel(name), row[camel(name)]])), values);
         sum.resealed++;
         if ('claimHash' in values) sum.claimLinks++;
       }
     }
-    const last = rows.at(-1) as Record<string, unknown> | undefined;
+    const last = rows.at(-1);
     if (last === undefined || rows.length < SLICE_ROWS) return;
-    after = key.map((name) => last[name]);
+    after = Object.fromEntries(key.map((name) => [name, last[camel(name)] ?? '']));
   }
 }
 
-const joined = (parts: readonly unknown[]): SQL =>
-  sql.join(
-    parts.map((part) => sql`${part}`),
-    sql`, `,
-  );
+const camel = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 /** Seals the secrets of a row again; null if one of them does not open. */
 function secretsOf(
@@ -229,10 +219,10 @@ const sealedTables: readonly SealedTable[] = [
   withMacs(addresses, macedAddress),
   withMacs(transfers, macedTransfer),
   withMacs(stores, macedDecision),
-  withMacs(refundAddresses, macedRefundAddress, ['sessionId', 'network']),
+  withMacs(refundAddresses, macedRefundAddress, ['session_id', 'network']),
   {
     table: refunds,
-    where: or(isNotNull(refunds.mac), isNotNull(refunds.claimHash)),
+    where: 'mac IS NOT NULL OR claim_hash IS NOT NULL',
     reseal(row: typeof refunds.$inferSelect, from, to) {
       const hashOf = ({ tokens }: Sealer): string => tokens.hashOf(tokens.of('refund claim', row.id));
       const claimHash = row.claimHash === hashOf(from) ? { claimHash: hashOf(to) } : {};
@@ -243,7 +233,7 @@ const sealedTables: readonly SealedTable[] = [
   },
   {
     table: payouts,
-    where: and(inArray(payouts.kind, [...paybackKinds]), isNotNull(payouts.intent)),
+    where: `kind IN (${paybackKinds.map((kind) => `'${kind}'`)})`,
     reseal({ intent }: typeof payouts.$inferSelect, from, to) {
       if (!isPayback(intent)) return {};
       return from.macOf(intent) === intent.mac ? { intent: { ...intent, mac: to.macOf(intent) } } : null;
