@@ -156,6 +156,7 @@ type Refund struct {
 	NextAction        *NextAction        `json:"next_action"`
 	Destination       *RefundDestination `json:"destination"`
 	DestinationSource string             `json:"destination_source"`
+	WaitsFor          string             `json:"waits_for"`
 	FailureReason     string             `json:"failure_reason"`
 	TransactionHash   string             `json:"transaction_hash"`
 	ReceiptNumber     string             `json:"receipt_number"`

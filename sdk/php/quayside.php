@@ -30,7 +30,8 @@
  * @phpstan-type Refund array{refund_id: string, session_id: string, order_id: string, amount: string, currency: string,
  *   status: string, reason?: string, description?: string, created_at: int, metadata?: array<string, string>,
  *   next_action?: array<string, string>, destination?: RefundDestination, destination_source?: string,
- *   failure_reason?: string|null, transaction_hash?: string, receipt_number?: string, processed_at?: int}
+ *   waits_for?: string, failure_reason?: string|null, transaction_hash?: string, receipt_number?: string,
+ *   processed_at?: int}
  * @phpstan-type CanceledRefund array{refund_id: string, status: string, canceled_at: int,
  *   destination?: RefundDestination, destination_source?: string}
  * @phpstan-type PaymentEvent array{id: string, type: string, created_at: int, livemode: bool, data: array<string, mixed>}

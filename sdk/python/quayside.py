@@ -149,6 +149,7 @@ class Refund(TypedDict, total=False):
     next_action: dict[str, str]
     destination: RefundDestination
     destination_source: str
+    waits_for: str
     failure_reason: Optional[str]
     transaction_hash: str
     receipt_number: str

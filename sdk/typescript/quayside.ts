@@ -136,6 +136,7 @@ export type Refund = Readonly<{
   next_action?: Readonly<{ type: string; url: string }>;
   destination?: RefundDestination;
   destination_source?: string;
+  waits_for?: 'signer';
   failure_reason?: string | null;
   transaction_hash?: string;
   receipt_number?: string;
