@@ -3,27 +3,22 @@
  * scripts, the shop is returned to, and a store's own look is readable. Screenshots are written to `.tmp/pages/`.
  */
 import { mkdirSync } from 'node:fs';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { suite } from 'uvu';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { allWords } from '../../src/checkout/texts.ts';
-import { type ApiServer, startApi } from '../support/api-server.ts';
-import { barriers, misfits, openBrowser, openPage, phone, shows, type WatchedPage } from '../support/browser.ts';
+import { barriers, misfits, openPage, phone, shows, type WatchedPage } from '../support/browser.ts';
 import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
 import { exchange } from '../support/signed-client.ts';
 import { until } from '../support/until.ts';
+import { type BrowserWorld, browserSuite } from './browser-suite.ts';
 import { scenes } from './scenes.ts';
 
 const PICTURES = '.tmp/pages';
 mkdirSync(PICTURES, { recursive: true });
 
-type World = {
-  browser: Browser;
-  api: ApiServer;
-  /** A page on each device, used for one scene after the other: to open one takes as long as to check it. */
-  views: readonly (WatchedPage & Readonly<{ device: string }>)[];
-};
-const test = suite<World>('the payment page in a browser');
+const test = browserSuite('the payment page in a browser');
+/** A page on each device, used for one scene after the other: to open one takes as long as to check it. */
+let views: readonly (WatchedPage & Readonly<{ device: string }>)[] = [];
 
 const devices: readonly (readonly [string, BrowserContextOptions])[] = [
   ['desktop-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
@@ -31,18 +26,12 @@ const devices: readonly (readonly [string, BrowserContextOptions])[] = [
   ['narrow', { ...phone, viewport: { width: 320, height: 640 } }],
 ];
 
-test.before(async (world) => {
-  world.browser = await openBrowser();
-  world.api = await startApi({ pages: true });
+test.before(async ({ browser, api }) => {
   const open = async ([device, options]: (typeof devices)[number]) => ({
     device,
-    ...(await openPage(world.browser, world.api.baseUrl, options)),
+    ...(await openPage(browser, api.baseUrl, options)),
   });
-  world.views = await Promise.all(devices.map(open));
-});
-test.after(async ({ browser, api }) => {
-  await browser.close();
-  await api.close();
+  views = await Promise.all(devices.map(open));
 });
 
 const headline = (page: Page) => page.locator('h1');
@@ -51,7 +40,7 @@ const says = (page: Page, words: RegExp) => shows(headline(page), words);
 const CONTROLS = '.button, .network, .tokens a, summary, .languages > *';
 
 for (const [name, scene] of Object.entries(scenes)) {
-  test(`${name}: accessible in light and dark mode, on desktop and phones`, async ({ api, views }) => {
+  test(`${name}: accessible in light and dark mode, on desktop and phones`, async ({ api }) => {
     const path = await scene.play(api);
     for (const { device, page, complaints } of views) {
       const before = complaints.length;
@@ -274,7 +263,7 @@ test('while the server is down the page stays, and continues afterwards', async 
 const SHOP = 'https://shop.example/thanks';
 
 /** Opens the page of a new sale, in a browser where the shop's own page answers. */
-async function openAt({ browser, api }: World, options: BrowserContextOptions) {
+async function openAt({ browser, api }: BrowserWorld, options: BrowserContextOptions) {
   const sale = await openSale(api, { success_url: SHOP });
   const { page } = await openPage(browser, api.baseUrl, options);
   await page.route(`${SHOP}**`, (route) => route.fulfill({ contentType: 'text/html', body: '<h1>Thank you</h1>' }));

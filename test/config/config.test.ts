@@ -22,45 +22,11 @@ const node = { url: 'ws://127.0.0.1:8546', xpub };
 test('a preset needs only a node URL and an xpub', () => {
   const config = load({ networks: { ethereum: node, bsc: node } });
   const [ethereum, bsc] = config.networks;
-  assert.equal(ethereum, {
-    key: 'live:ethereum',
-    name: 'ethereum',
-    family: 'evm',
-    mode: 'live',
-    sandbox: false,
-    url: node.url,
-    xpub,
-    chainId: '1',
-    nativeSymbol: 'ETH',
-    title: 'Ethereum (ERC20)',
-    feeHint: 'high',
-    explorer: 'https://etherscan.io/tx/{tx}',
-    addressExplorer: 'https://etherscan.io/address/{address}',
-    wallets: { trustCoin: 60, okx: true },
-    dustFloorPar: 10n ** 16n,
-    signer: {
-      fee_max: '0.02',
-      caps: { transaction: '500', hour: '2000', day: '5000' },
-      gas_caps: { transaction: '0.02', day: '0.5' },
-      fee_caps: { hour: '0.25', day: '1' },
-      count_caps: { hour: 500, day: 5000 },
-    },
-    confirmations: [{ blocks: 12 }, { fromPar: 10n ** 22n, finality: 'finalized', usual: 64 }],
-    reorgDepthMax: 128,
-    blockTimeMs: 12_000,
-    inclusionGraceS: 36,
-    pollMs: 4000,
-    sweep: plainSweepPolicy,
-    tokens: [
-      { symbol: 'USDT', address: '0xdAC17F958D2ee523a2206206994597C13D831ec7', decimals: 6 },
-      { symbol: 'USDC', address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', decimals: 6 },
-    ],
-    mark: { shape: 'square', letter: 'E', colour: '#6a76d9' },
-    tokenMarks: {
-      USDT: { shape: 'circle', letter: 'T', colour: '#138f73' },
-      USDC: { shape: 'circle', letter: 'C', colour: '#2d7fd6' },
-    },
-  });
+  const { key, mode, url, xpub: account, confirmations, inclusionGraceS, sweep, tokens } = ethereum ?? {};
+  assert.equal({ key, mode, url, account }, { key: 'live:ethereum', mode: 'live', url: node.url, account: xpub });
+  assert.equal(confirmations, [{ blocks: 12 }, { fromPar: 10n ** 22n, finality: 'finalized', usual: 64 }]);
+  assert.equal({ inclusionGraceS, sweep }, { inclusionGraceS: 36, sweep: plainSweepPolicy });
+  assert.equal(tokens?.[0], { symbol: 'USDT', address: '0xdAC17F958D2ee523a2206206994597C13D831ec7', decimals: 6 });
   assert.equal({ key: bsc?.key, inclusionGraceS: bsc?.inclusionGraceS }, { key: 'live:bsc', inclusionGraceS: 15 });
   assert.equal(
     bsc?.tokens.map((token) => token.decimals),
@@ -345,18 +311,16 @@ test('all problems are listed at once, each with its path and the variable that 
   ]);
 });
 
+const usdt = (address: string, symbol = 'USDT') => ({ symbol, address, decimals: 6 });
+const USDT_AT = '0xdac17f958d2ee523a2206206994597c13d831ec7';
+
 /** One wrong setting each: a change to a valid configuration, and the one line of the message. */
 const single: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
   ['a misspelt preset', { etherium: node }, /^networks\.etherium: not a preset \(.*sepolia.*\)/],
   ['no network at all', {}, /^networks: empty, expected at least one network/],
   [
     'a wrong checksum',
-    {
-      ethereum: {
-        ...node,
-        tokens: [{ symbol: 'USDT', address: '0xDAC17F958D2ee523a2206206994597C13D831ec7', decimals: 6 }],
-      },
-    },
+    { ethereum: { ...node, tokens: [usdt('0xDAC17F958D2ee523a2206206994597C13D831ec7')] } },
     /^networks\.ethereum\.tokens\[0\]\.address: .*expected an address of family evm/,
   ],
   [
@@ -382,28 +346,12 @@ const single: readonly (readonly [string, Record<string, unknown>, RegExp])[] = 
   ],
   [
     'a symbol twice',
-    {
-      ethereum: {
-        ...node,
-        tokens: [
-          { symbol: 'USDT', address: '0xdac17f958d2ee523a2206206994597c13d831ec7', decimals: 6 },
-          { symbol: 'USDT', address: '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48', decimals: 6 },
-        ],
-      },
-    },
+    { ethereum: { ...node, tokens: [usdt(USDT_AT), usdt('0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48')] } },
     /^networks\.ethereum\.tokens\[1\]\.symbol: USDT is listed twice/,
   ],
   [
     'a contract twice',
-    {
-      ethereum: {
-        ...node,
-        tokens: [
-          { symbol: 'USDT', address: '0xdac17f958d2ee523a2206206994597c13d831ec7', decimals: 6 },
-          { symbol: 'USDC', address: '0xdac17f958d2ee523a2206206994597c13d831ec7', decimals: 6 },
-        ],
-      },
-    },
+    { ethereum: { ...node, tokens: [usdt(USDT_AT), usdt(USDT_AT, 'USDC')] } },
     /^networks\.ethereum\.tokens\[1\]\.address: 0xdAC.* is listed twice/,
   ],
   ['no tokens', { ethereum: { ...node, tokens: [] } }, /^networks\.ethereum\.tokens: empty/],

@@ -1,40 +1,27 @@
 /** Webhooks in the dashboard, over real HTTP, with an endpoint that answers on loopback. */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { type MerchantServer, startMerchantServer } from '../support/merchant-server.ts';
 import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
 import { factsOf, fieldsOf, hasForm, rowsOf, stepsOf, titleOf } from '../support/read-page.ts';
 import { answerDue } from '../support/record-attempt.ts';
 
-type Received = Readonly<{ headers: Record<string, unknown>; body: string }>;
-type Shop = Dashboard & Readonly<{ ada: Visitor; base: string; url: string; received: Received[] }>;
+type Shop = Dashboard & Readonly<{ ada: Visitor; base: string; received: MerchantServer['received'] }>;
 
 /** A store’s owner, and a server that answers every event with 500 and markup. */
 async function withShop(work: (shop: Shop, hook: string) => Promise<void>): Promise<void> {
-  const received: Received[] = [];
-  const server = createServer((request, response) => {
-    const parts: Buffer[] = [];
-    request.on('data', (part: Buffer) => parts.push(part));
-    request.on('end', () => {
-      received.push({ headers: request.headers, body: Buffer.concat(parts).toString() });
-      response.statusCode = 500;
-      response.end('<script>alert(1)</script>\u0007');
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const server = await startMerchantServer((response) =>
+    response.writeHead(500).end('<script>alert(1)</script>\u0007'),
+  );
   try {
     await withDashboard(async (dashboard) => {
       const ada = await dashboard.person('Ada', { role: 'owner', storeId: dashboard.api.merchantId });
       const base = `/s/${dashboard.api.merchantId}/test/webhooks`;
-      await work(
-        { ...dashboard, ada, base, received },
-        `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
-      );
+      await work({ ...dashboard, ada, base, received: server.received }, `${server.origin}/hook`);
     });
   } finally {
-    server.close();
+    await server.close();
   }
 }
 

@@ -131,30 +131,11 @@ test('the final blocks of every network are compared at night', async () => {
   assert.match(out, /^test:bsc +\d+ +[\d-]+ [\d:]+ +0$/m);
 });
 
-test('status shows networks, pools and rates, also when called from another folder', async () => {
-  const { server, networks, pools, rates } = await sandbox.status();
-  assert.is(server?.base_url, readCredentials(dataDir)?.base_url);
+test('each payment took one address of each family; status shows it from another folder, too', async () => {
+  const { pools } = await sandbox.status();
   assert.equal(
-    networks.map(({ network, state }) => [network, state]),
-    [
-      ['test:tron', 'following'],
-      ['test:ethereum', 'following'],
-      ['test:bsc', 'following'],
-      ['test:solana', 'following'],
-    ],
-  );
-  assert.equal(
-    pools.map(({ family, taken }) => [family, taken]),
-    [
-      ['tron', 4],
-      ['evm', 4],
-      ['solana', 4],
-    ],
-    'each payment took one address of each family',
-  );
-  assert.equal(
-    rates?.map(({ source, fresh }) => [source, fresh]),
-    [['static', true]],
+    pools.map(({ family, taken }) => `${family} ${taken}`),
+    ['tron 4', 'evm 4', 'solana 4'],
   );
   const elsewhere = await runQuayside(['status'], { QUAYSIDE_DATA_DIR: 'data' }, folder);
   assert.is(elsewhere.code, 0, elsewhere.err);

@@ -1,6 +1,4 @@
 /** Notices on a real database and over real HTTP: who gets what, when, and what a crash or a dead service changes. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { NewNoticeTarget } from '../../src/database/alarms.ts';
@@ -11,7 +9,6 @@ import { createCourier } from '../../src/notifications/courier.ts';
 import { createSend, type Send } from '../../src/notifications/post.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
-import { loaderOptions, ownProgram } from '../support/own-program.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 
 const MINUTE_MS = 60_000;
@@ -226,40 +223,6 @@ benchTest('after the clock was put back a target still hears of alarms', {}, asy
   await open('wallet:b', 'wallet_low');
   await after(-30 * DAY_MS);
   assert.is(texts().length, 2);
-});
-
-test('a sender that is killed after its message arrived has another one send it again, once, under its number', async () => {
-  const place = openTempDatabase();
-  const server = await startMerchantServer((response) => response.end('ok'));
-  const secret = `whsec_${btoa('s'.repeat(24))}`;
-  const address = JSON.stringify({ url: `${server.origin}/hook`, secret });
-  const nowMs = Date.now();
-  const { database } = place;
-  await database.alarms.addTarget({ ...plainTarget, kind: 'webhook', address }, act(nowMs));
-  await database.alarms.proveTarget('nt_0', '123456', act(nowMs));
-  for (const key of ['wallet:a', 'wallet:b']) {
-    await database.alarms.keep({ key, code: 'wallet_low', atMs: nowMs, message: '', network: null, sessionId: null });
-  }
-  const program = ownProgram(new URL('./dying-courier.ts', import.meta.url));
-  const dying = spawn(process.execPath, [...loaderOptions, program, place.file], { stdio: 'inherit' });
-  const [code, signal] = await once(dying, 'exit');
-  assert.equal({ code, signal }, { code: null, signal: 'SIGKILL' });
-  const clock = handClock(nowMs + 1_000);
-  const courier = createCourier({
-    database,
-    ways: { send: realSend, mail: null },
-    clock,
-    log,
-    sender: 'x',
-    signal: never,
-  });
-  for (let n = 0; n < 3; n++) await courier.look();
-  const ids = server.on('/hook').map(({ headers }) => headers['x-service-event-id']);
-  await server.close();
-  place.close();
-  assert.is(ids.length, 2);
-  assert.match(String(ids[0]), /^notice-/);
-  assert.is(ids[0], ids[1]);
 });
 
 let answered = 503;

@@ -1,11 +1,11 @@
 /** The bridge as an operator starts it: options, token file, exit codes. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { quayside } from '../support/built.ts';
+import { endAll, startProcess } from '../support/processes.ts';
 import { runProgram } from '../support/quayside-process.ts';
 import { type SimulatedNode, startSimulatedNode } from '../support/simulated-node.ts';
 import { openConsumer } from '../support/tron-bridge.ts';
@@ -13,63 +13,51 @@ import { until } from '../support/until.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-tron-ws-'));
 const tokenFile = join(folder, 'tron-ws.token');
-const running = new Set<ChildProcess>();
 let node: SimulatedNode;
 
 test.before(async () => {
   node = await startSimulatedNode({ family: 'tron', seed: 'program' });
 });
 test.after(async () => {
-  for (const child of running) child.kill('SIGKILL');
+  await endAll('SIGKILL');
   await node.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
 /** Starts the bridge and waits until it has printed its URL. */
 async function start(...words: string[]) {
-  const child = spawn(process.execPath, [quayside, 'tron-ws', '--url', node.url, '--token-file', tokenFile, ...words], {
-    cwd: folder,
-  });
-  running.add(child);
-  const said = { stdout: '', stderr: '' };
-  for (const stream of ['stdout', 'stderr'] as const) {
-    child[stream].on('data', (chunk) => {
-      said[stream] += chunk;
-    });
-  }
-  const ended = new Promise<number | null>((done) => child.once('exit', done));
-  await until('the bridge prints its URL', () => /url: ws/.test(said.stdout) || child.exitCode !== null);
-  const port = /listening on 127\.0\.0\.1:(\d+) for 127/.exec(said.stdout)?.[1];
-  return { child, port, said, ended };
+  const command = [quayside, 'tron-ws', '--url', node.url, '--token-file', tokenFile, ...words];
+  const bridge = startProcess(process.execPath, command, { cwd: folder });
+  await until('the bridge prints its URL', () => /url: ws/.test(bridge.stdout()) || bridge.hasEnded());
+  const port = /listening on 127\.0\.0\.1:(\d+) for 127/.exec(bridge.stdout())?.[1];
+  return { ...bridge, port };
 }
 
 test('the first start creates a token, prints the URL with it, and serves; SIGTERM stops the bridge', async () => {
-  const { child, port, said, ended } = await start('--listen', '127.0.0.1:0');
+  const { end, port, stdout, stderr } = await start('--listen', '127.0.0.1:0');
   const token = readFileSync(tokenFile, 'utf8').trim();
   assert.match(token, /^[\w-]{32}$/);
   assert.is(statSync(tokenFile).mode & 0o777, 0o600);
-  assert.match(said.stdout, `ws://127.0.0.1:${port}/?token=${token}`);
-  assert.not.ok(said.stderr.includes(token), 'no log line contains it');
+  assert.match(stdout(), `ws://127.0.0.1:${port}/?token=${token}`);
+  assert.not.ok(stderr().includes(token), 'no log line contains it');
   const consumer = await connect(`ws://127.0.0.1:${port}/?token=${token}`);
   await until('the head is announced', () => consumer.messages.length > 0);
-  child.kill('SIGTERM');
+  assert.is(await end('SIGTERM'), 0);
   assert.equal(await consumer.closed, [1001, 'the bridge stops']);
-  assert.is(await ended, 0);
 });
 
 test('a later start keeps the token and does not show it', async () => {
   const token = readFileSync(tokenFile, 'utf8').trim();
-  const { child, port, said, ended } = await start('--listen', '127.0.0.1:0');
-  assert.not.ok(said.stdout.includes(token));
-  assert.match(said.stdout, tokenFile);
+  const { end, port, stdout } = await start('--listen', '127.0.0.1:0');
+  assert.not.ok(stdout().includes(token));
+  assert.match(stdout(), tokenFile);
   const consumer = await connect(`ws://127.0.0.1:${port}/?token=${token}`);
   consumer.socket.close();
-  child.kill('SIGINT');
-  assert.is(await ended, 0);
+  assert.is(await end('SIGINT'), 0);
 });
 
 test('a start that fails says why and exits with 2', async () => {
-  const { child, port, ended } = await start('--listen', '127.0.0.1:0');
+  const { end, port } = await start('--listen', '127.0.0.1:0');
   writeFileSync(join(folder, 'short'), 'abc');
   const cases: readonly (readonly [string[], RegExp])[] = [
     [['--listen', `127.0.0.1:${port}`], /EADDRINUSE/],
@@ -86,8 +74,7 @@ test('a start that fails says why and exits with 2', async () => {
     assert.is(code, 2, words.join(' '));
     assert.match(stderr, expected);
   }
-  child.kill('SIGTERM');
-  assert.is(await ended, 0);
+  assert.is(await end('SIGTERM'), 0);
 });
 
 /** Retries, because the bridge may not have asked the node for its head yet. */

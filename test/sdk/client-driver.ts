@@ -1,9 +1,6 @@
-/** The clients of four languages as programs that make one call for each line, and servers that they are tried with. */
+/** The clients of four languages as programs that make one call for each line. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -107,25 +104,4 @@ export function prepare({ commands }: Language) {
   const scratch = mkdtempSync(join(tmpdir(), 'quayside-sdk-'));
   const { driver, example } = commands(scratch);
   return { words: driver, example, remove: () => rmSync(scratch, { recursive: true, force: true }) };
-}
-
-type Handler = (request: IncomingMessage, body: string, response: ServerResponse) => void | Promise<void>;
-
-/** Starts a server on a free port that hands each request, with its whole body, to `handle`. */
-export async function serve(handle: Handler): Promise<Readonly<{ url: string; stop(): Promise<void> }>> {
-  const server: Server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    await handle(request, Buffer.concat(chunks).toString(), response);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async stop() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
 }

@@ -4,13 +4,14 @@
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { request as send } from 'node:http';
+import { type ServerResponse, request as send } from 'node:http';
 import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ApiServer, startApi } from '../support/api-server.ts';
+import { type Received, startMerchantServer } from '../support/merchant-server.ts';
 import { signature } from '../support/signed-client.ts';
-import { type Driver, type Language, languages, type Outcome, prepare, serve, startDriver } from './client-driver.ts';
+import { type Driver, type Language, languages, type Outcome, prepare, startDriver } from './client-driver.ts';
 
 const vectors = JSON.parse(readFileSync('sdk/vectors.json', 'utf8'));
 const KEY = 'sk_test_00000000000000000000000000000000';
@@ -18,29 +19,26 @@ const SECRET = 'ss_never_shown_0000000000000000000000000';
 
 /** Answers of a scripted server, one after the other; the last one for ever. */
 type Scripted = Readonly<{ status: number; body: string; headers?: Readonly<Record<string, string>> }>;
-type Seen = Readonly<{ method: string; url: string; body: string; headers: Readonly<Record<string, unknown>> }>;
 
 /** Lets a client make calls to a server that answers as the script says. @returns the requests that came */
 async function scripted(
   words: readonly string[],
   script: readonly Scripted[],
   work: (driver: Driver) => Promise<void>,
-): Promise<readonly Seen[]> {
-  const seen: Seen[] = [];
-  const server = await serve(({ method = '', url = '', headers }, body, response) => {
-    const { status, body: text, headers: own } = script[Math.min(seen.length, script.length - 1)] as Scripted;
-    seen.push({ method, url, body, headers });
-    response.writeHead(status, own).end(text);
+): Promise<readonly Received[]> {
+  const server = await startMerchantServer((response) => {
+    const { status, body, headers } = script[Math.min(server.received.length, script.length) - 1] as Scripted;
+    response.writeHead(status, headers).end(body);
   });
-  const env = { BASE_URL: server.url, API_KEY: KEY, API_SECRET: SECRET, NOW: String(vectors.now_s) };
+  const env = { BASE_URL: server.origin, API_KEY: KEY, API_SECRET: SECRET, NOW: String(vectors.now_s) };
   const driver = startDriver(words, env);
   try {
     await work(driver);
   } finally {
     driver.stop();
-    await server.stop();
+    await server.close();
   }
-  return seen;
+  return server.received;
 }
 
 const order = { amount: 1050, currency: 'USD', order_id: 'order-1' };
@@ -77,15 +75,14 @@ function createFaults(baseUrl: () => string) {
       next = kind;
       tries = 0;
     },
-    async handle(...[request, body, response]: Parameters<Parameters<typeof serve>[0]>) {
-      const { method = '', url = '', headers, socket } = request;
+    async handle(response: ServerResponse, { method, path, headers, body }: Received) {
       const fault = next;
       next = null;
       tries += 1;
-      if (fault === 'lost before') return void socket.destroy();
+      if (fault === 'lost before') return void response.destroy();
       if (fault === '429') return void response.writeHead(429, { 'Retry-After': '1' }).end('{}');
-      const { status, text } = await forward(method, url, headers, body);
-      if (fault === 'lost after') return void socket.destroy();
+      const { status, text } = await forward(method, path, headers, body);
+      if (fault === 'lost after') return void response.destroy();
       // Longer than the client waits.
       if (fault === 'late') await new Promise((resolve) => setTimeout(resolve, 2500));
       if (fault === '500 after') return void response.writeHead(500).end('{}');
@@ -100,11 +97,11 @@ function testVectors(test: ReturnType<typeof suite<World>>): void {
     const [seen] = await scripted(words, [ok], async (driver) => {
       assert.equal((await driver.call('createSession', order)).error, undefined);
     });
-    const { headers, body, method, url } = seen as Seen;
+    const { headers, body, method, path } = seen as Received;
     const [timestamp, nonce] = [String(headers['x-service-timestamp']), String(headers['x-service-nonce'])];
     assert.is(timestamp, String(vectors.now_s));
     assert.is(headers['x-service-signature'], signature(SECRET, timestamp, nonce, body));
-    assert.is(`${method} ${url}`, 'POST /api/v1/checkout/sessions/create');
+    assert.is(`${method} ${path}`, 'POST /api/v1/checkout/sessions/create');
     assert.equal(JSON.parse(body), order);
     assert.match(String(headers['user-agent']), /^quayside-\w+\/0\.1\.0 \(/);
     assert.not.match(JSON.stringify(headers), SECRET);
@@ -155,12 +152,12 @@ function testVectors(test: ReturnType<typeof suite<World>>): void {
       { ending_before: 'z', type: 'y' },
       { ending_before: 'c', type: 'y' },
     ]);
-    assert.match(up[0]?.url ?? '', /type=x&.*type=y|type=x&type=y/);
+    assert.match(up[0]?.path ?? '', /type=x&.*type=y|type=x&type=y/);
   });
 }
 
-const queriesOf = (seen: readonly Seen[]) =>
-  seen.map(({ url }) => Object.fromEntries(new URLSearchParams(url.split('?')[1] ?? '')));
+const queriesOf = (seen: readonly Received[]) =>
+  seen.map(({ path }) => Object.fromEntries(new URLSearchParams(path.split('?')[1] ?? '')));
 
 function testSafety(test: ReturnType<typeof suite<World>>): void {
   const busy = { status: 503, body: '{}', headers: { 'Retry-After': '1' } };
@@ -302,15 +299,15 @@ for (const language of languages) {
   test.before(async (world) => {
     if (!runs) return;
     server = await startApi();
-    const proxy = await serve(faults.handle);
+    const proxy = await startMerchantServer(faults.handle);
     Object.assign(world, prepare(language), { api: server });
     const { apiKey, apiSecret } = server.testKey;
-    const env = { BASE_URL: proxy.url, API_KEY: apiKey, API_SECRET: apiSecret, NOW: String(server.clock.nowS()) };
+    const env = { BASE_URL: proxy.origin, API_KEY: apiKey, API_SECRET: apiSecret, NOW: String(server.clock.nowS()) };
     world.driver = startDriver(world.words, env);
     stop = async () => {
       world.driver.stop();
       world.remove();
-      await proxy.stop();
+      await proxy.close();
       await server?.close();
     };
   });

@@ -40,10 +40,7 @@ export type Dashboard = Awaited<ReturnType<typeof startDashboard>>;
 
 const act = (atMs: number) => ({ atMs, operator: 'root', command: 'user create', reason: null });
 
-/** `signer`: null for an installation that only receives. */
-export type DashboardOptions = ApiServerOptions & Readonly<{ signer?: null }>;
-
-export async function startDashboard(options: DashboardOptions = {}) {
+export async function startDashboard(options: ApiServerOptions = {}) {
   const api = await startApi({ addresses: 20, ...options });
   const { clock } = api;
   let url = '';
@@ -62,7 +59,7 @@ export async function startDashboard(options: DashboardOptions = {}) {
     const config = {
       networks,
       limits,
-      signer: options.signer === null ? null : ({ dir: 'signer', unlock: { kind: 'external' } } as const),
+      signer: { dir: 'signer', unlock: { kind: 'external' } } as const,
       trustedProxies: ['127.0.0.0/8'],
       retention: noRetention,
       ...urls,
@@ -201,7 +198,7 @@ export const confirm = (
 
 export async function withDashboard(
   work: (dashboard: Dashboard) => Promise<void>,
-  options: DashboardOptions = {},
+  options: ApiServerOptions = {},
 ): Promise<void> {
   const dashboard = await startDashboard(options);
   try {

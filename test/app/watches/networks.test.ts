@@ -2,11 +2,9 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { watchNetworks } from '../../../src/app/watches/networks.ts';
-import type { Node } from '../../../src/chains/chain.ts';
-import { transient } from '../../../src/core/fault.ts';
 import type { NetworkReport } from '../../../src/database/networks.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
-import { openPolledIndexer, tipOf } from '../../support/polled-indexer.ts';
+import { openPolledIndexer } from '../../support/polled-indexer.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { CALM_MS, PATIENCE_MS, type Watched, watched } from '../../support/watched.ts';
@@ -112,47 +110,6 @@ test('the alarm of a network that is no longer configured ends', async () => {
     assert.equal(await after.after(CALM_MS), []);
   } finally {
     close();
-  }
-});
-
-test('a block that cannot be read: the lag is that of the node’s head, the alarm says it, and ends when it is read', async () => {
-  let poison: number | null = null;
-  const through = (node: Node): Node => ({
-    ...node,
-    async content(block, thorough) {
-      if (poison !== null && block.number >= poison) throw transient('node_error', 'Invalid receipt array RLP');
-      return node.content(block, thorough);
-    },
-  });
-  const polled = await openPolledIndexer('evm', { through });
-  const { own, shop, clock, poll } = polled;
-  const bench = watched(watchNetworks(shop.database, [shop.network], PATIENCE_MS), shop.database, clock);
-  try {
-    await bench.look();
-    const tip = own.world.tip().number;
-    poison = tip + 1;
-    for (let minute = 0; minute < 6; minute++) {
-      for (let left = 20; left > 0; left--) own.world.mine();
-      await poll(6, 10_000);
-      await bench.look();
-    }
-    const status = await shop.status();
-    assert.is(status?.state, 'fault');
-    assert.is(status?.tipNumber, tip);
-    assert.is(status?.headNumber, tip + 120, 'the node’s head, although nothing was saved');
-    assert.equal(await bench.look(), ['network_fault']);
-    const [alarm] = await bench.open();
-    assert.match(alarm?.message ?? '', /at fault, \d+ blocks below the node’s head \d+: Invalid receipt array RLP/);
-    poison = null;
-    for (let n = 0; n < 12; n++) {
-      own.world.mine();
-      await poll(1, 10_000);
-      await bench.look();
-    }
-    assert.is((await shop.status())?.tipHash, tipOf(own));
-    assert.equal(await bench.all(), ['network_fault ended']);
-  } finally {
-    await polled.close();
   }
 });
 
