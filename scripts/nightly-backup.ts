@@ -7,15 +7,12 @@ import { openDatabase } from '../src/app/open-database.ts';
 import { IN_BACKGROUND, runProgram } from '../src/app/program.ts';
 import { systemClock } from '../src/lib/clock.ts';
 
-/** Whatever hangs so long never ends. */
-const MS_MAX = 12 * 3_600_000;
-
 await runProgram(
   'backup',
   async ({ config, log, signal }) => {
     // A dead supervisor's backup would go on beside that of the next one.
     const endAtOnce = (): void => void process.kill(process.pid, 'SIGKILL');
-    for (const end of [signal, AbortSignal.timeout(MS_MAX)]) end.addEventListener('abort', endAtOnce);
+    signal.addEventListener('abort', endAtOnce);
     const database = openDatabase(config, process.env);
     try {
       const act = { atMs: systemClock.nowMs(), operator: 'schedule', command: 'backup', reason: 'nightly' };

@@ -187,7 +187,7 @@ const timeOfDay = setting(
 const program = (example: string) =>
   z
     .array(setting('a word', matching(/./), false), { error: `expected null or a list such as ${example}` })
-    .min(1, 'empty, expected a program with its arguments')
+    .refine((words) => words.some((word) => word.includes('{file}')), 'expected a word with {file}, the file’s path')
     .nullable();
 
 const listenHost = setting('a host name or IP address to listen on', matching(/^[\w.:-]+$/));
@@ -233,7 +233,7 @@ export const generalSettings = group({
     nightly: timeOfDay,
     folder: pathOrNull,
     passphrase_path: pathOrNull,
-    send: program('["rclone", "rcat", "remote:backups/{name}"]'),
+    send: program('["rclone", "copyto", "{file}", "remote:backups/{name}"]'),
     standby: program('["litestream", "restore", "-o", "{file}", "/var/lib/quayside/quayside.db"]'),
   }),
   retention: group({

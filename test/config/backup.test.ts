@@ -15,7 +15,7 @@ const folder = '/mnt/backups';
 
 test('nothing is scheduled by default; paths are resolved from the data folder', () => {
   assert.equal(load({ networks }).backup, { nightly: null, scheduled: null, standby: null });
-  const send = ['rclone', 'rcat', 'remote:backups/{name}'];
+  const send = ['rclone', 'copyto', '{file}', 'remote:backups/{name}'];
   const backup = { nightly: '03:15', folder, passphrase_path: '/etc/passphrase', send, standby: ['cp', '{file}'] };
   assert.equal(load({ networks, backup }).backup, {
     nightly: '03:15',
@@ -35,7 +35,8 @@ test('a schedule without a folder or a passphrase, and a target that cannot be, 
     `backup.passphrase_path: ${missing}`,
   ]);
   const send = (target: unknown) => problems({ networks, backup: { folder, passphrase_path: folder, send: target } });
-  for (const target of [[], [''], 'rclone', { kind: 's3' }]) assert.is(send(target).length, 1, JSON.stringify(target));
+  for (const target of [[], [''], ['rcat', '{name}'], 'rclone', { kind: 's3' }])
+    assert.is(send(target).length, 1, JSON.stringify(target));
 });
 
 test.run();

@@ -2,7 +2,7 @@
  * The backup that is made by itself: written into the configured folder, proved, sent, and older ones deleted. Only a
  * proved backup replaces anything.
  */
-import { createReadStream, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { ScheduledBackup } from '../../config/config.ts';
 import { Fault, permanent, transient } from '../../core/fault.ts';
@@ -92,12 +92,12 @@ function deleteOld(dataDir: string, made: ProvedBackup, { folder }: ScheduledBac
 }
 
 /**
- * Gives a backup to the operator's command, which copies it to another machine. `{name}` in it becomes the file's name,
- * of letters, digits, a dash and a dot.
+ * Gives a backup to the operator's command, which copies it to another machine. `{file}` in it becomes the file's path,
+ * and `{name}` its name, of letters, digits, a dash and a dot.
  * @throws Fault transient `backup_not_sent`
  */
 async function sendBackup(file: string, words: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const why = await runCommand(words, { '{name}': basename(file) }, env, createReadStream(file));
+  const why = await runCommand(words, { '{file}': file, '{name}': basename(file) }, env);
   if (why === null) return;
   throw transient(
     'backup_not_sent',
