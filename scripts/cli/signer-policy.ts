@@ -55,12 +55,12 @@ export const signerPolicy: OfflineCommand = {
 
 /**
  * Reads configured networks or presets. Settings that are not needed here (a node, an xpub) may be missing.
- * @param names undefined for all configured networks
+ * @param names null for all configured networks
  * @throws Fault permanent `config_invalid`, and `not_found` for a name that is neither
  */
 export function readPaidNetworks(
   { env, cwd }: Pick<Input, 'env' | 'cwd'>,
-  names: readonly string[] | undefined,
+  names: readonly string[] | null,
 ): readonly NamedNetwork[] {
   const { tree, origins, presets, preset, problems: unread } = readLayers(env, cwd);
   const configured = isFields(tree.networks) ? tree.networks : {};

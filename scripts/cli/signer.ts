@@ -31,7 +31,6 @@ export const signerInit: OfflineCommand = {
   summary: 'Create a seed and its keystore, policy and journal; shows the seed phrase once, on the terminal.',
   options: {
     dir: dirOption,
-    network: { value: 'NAMES', help: 'comma-separated presets or configured networks (default: all configured)' },
     treasury: {
       value: 'NETWORK=ADDRESS',
       help: 'where sweeps go, comma-separated, by network key, name or family',
@@ -69,11 +68,8 @@ const createSigner = (input: Input, findSeed: (terminal: Terminal) => Promise<Ui
   withTerminal(async (terminal) => {
     const files = filesOf(input);
     refuseExistingSigner(files.dir);
-    const names = textOption(input, 'network')
-      ?.split(',')
-      .map((name) => name.trim());
-    const networks = readPaidNetworks(input, names);
-    if (networks.length === 0) throw usage('no network is configured; name presets with --network');
+    const networks = readPaidNetworks(input, null);
+    if (networks.length === 0) throw usage('no network is configured');
     const policy = draftPolicy(networks, textOption(input, 'treasury') ?? '');
     return withSecret(findSeed(terminal), async (seed) => {
       const typed = askNewPassphrase(terminal, 'Passphrase for the keystore');

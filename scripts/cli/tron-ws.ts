@@ -30,13 +30,13 @@ export const tronWs: OfflineCommand = {
       help: 'the token that indexers must send; created at the first start (tron-ws.token)',
     },
   },
-  notes: ['TRON_WS_TOKEN, if set, replaces the token file. The indexer’s "url" is ws://HOST:PORT/?token=TOKEN'],
+  notes: ['The indexer’s "url" is ws://HOST:PORT/?token=TOKEN'],
   async runOffline(input) {
     const nodeUrl = nodeUrlOf(input);
     const solidUrl = solidUrlOf(nodeUrl);
     const { host, port } = listenOf(input);
     const file = textOption(input, 'tokenFile') ?? 'tron-ws.token';
-    const { token, isNew } = readToken(file, input.env);
+    const { token, isNew } = readToken(file);
     const log = openLog('tron-ws', 'info');
     await untilStopped(async (stop) => {
       const options = { host, port, token, nodeUrl, solidUrl, pollMs: POLL_MS, clock: systemClock, log };
@@ -67,11 +67,10 @@ function nodeUrlOf(input: Input): URL {
   throw usage('--url is not an http:// or https:// URL');
 }
 
-/** Returns the token from the variable or the file; creates a file that does not exist. */
-function readToken(file: string, { TRON_WS_TOKEN: given }: NodeJS.ProcessEnv): { token: string; isNew: boolean } {
-  const isNew = given === undefined && createSecretFile(file, `${randomBytes(24).toString('base64url')}\n`);
-  const token = (given ?? readFileSync(file, 'utf8')).trim();
+/** Returns the token of the file, which is created if it does not exist. */
+function readToken(file: string): { token: string; isNew: boolean } {
+  const isNew = createSecretFile(file, `${randomBytes(24).toString('base64url')}\n`);
+  const token = readFileSync(file, 'utf8').trim();
   if (token.length >= TOKEN_CHARS_MIN) return { token, isNew };
-  const where = given === undefined ? file : 'TRON_WS_TOKEN';
-  throw usage(`the token in ${where} is shorter than ${TOKEN_CHARS_MIN} characters`);
+  throw usage(`the token in ${file} is shorter than ${TOKEN_CHARS_MIN} characters`);
 }

@@ -159,7 +159,6 @@ test('an import of nonsense, over an existing signer, or with a short passphrase
   assert.equal(await codeOf(options, ['abandon abandon', passphrase]), [1, 'seed_invalid']);
   assert.equal(await codeOf(options, [mnemonic, 'short']), [1, 'passphrase_weak']);
   assert.equal(await codeOf(options, [mnemonic]), [1, 'input_ended']);
-  assert.equal(await codeOf([...options, '--network', 'nowhere'], [mnemonic, passphrase]), [3, 'not_found']);
   assert.equal(await codeOf(['--dir', made, '--treasury', 'evm', '--json'], [mnemonic, passphrase]), [2, 'usage']);
   assert.equal(await codeOf(['--dir', made, '--treasury', 'evm=0x12', '--json'], [mnemonic, passphrase]), [
     1,
