@@ -176,9 +176,9 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
       const { chainId, stateNumber } = await node.identity();
       assert.is(chainId, bench.chainId);
       // A client that names the state lets the follower decide whether that state is an old one.
-      const expected =
-        stateNumber === undefined ? ['permanent', 'token_not_a_contract'] : ['transient', 'token_missing'];
-      assert.equal([fault.kind, fault.code], expected);
+      const isClient = stateNumber === undefined;
+      const code = isClient ? 'token_not_a_contract' : 'token_missing';
+      has(fault, { kind: isClient ? 'permanent' : 'transient', code });
       assert.match(fault.message, nowhere.address);
       await node.close();
     }

@@ -219,7 +219,8 @@ function testAmounts({ quayside, shop }: FlowBench, network: FlowNetwork, next: 
     assert.is(wrong.payment_status, 'pending');
     assert.ok(wrong.underpaid);
     const refusal = await quayside.api('POST', `/api/v1/checkout/sessions/${session.id}/cancel`);
-    assert.equal([refusal.status, refusal.body.error.code], [400, 'payment_in_progress']);
+    assert.is(refusal.status, 400);
+    assert.is(refusal.body.error.code, 'payment_in_progress');
     await network.pay(session, first, centsOf(network, first, 800));
     await network.confirm();
     await shop.waitForStatus(session, 'paid');

@@ -30,6 +30,7 @@ import {
   show,
 } from '../conformance/database/place.ts';
 import { createDatabaseFile } from '../support/database-file.ts';
+import { have } from '../support/fields.ts';
 import { counted } from '../support/nonces.ts';
 import { addressOf, copyRows, cutOne, onPool, serverPrograms, startPostgres } from '../support/postgres.ts';
 import { recordAttempt } from '../support/record-attempt.ts';
@@ -280,7 +281,8 @@ async function heal(database: Database, truth: Truth, failed: () => boolean): Pr
 async function check(database: Database, truth: Truth): Promise<void> {
   for (const id of truth.paid.keys()) {
     const { life, payments } = await show(database, id);
-    assert.equal([life.status, payments.map(({ tx, state }) => [tx, state])], ['paid', [[`0x${id}`, 'confirmed']]], id);
+    assert.is(life.status, 'paid', id);
+    have(payments, [{ tx: `0x${id}`, state: 'confirmed' }], id);
   }
   const lease = new Map<string, number>();
   for (const { id, atMs, untilMs } of truth.claims.sort((a, b) => a.atMs - b.atMs)) {

@@ -68,7 +68,8 @@ for (const [moment, signatures] of moments) {
     const dir = newFolder();
     assert.equal(await ask(dir, moment, request), ['signer_unreachable']);
     const journal = openJournal(signerFiles(dir).journal);
-    assert.equal([journal.entries('test:one', 0, 10).length, journal.fence('test:one')], [signatures, signatures * 3]);
+    assert.is(journal.entries('test:one', 0, 10).length, signatures);
+    assert.is(journal.fence('test:one'), signatures * 3);
     journal.close();
     const expected = undisturbed();
     // After the signature was recorded, other terms change nothing; before, they would.

@@ -62,6 +62,12 @@ async function alarmOf(database: Database, sessionId: string): Promise<string | 
   return found.code;
 }
 
+/** What is held, and the newest alarm about a session. */
+const told = async (database: Database, sessionId: string) => ({
+  held: brief(await held(database)),
+  alarm: await alarmOf(database, sessionId),
+});
+
 /** Returns the codes of alarms about a session that last until its held money is decided, and have not ended. */
 async function openAlarms(database: Database, sessionId: string): Promise<readonly string[]> {
   const found = (await database.alarms.list(100)).filter((one) => one.sessionId === `cs_${sessionId}`);
@@ -79,13 +85,15 @@ test('late: held with an alarm; accepted, the session is paid late, once, and st
   const block = await one.mine(transfers);
   assert.equal(await held(database), [], 'not before it is confirmed');
   await one.confirm(block);
-  assert.equal(brief(await held(database)), ['late open 1000 0']);
-  assert.is(await alarmOf(database, 'o1'), 'money_late');
+  assert.equal(await told(database, 'o1'), { held: ['late open 1000 0'], alarm: 'money_late' });
   const tried = await accept(database, 'o1', true);
   assert.ok(tried.kind === 'done');
-  assert.equal([tried.effect, tried.before.status, tried.after.status], ['paid', 'expired', 'paid']);
+  has(tried, { effect: 'paid' });
+  assert.is(tried.before.status, 'expired');
+  assert.is(tried.after.status, 'paid');
   assert.is((await show(database, 'o1')).life.status, 'expired', 'a dry run changes nothing');
-  assert.equal([brief(await held(database)), await database.audit.list(9)], [['late open 1000 0'], []]);
+  assert.equal(brief(await held(database)), ['late open 1000 0']);
+  assert.equal(await database.audit.list(9), []);
   const id = await idOf(database, 'o1');
   assert.equal(await openAlarms(database, 'o1'), ['money_late']);
   assert.equal(await accept(database, 'o1'), tried, 'and tells what happens');
@@ -97,8 +105,10 @@ test('late: held with an alarm; accepted, the session is paid late, once, and st
   const again = await database.held.accept(id, act('held accept'), false);
   assert.is(again.kind, 'not_open');
   const [entry, ...others] = await database.audit.list(9);
-  assert.equal([entry?.command, entry?.target, entry?.reason, others], ['held accept', id, 'a test', []]);
-  assert.equal([entry?.before?.status, entry?.after?.status], ['expired', 'paid']);
+  has(entry, { command: 'held accept', target: id, reason: 'a test' });
+  has(entry?.before, { status: 'expired' });
+  has(entry?.after, { status: 'paid' });
+  assert.equal(others, []);
   await booksAgree(database);
   await one.reorg(1, [[], []]);
   await one.reconnect(2, [{ block, transfers }]);
@@ -122,7 +132,7 @@ test('money mined before a cancel and read after it is held, and can be accepted
   one.chain.push(block);
   await one.confirm(block);
   assert.is((await show(database, 'o1')).life.status, 'canceled');
-  assert.equal([brief(await held(database)), await alarmOf(database, 'o1')], [['late open 1000 0'], 'money_late']);
+  assert.equal(await told(database, 'o1'), { held: ['late open 1000 0'], alarm: 'money_late' });
   assert.is(effectOf(await accept(database, 'o1')), 'paid');
   const { life } = await show(database, 'o1');
   has(life, { status: 'paid', paidLate: true });
@@ -135,10 +145,11 @@ test('short: held when the session fails; accepted, it is paid with what came, a
   await pay(one, to, 400n);
   assert.equal(await held(database), [], 'it counts while there is time');
   await passTo(world, GRACE_END_S + 1);
-  assert.equal([brief(await held(database)), await alarmOf(database, 'o1')], [['short open 400 0'], 'money_short']);
+  assert.equal(await told(database, 'o1'), { held: ['short open 400 0'], alarm: 'money_short' });
   assert.is(effectOf(await accept(database, 'o1')), 'paid');
   const { life, standing } = await show(database, 'o1');
-  assert.equal([life.status, life.paidLate, standing.funded], ['paid', false, 'part']);
+  has(life, { status: 'paid', paidLate: false });
+  assert.is(standing.funded, 'part');
   assert.equal(await eventTypes(database, 'cs_o1'), ['payment.failed', 'payment.completed']);
   const [completed] = (await database.deliveries.list({ sessionId: 'cs_o1', limit: 1 })) ?? [];
   assert.is(completed?.eventType, 'payment.completed');
@@ -160,7 +171,8 @@ test('a late part on top of a short one: accepting either takes both, and only w
   const late = (await held(database)).find(({ kind }) => kind === 'late');
   await database.held.accept(late?.id ?? '', act('held accept'), false);
   const { life, standing } = await show(database, 'o1');
-  assert.equal([life.status, life.paidLate, standing.funded], ['paid', true, 'over']);
+  has(life, { status: 'paid', paidLate: true });
+  assert.is(standing.funded, 'over');
   const alarms = (await database.alarms.list(100)).map(({ code }) => code);
   assert.not(alarms.includes('money_surplus'), 'the operator knew the sum');
   assert.equal(brief(await held(database)), ['late settled 0 700', 'short gone 0 0', 'surplus settled 100 100']);
@@ -172,7 +184,7 @@ test('surplus: held once the session is paid, acknowledged, opened by more', asy
   await database.endpoints.add(endpoint('plain'));
   const to = await start(database, 'o1');
   await pay(one, to, 1250n);
-  assert.equal([brief(await held(database)), await alarmOf(database, 'o1')], [['surplus open 250 0'], 'money_surplus']);
+  assert.equal(await told(database, 'o1'), { held: ['surplus open 250 0'], alarm: 'money_surplus' });
   const before = await show(database, 'o1');
   assert.is(effectOf(await accept(database, 'o1')), 'acknowledged');
   assert.equal(await show(database, 'o1'), before);
@@ -198,21 +210,20 @@ test('wrong token: held at once; accepted in time it counts at par', async ({ da
   await database.endpoints.add(endpoint('e1', { extendedEvents: ['payment.wrong_token'] }));
   const to = await start(database, 'o1', inUsdt('o1'));
   await pay(one, to, 400n, 'USDC');
-  assert.equal(
-    { held: brief(await held(database)), alarm: await alarmOf(database, 'o1') },
-    { held: ['wrong_token open 400 0'], alarm: 'money_wrong_token' },
-  );
+  assert.equal(await told(database, 'o1'), { held: ['wrong_token open 400 0'], alarm: 'money_wrong_token' });
   const sent = await claimAll(database, T0_MS);
-  const { amount, currency, status } = JSON.parse(sent[0]?.body ?? '').data.object;
-  assert.equal([sent[0]?.eventType, amount, currency, status], ['payment.wrong_token', 400, 'USDC', 'pending']);
+  assert.is(sent[0]?.eventType, 'payment.wrong_token');
+  has(JSON.parse(sent[0]?.body ?? '').data.object, { amount: 400, currency: 'USDC', status: 'pending' });
   assert.is(effectOf(await accept(database, 'o1')), 'credited');
   const { life, standing } = await show(database, 'o1');
-  assert.equal([life.status, standing.confirmedPar], ['pending', 4n * 10n ** 18n]);
+  assert.is(life.status, 'pending');
+  assert.is(standing.confirmedPar, 4n * 10n ** 18n);
   await booksAgree(database);
   await pay(one, to, 100n, 'USDC');
   await pay(one, to, 500n);
   const paid = await show(database, 'o1');
-  assert.equal([paid.life.status, paid.life.paidLate, paid.standing.funded], ['paid', false, 'full']);
+  has(paid.life, { status: 'paid', paidLate: false });
+  assert.is(paid.standing.funded, 'full');
   assert.equal(brief(await held(database)), ['wrong_token settled 0 400']);
   assert.equal(await eventTypes(database, 'cs_o1'), ['payment.wrong_token', 'payment.completed']);
 });
@@ -229,7 +240,8 @@ test('wrong token after the end, accepted: paid; in a paid session, or for a pri
   for (const to of addresses) await pay(one, to, 1000n, 'USDC');
   assert.is(effectOf(await accept(database, 'ended')), 'paid');
   const { life, standing } = await show(database, 'ended');
-  assert.equal([life.status, life.paidLate, standing.funded], ['paid', true, 'full']);
+  has(life, { status: 'paid', paidLate: true });
+  assert.is(standing.funded, 'full');
   for (const id of ['paid', 'dollars']) {
     const before = await show(database, id);
     assert.is(effectOf(await accept(database, id)), 'acknowledged');
@@ -250,7 +262,8 @@ test('a reorg or a store that accepts late money ends the question; the right co
   await passTo(world, END_S + 1);
   await pay(one, gone, 1000n);
   await one.reorg(1, [[]]);
-  assert.equal([brief(await held(database)), await openAlarms(database, 'gone')], [['late gone 0 0'], []]);
+  assert.equal(brief(await held(database)), ['late gone 0 0']);
+  assert.equal(await openAlarms(database, 'gone'), []);
   await pay(one, gone, 1000n);
   assert.equal(await openAlarms(database, 'gone'), ['money_late']);
   await pay(one, forgiven, 300n);

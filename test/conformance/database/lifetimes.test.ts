@@ -3,7 +3,6 @@ import type { Database } from '../../../src/database/database.ts';
 import type { CancelSessionOutcome } from '../../../src/database/sessions.ts';
 import { has } from '../../support/fields.ts';
 import {
-  addressOf,
   cancelSession,
   endpoint,
   eventTypes,
@@ -14,7 +13,6 @@ import {
   newSession,
   OUTAGE_WAIT_S,
   pays,
-  sessionOf,
   show,
   start,
   T0_MS,
@@ -61,9 +59,9 @@ test('an unpaid session expires once the clock and every network are past its en
 
 test('the next blocks after the deadline are in time, by network', async ({ database, one, two }) => {
   const inclusionGraceS = { 'test:one': 15, 'test:two': 36, 'test:three': 60 };
-  const create = (id: string) => database.sessions.create(newSession(id, { inclusionGraceS }));
-  const [paid, late] = [addressOf(sessionOf(await create('paid'))), addressOf(sessionOf(await create('late')))];
-  sessionOf(await create('none'));
+  const paid = await start(database, 'paid', { inclusionGraceS });
+  const late = await start(database, 'late', { inclusionGraceS });
+  await start(database, 'none', { inclusionGraceS });
   assert.equal((await show(database, 'none')).terms.inclusionGraceS, { 'test:one': 15, 'test:two': 36 }, 'offered');
   one.nowMs = two.nowMs = (END_S + 36) * 1000;
   await one.confirm(await one.mine([pays(paid, 400n), pays(late, 400n)], END_S + 15));
@@ -82,14 +80,6 @@ test('the next blocks after the deadline are in time, by network', async ({ data
   await two.readThrough(END_S + 37);
   assert.is(await database.sessions.settleDue((END_S + 37) * 1000, 100), 1);
   assert.is((await show(database, 'none')).life.status, 'expired');
-  const strict = newSession('strict', { inclusionGraceS, nowMs: (END_S + 37) * 1000, expiresInS: 60 });
-  const to = addressOf(sessionOf(await database.sessions.create(strict)));
-  one.nowMs = two.nowMs = (END_S + 134) * 1000;
-  await one.confirm(await one.mine([pays(to, 1000n)], END_S + 37 + 60 + 16));
-  await two.mine();
-  await database.sessions.settleDue(two.nowMs, 100);
-  const held = await show(database, 'strict');
-  assert.equal({ status: held.life.status, late: held.standing.late }, { status: 'expired', late: true });
 });
 
 test('an outage keeps sessions open for the outage wait and no longer', async ({ database }) => {

@@ -218,7 +218,8 @@ readyTest('a wallet has one nonce that is in no block; a foreign one freezes', a
   assert.equal(await database.payouts.nonces(network), [{ network, payer, nextNonce: 2 }]);
   await database.payouts.passNonces(network, payer, 3);
   await database.payouts.passNonces(network, payer, 0);
-  assert.equal([await offer(counted(3)), await database.holds.list()], [{ kind: 'free', nonce: 3 }, freezes]);
+  assert.equal(await offer(counted(3)), { kind: 'free', nonce: 3 });
+  assert.equal(await database.holds.list(), freezes);
 });
 
 readyTest('a pending transaction that is not known here freezes, too', async (database) => {

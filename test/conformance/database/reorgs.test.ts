@@ -35,13 +35,7 @@ test('a step from another tip, or with unwatched addresses, saves nothing', asyn
   const ids = await database.addresses.watchList(pool, 0, 1000);
   const watchedThrough = ids.at(-1)?.seq ?? 0;
   assert.is(await one.step({ watchedThrough, connect }), 'done');
-  assert.is((await show(database, 'o1')).payments.length, 1);
-});
-
-test('a repeated step is applied once', async ({ database, one }) => {
-  const to = await start(database, 'o1');
-  const step = { connect: [{ block: one.child(), transfers: [pays(to, 1000n)] }] };
-  assert.equal([await one.step(step), await one.step(step)], ['done', 'moved']);
+  assert.is(await one.step({ watchedThrough, connect }), 'moved', 'a repeated step is applied once');
   assert.is((await show(database, 'o1')).payments.length, 1);
 });
 
@@ -53,7 +47,7 @@ test('the tail is the newest canonical blocks, oldest first', async ({ database,
   assert.equal(await database.blocks.tail('test:new', 3), []);
   const status = await database.networks.find('test:one');
   const tip = one.chain.at(-1);
-  assert.equal([status?.tipHash, status?.tipNumber, status?.tipTimeS], [tip?.hash, tip?.number, tip?.timeS]);
+  has(status, { tipHash: tip?.hash, tipNumber: tip?.number, tipTimeS: tip?.timeS });
 });
 
 test('money that a reorg removes is orphaned, and counts once when it is mined again', async ({ database, one }) => {
@@ -161,7 +155,8 @@ test('a block that is not canonical is not confirmed', async ({ database, one })
   one.chain.splice(-1, 1, next);
   await one.confirm(block);
   const session = await show(database, 'o1');
-  assert.equal([session.life.status, session.payments[0]?.state], ['pending', 'orphaned']);
+  assert.is(session.life.status, 'pending');
+  assert.is(session.payments[0]?.state, 'orphaned');
 });
 
 test('the floor never falls', async ({ database, one }) => {

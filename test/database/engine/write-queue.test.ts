@@ -33,6 +33,13 @@ const beside = (work: (place: TempDatabase, other: LockHolder) => Promise<void>)
   }
 };
 
+/** A connection, and what each of its writes took. */
+function openMeasured(file: string) {
+  const measures: WriteMeasure[] = [];
+  const db = openSqlite({ file, busyTimeoutMs: 60_000, onWrite: (measure) => void measures.push(measure) });
+  return { db, measures };
+}
+
 const alarm = (code: string) => ({ atMs: 1, code, message: code, network: null, sessionId: null });
 
 const besideTest = (title: string, ...args: Parameters<typeof beside>) => test(title, beside(...args));
@@ -73,10 +80,8 @@ test('a write is not refused untried because the thread was held up', async () =
 
 test('grouped writes of one turn are one transaction, in order; one that fails leaves the others', async () => {
   const place = openTempDatabase();
-  const measures: WriteMeasure[] = [];
-  const onWrite = (measure: WriteMeasure) => void measures.push(measure);
   const client = new Sqlite(place.file);
-  const db = openSqlite({ file: place.file, busyTimeoutMs: 1_000, onWrite });
+  const { db, measures } = openMeasured(place.file);
   client.exec('CREATE TABLE grouped (n INTEGER PRIMARY KEY)');
   const insert = db.client.prepare('INSERT INTO grouped VALUES (?)');
   const write = (n: number, isGrouped: boolean) => db.write(() => insert.run(n), { isGrouped });
@@ -96,9 +101,7 @@ test('grouped writes of one turn are one transaction, in order; one that fails l
 besideTest(
   'the longer writes have waited, the more of them are written in one transaction',
   async ({ file }, other) => {
-    const measures: WriteMeasure[] = [];
-    const onWrite = (measure: WriteMeasure) => void measures.push(measure);
-    const db = openSqlite({ file, busyTimeoutMs: 60_000, onWrite });
+    const { db, measures } = openMeasured(file);
     const insert = db.client.prepare('INSERT INTO alarms (at_ms, code, message) VALUES (1, ?, ?)');
     await other.tell('hold');
     const waiting = Array.from({ length: 6 }, (_, n) =>
@@ -120,9 +123,7 @@ besideTest(
 besideTest(
   'at most 100 writes are committed together, so that those who asked for them do not hold up the thread',
   async ({ file }, other) => {
-    const measures: WriteMeasure[] = [];
-    const onWrite = (measure: WriteMeasure) => void measures.push(measure);
-    const db = openSqlite({ file, busyTimeoutMs: 60_000, onWrite });
+    const { db, measures } = openMeasured(file);
     const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'x', '')");
     await other.tell('hold');
     const waiting = Array.from({ length: 250 }, () => db.write(() => void insert.run()));
@@ -214,9 +215,7 @@ besideTest(
 );
 
 besideTest('what each write took is reported: waiting, holding the lock, and rows', async ({ file }, other) => {
-  const measures: WriteMeasure[] = [];
-  const onWrite = (measure: WriteMeasure) => void measures.push(measure);
-  const db = openSqlite({ file, busyTimeoutMs: 60_000, onWrite });
+  const { db, measures } = openMeasured(file);
   const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'a', '')");
   await other.tell('hold');
   const written = db.write(() => [insert.run(), insert.run()]);
@@ -227,7 +226,7 @@ besideTest('what each write took is reported: waiting, holding the lock, and row
   await other.tell('release');
   assert.equal(column(await ending, 'status'), ['fulfilled', 'rejected']);
   assert.is(
-    measures.reduce((sum, { rows }) => sum + rows, 0),
+    column(measures, 'rows').reduce((sum, rows) => sum + rows),
     2,
   );
   assert.ok(measures.every(({ waitedMs, heldMs }) => waitedMs > 0 && heldMs > 0));
