@@ -1,10 +1,10 @@
 /** Alarms for operators. Only the newest are kept, and those that are open. */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { and, asc, inArray, isNotNull } from 'drizzle-orm';
 import type { Told, WatchedAlarm } from '../core/notice.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { NoticeProgress } from './column-values.ts';
+import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { changeRows, deleteRows, findRow, insertRow, selectRow, selectRows } from './engine/rows.ts';
 import { nextNumber } from './meta.ts';
@@ -289,8 +289,10 @@ function createAlarmWatch(db: Db) {
     ): Promise<WatchedAlarms> {
       return db.read(async () => {
         const lastId = ((await newest.get(after)) as number | undefined) ?? after;
-        const isTold = inArray(alarms.id, Object.keys(toldAtMs).map(Number));
-        const before = await db.orm.select().from(alarms).where(isTold).orderBy(asc(alarms.id)).all();
+        const told = Object.keys(toldAtMs)
+          .map(Number)
+          .sort((a, b) => a - b);
+        const before = (await mapInOrder(told, (id) => findRow(db, alarms, { id }))).flatMap((row) => row ?? []);
         const fresh = await selectRows(db, alarms, needing, { after, lastId, limit });
         const all = [...before, ...fresh].map((row) => ({ ...watched(row), toldAtMs: toldAtMs[row.id] ?? null }));
         return { alarms: all, throughId: fresh.length < limit ? lastId : (fresh.at(-1)?.id ?? after) };
@@ -329,7 +331,7 @@ async function changeOf(
 type ToldAtMs = NoticeProgress['toldAtMs'];
 
 /** Returns when a target last heard of which alarm, after a message. */
-async function toldAfter({ orm }: Db, before: ToldAtMs, told: readonly Told[], nowMs: number): Promise<ToldAtMs> {
+async function toldAfter(db: Db, before: ToldAtMs, told: readonly Told[], nowMs: number): Promise<ToldAtMs> {
   const all = new Map(Object.entries(before).map(([id, atMs]) => [Number(id), atMs]));
   for (const { id, change } of told) {
     if (change === 'ended') all.delete(id);
@@ -337,10 +339,6 @@ async function toldAfter({ orm }: Db, before: ToldAtMs, told: readonly Told[], n
   }
   // However many events come that nobody acknowledges, a pass reads few of them again.
   const oldest = [...all.keys()].sort((a, b) => b - a).slice(TOLD_KEPT_MAX);
-  const lasts = and(inArray(alarms.id, oldest), isNotNull(alarms.key));
-  const lasting = new Set(
-    oldest.length === 0 ? [] : (await orm.select().from(alarms).where(lasts).all()).map(({ id }) => id),
-  );
-  for (const id of oldest) if (!lasting.has(id)) all.delete(id);
+  for (const id of oldest) if (!(await findRow(db, alarms, { id }))?.key) all.delete(id);
   return Object.fromEntries(all);
 }

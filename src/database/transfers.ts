@@ -1,12 +1,14 @@
 /**
  * Transfers to our addresses: facts of blocks. Core decides from them what counts.
  */
-import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, sql } from 'drizzle-orm';
+import { invariant } from '../core/fault.ts';
 import type { Counted, Phase, ReceiptState, Recount } from '../core/session.ts';
 import { type Currency, type NetworkKey, nameOf } from '../core/transfer.ts';
+import type { AddressRow } from './addresses.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { builtOnce, changeRows, findRows, insertRow, perDatabase, selectRows } from './engine/rows.ts';
+import { builtOnce, changeRows, findRow, findRows, insertRow, perDatabase, selectRows } from './engine/rows.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
 import { addresses, blocks, networks, pools, transfers } from './tables.ts';
 
@@ -200,9 +202,9 @@ function stateOf({ canonical, confirmed, number, floor }: Place): ReceiptState {
 }
 
 // ── Traces ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-// They follow one payment through the tables. Everything is read; nothing is written.
+// They follow one payment through the tables. Nothing is written.
 
-/** Rows of one kind that a trace returns, at most: anyone can send any number of transfers to an address. */
+/** Transfers to one address that a trace returns, dust apart: anyone can send any number of them. */
 export const TRACED_MAX = 100;
 
 type Traces = ReturnType<typeof traceQueries>;
@@ -213,61 +215,52 @@ export type TracedAddress = RowOf<Traces['findKey']>;
 /** A transfer to one of our addresses with its block; dust, and what is in blocks that left the chain, included. */
 export type TracedTransfer = RowOf<Traces['transfersOf']>;
 
-type Own = Readonly<{ address: typeof addresses.$inferSelect; pool: typeof pools.$inferSelect }>;
-
-/** Returns an address; its pool says whether it is retired: watched and never given out. */
-const traced = ({ address, pool }: Own) => {
-  const { state, derivationIndex } = address;
-  const isGone = state === 'spoiled' && derivationIndex < pool.retiredThrough;
-  return { ...address, isRetired: (state === 'free' && !pool.current) || isGone };
-};
-
 export function traceQueries(db: Db) {
-  const { orm, read } = db;
+  const { read } = db;
+
+  /** Returns an address; its pool says whether it is retired: watched and never given out. */
+  async function traced(address: AddressRow) {
+    const { state, poolId, derivationIndex } = address;
+    const pool = await findRow(db, pools, { id: poolId });
+    const isGone = state === 'spoiled' && derivationIndex < (pool?.retiredThrough ?? 0);
+    return { ...address, isRetired: (state === 'free' && !pool?.current) || isGone };
+  }
 
   /** Returns the newest transfers that match, oldest first. */
-  async function newest(which: SQL | undefined) {
-    const rows = await orm
-      .select({ transfer: transfers, block: blocks, address: addresses, pool: pools })
-      .from(transfers)
-      .innerJoin(blocks, eq(blocks.id, transfers.blockId))
-      .innerJoin(addresses, eq(addresses.id, transfers.addressId))
-      .innerJoin(pools, eq(pools.id, addresses.poolId))
-      .where(which)
-      .orderBy(desc(transfers.id))
-      .limit(TRACED_MAX)
-      .all();
-    return rows.reverse().map(({ transfer, block, ...own }) => ({ ...transfer, block, address: traced(own) }));
+  async function newest(which: string, values: Readonly<Record<string, string | number>>) {
+    const rows = await selectRows(db, transfers, `WHERE ${which} ORDER BY id DESC LIMIT ${TRACED_MAX}`, values);
+    return mapInOrder(rows.reverse(), async (transfer) => {
+      const block = await findRow(db, blocks, { id: transfer.blockId });
+      const address = await findRow(db, addresses, { id: transfer.addressId });
+      invariant(block && address, `transfer ${transfer.id} has a block and an address`);
+      return { ...transfer, block, address: await traced(address) };
+    });
   }
 
   /** Dust counts for nothing and costs its sender nothing, so it does not displace other transfers. */
-  async function ofAddresses(ids: readonly number[]) {
-    const isOwn = inArray(transfers.addressId, [...ids]);
-    const both = await mapInOrder([0, 1], (dust) => newest(and(isOwn, eq(transfers.dust, sql.raw(String(dust))))));
+  async function ofAddress(addressId: number) {
+    const both = await mapInOrder([0, 1], (dust) =>
+      newest('address_id = :addressId AND dust = :dust', { addressId, dust }),
+    );
     return both.flat().sort((a, b) => a.id - b.id);
   }
 
   return {
     /** Returns the transfers to us in a transaction. Reads the index of all transfers: for operators only. */
-    transfersIn: (tx: string) => read(() => newest(eq(transfers.tx, tx))),
+    transfersIn: (tx: string) => read(() => newest('tx = :tx', { tx })),
     /** Returns the newest transfers to a session's addresses, oldest first. */
     transfersOf: (sessionId: string) =>
       read(async () => {
-        const own = await findRows(db, addresses, { sessionId });
-        return ofAddresses(own.map(({ id }) => id));
+        const all = await mapInOrder(await findRows(db, addresses, { sessionId }), ({ id }) => ofAddress(id));
+        return all.flat().sort((a, b) => a.id - b.id);
       }),
     /** Returns the newest transfers to an address, oldest first. */
-    transfersTo: (addressId: number) => read(() => ofAddresses([addressId])),
+    transfersTo: (addressId: number) => read(() => ofAddress(addressId)),
     /** Returns our addresses of a family with this key: one in each mode at most. */
     findKey: (family: string, key: string) =>
       read(async () => {
-        const isIt = and(
-          eq(addresses.family, family),
-          inArray(addresses.mode, ['live', 'test']),
-          eq(addresses.key, key),
-        );
-        const all = orm.select({ address: addresses, pool: pools }).from(addresses);
-        return (await all.innerJoin(pools, eq(pools.id, addresses.poolId)).where(isIt).all()).map(traced);
+        const isIt = "WHERE family = :family AND mode IN ('live', 'test') AND key = :key";
+        return mapInOrder(await selectRows(db, addresses, isIt, { family, key }), traced);
       }),
   };
 }
