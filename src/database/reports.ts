@@ -12,17 +12,11 @@ import { readSessionTerms } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
 import { LAST_RUN, readMeta } from './meta.ts';
 
-/** The entries of a period in one network and currency. Amounts are at par (18 decimals). */
-export type CreditTotal = Readonly<{
-  network: NetworkKey;
-  currency: Currency;
-  /** Transfers that were credited to sessions. */
-  credits: number;
-  creditedPar: bigint;
-  /** Credits, of this period or an earlier one, that a reorg took back. */
-  reversals: number;
-  reversedPar: bigint;
-}>;
+/**
+ * Entries of a period in one currency. `credits`: transfers that were credited to sessions. `par`: what they brought,
+ * less what reorgs took back of these or of earlier ones, at par (18 decimals).
+ */
+export type CreditTotal = Readonly<{ currency: Currency; credits: number; par: bigint }>;
 
 type At = Readonly<{ storeId: string; mode: Mode }>;
 
@@ -31,48 +25,19 @@ export const paidTransfer = "CASE WHEN e.kind IN ('payment', 'payment_reversed')
 
 /** Money that a session received is below zero in the ledger. */
 const creditsOfPeriod = `
-  SELECT p.network, p.asset AS currency, t.decimals,
-    count(*) FILTER (WHERE e.kind = 'payment') AS credits, sum_units(p.units) FILTER (WHERE e.kind = 'payment') AS credited,
-    count(*) FILTER (WHERE e.kind = 'payment_reversed') AS reversals,
-    sum_units(p.units) FILTER (WHERE e.kind = 'payment_reversed') AS reversed
+  SELECT p.asset AS currency, t.decimals, count(*) FILTER (WHERE e.kind = 'payment') AS credits, sum_units(p.units) AS units
   FROM ledger_entries AS e
   JOIN ledger_postings AS p ON p.network = e.network AND p.seq = e.seq AND p.account = 'received'
   JOIN transfers AS t ON t.id = ${paidTransfer}
   WHERE e.store_id = :storeId AND e.mode = :mode AND e.at_ms >= :fromMs AND e.at_ms < :toMs
-  GROUP BY p.network, p.asset, t.decimals`;
+  GROUP BY p.asset, t.decimals`;
 
-type CreditRow = Readonly<{
-  network: NetworkKey;
-  currency: Currency;
-  decimals: number;
-  credits: number;
-  credited: string;
-  reversals: number;
-  reversed: string;
-}>;
-
-/** Adds up the rows of one network and currency: a token may have had other decimals before. */
-function totalsOf(rows: readonly CreditRow[]): CreditTotal[] {
-  const totals = new Map<string, CreditTotal>();
-  for (const { network, currency, decimals, credits, credited, reversals, reversed } of rows) {
-    const place = `${network} ${currency}`;
-    const known = totals.get(place);
-    totals.set(place, {
-      network,
-      currency,
-      credits: credits + (known?.credits ?? 0),
-      creditedPar: (known?.creditedPar ?? 0n) - toPar(BigInt(credited), decimals),
-      reversals: reversals + (known?.reversals ?? 0),
-      reversedPar: (known?.reversedPar ?? 0n) + toPar(BigInt(reversed), decimals),
-    });
-  }
-  return [...totals.values()];
-}
+type CreditRow = Pick<CreditTotal, 'currency' | 'credits'> & Readonly<{ decimals: number; units: string }>;
 
 export function creditQueries({ client, read }: Db) {
   return {
     /**
-     * Returns a store's totals of each period between one time and the next, by network and currency.
+     * Returns a store's totals of each period between one time and the next, by currency and decimals.
      * @param timesMs ascending; there is one period less
      */
     async sumCredits({ storeId, mode }: At, timesMs: readonly number[]): Promise<readonly (readonly CreditTotal[])[]> {
@@ -80,7 +45,11 @@ export function creditQueries({ client, read }: Db) {
       return read(() =>
         mapInOrder(timesMs.slice(1), async (toMs, at) => {
           const period = { storeId, mode, fromMs: timesMs[at] ?? toMs, toMs };
-          return totalsOf((await summed.all(period)) as CreditRow[]);
+          const rows = (await summed.all(period)) as CreditRow[];
+          return rows.map(({ currency, credits, decimals, units }) => ({
+            ...{ currency, credits },
+            par: -toPar(BigInt(units), decimals),
+          }));
         }),
       );
     },
@@ -107,22 +76,8 @@ export function countQueries({ client, read }: Db) {
 }
 
 // ── Counts behind the metrics ────────────────────────────────────────────────────────────────────────────────────────
-/** A count of sessions costs the same however many there are. */
-export const SESSIONS_COUNTED_MAX = 10_000;
-
-export type Stats = Readonly<{
-  /** Sessions by status, each counted up to `SESSIONS_COUNTED_MAX`. */
-  sessions: Readonly<Record<string, number>>;
-  /** When old data was last removed; null if that never was. */
-  retentionAtMs: number | null;
-  /** Of the last 24 hours, counted as far. */
-  paidOfDay: number;
-  deliveriesWaiting: number;
-  /** Age of the oldest waiting delivery. */
-  oldestWaitingMs: number;
-  /** Amounts of held money that wait for a decision. */
-  heldOpen: number;
-}>;
+/** Sessions of one status that are counted: so it costs the same however many there are. */
+const SESSIONS_COUNTED_MAX = 10_000;
 
 const statuses: readonly SessionStatus[] = ['pending', 'paid', 'failed', 'expired', 'canceled'];
 
@@ -142,11 +97,12 @@ export function statsQuery(db: Db) {
   const oldestWaiting = `SELECT v.created_at_ms FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
     WHERE d.state = 'waiting' ORDER BY d.event_id LIMIT 1`;
   const one = async (text: string) => (await client.prepare(text).pluck().get()) as number | undefined;
-  return (nowMs: number): Promise<Stats> =>
+  return (nowMs: number) =>
     read(async () => {
       const oldestMs = await one(oldestWaiting);
       const lastRun = await readMeta(db, LAST_RUN);
       return {
+        // When old data was last removed; null if that never was.
         retentionAtMs: lastRun === null ? null : Number(lastRun),
         sessions: Object.fromEntries(
           await mapInOrder(statuses, async (status) => [status, await sessionsOf(status, '')]),

@@ -7,7 +7,7 @@ import { deadline, type Life, type ReceiptSum, type Standing, type Terms } from 
 import type { Mode } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { firstSessionId } from '../lib/id.ts';
-import type { Conversion, OrderDetails, PaymentOption, SessionRequest } from './column-values.ts';
+import type { OrderDetails, SessionRequest } from './column-values.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { findRow, selectRows } from './engine/rows.ts';
@@ -20,28 +20,15 @@ export type Payment = Awaited<ReturnType<ReturnType<typeof transferRowsOf>['ofSe
 /** Payments that a session shows: anyone can send any number of transfers to an address. */
 export const PAYMENTS_MAX = 100;
 
-/** A session with everything that the API shows. `addresses` maps family to address key. */
-export type Session = Readonly<{
-  id: string;
-  storeId: string;
-  mode: Mode;
-  request: SessionRequest;
-  conversion: Conversion | null;
-  terms: Terms;
-  life: Life;
-  standing: Standing;
-  /** Sums by network, coin and time. */
-  sums: readonly ReceiptSum[];
-  options: readonly PaymentOption[];
-  addresses: Readonly<Record<string, string>>;
-  /** The newest `PAYMENTS_MAX` transfers that are not dust, oldest first; `paymentCount` is how many there are. */
-  payments: readonly Payment[];
-  paymentCount: number;
-  createdAtS: number;
-}>;
+/** A session without what only its own page shows. `sums`: by network, coin and time. */
+export type SessionSummary = Readonly<ReturnType<typeof summaryOf>>;
 
-/** A session without what only its own page shows. */
-export type SessionSummary = Omit<Session, 'addresses' | 'payments'>;
+/**
+ * A session with everything that the API shows. `addresses` maps family to address key. `payments`: the newest
+ * `PAYMENTS_MAX` transfers that are not dust, oldest first; `paymentCount` is how many there are.
+ */
+export type Session = SessionSummary &
+  Readonly<{ addresses: Readonly<Record<string, string>>; payments: readonly Payment[] }>;
 
 export type SessionRow = typeof sessions.$inferSelect;
 
@@ -101,24 +88,14 @@ export function requestColumns(request: SessionRequest) {
 }
 
 /** Returns the session as lists show it. */
-function summaryOf(row: SessionRow): SessionSummary {
-  const { orderId, amountMinor, currency, orderDetails } = row;
+function summaryOf(row: SessionRow) {
+  const { id, storeId, mode, orderId, amountMinor, currency, orderDetails, sums, paymentCount } = row;
   const { taxMinor, shippingMinor, webhookUrl, conversion, options } = row.terms;
-  return {
-    ...{ id: row.id, storeId: row.storeId, mode: row.mode },
-    request: {
-      ...{ orderId, amountMinor, currency, taxMinor, shippingMinor, webhookUrl },
-      ...(orderDetails ?? noDetails),
-    },
-    conversion,
-    terms: termsOf(row),
-    life: lifeOf(row),
-    standing: standingOf(row),
-    sums: row.sums,
-    options,
-    paymentCount: row.paymentCount,
-    createdAtS: toSeconds(row.createdAtMs),
-  };
+  const asked = { orderId, amountMinor, currency, taxMinor, shippingMinor, webhookUrl };
+  const request: SessionRequest = { ...asked, ...(orderDetails ?? noDetails) };
+  const [terms, life, standing] = [termsOf(row), lifeOf(row), standingOf(row)];
+  const createdAtS = toSeconds(row.createdAtMs);
+  return { id, storeId, mode, request, conversion, terms, life, standing, sums, options, paymentCount, createdAtS };
 }
 
 /** Returns the session as its own page shows it. */

@@ -140,8 +140,7 @@ async function stoppedNetworks(deps: DashboardDeps, visit: Visit<StoreAt>): Prom
 type Totals = readonly (readonly CreditTotal[])[];
 
 /** Adds up credits at par; what a reorg took back is subtracted. */
-const netPar = (totals: readonly CreditTotal[]): bigint =>
-  totals.reduce((sum, { creditedPar, reversedPar }) => sum + creditedPar - reversedPar, 0n);
+const netPar = (totals: readonly CreditTotal[]): bigint => totals.reduce((sum, { par }) => sum + par, 0n);
 
 const coinsOf = (totals: Totals): readonly Currency[] =>
   currencies.filter((one) => totals.flat().some(({ currency }) => currency === one));
