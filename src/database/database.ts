@@ -86,25 +86,20 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   const { secretKey } = options;
   const vault = createVault(secretKey);
   const db = openEngine(options, (opened) => checkKey(opened, vault));
-  try {
-    const sealed: SealedDb = {
-      ...db,
-      ...formatsOf(options),
-      vault,
-      guard: createRowGuard(db, secretKey, (alarm) => raiseAlarm(db, alarm)),
-      macOf: createIntentMac(secretKey),
-      tokens: createTokens(secretKey),
-      outageWaitS: options.outageWaitS,
-    };
-    const databaseOver = (own: SealedDb): Database => ({
-      ...repositories(own),
-      fenced: (held, onLost) => databaseOver(fenced(own, held, onLost)),
-    });
-    return databaseOver(sealed);
-  } catch (error) {
-    db.close();
-    throw error;
-  }
+  const sealed: SealedDb = {
+    ...db,
+    ...formatsOf(options),
+    vault,
+    guard: createRowGuard(db, secretKey, (alarm) => raiseAlarm(db, alarm)),
+    macOf: createIntentMac(secretKey),
+    tokens: createTokens(secretKey),
+    outageWaitS: options.outageWaitS,
+  };
+  const databaseOver = (own: SealedDb): Database => ({
+    ...repositories(own),
+    fenced: (held, onLost) => databaseOver(fenced(own, held, onLost)),
+  });
+  return databaseOver(sealed);
 }
 
 function repositories(db: SealedDb) {

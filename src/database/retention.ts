@@ -17,7 +17,7 @@ export const retentionKinds = ['anonymised', 'attempts'] as const;
 export type RetentionKind = (typeof retentionKinds)[number];
 
 /** `beforeMs`: only what ended or was sent before this time. */
-export type RetentionTimes = Readonly<{ beforeMs: number; nowMs: number }>;
+type RetentionTimes = Readonly<{ beforeMs: number; nowMs: number }>;
 
 /** `done`: the rows that it changed. */
 type Walk = () => Promise<Readonly<{ done: number; isEnd: boolean }>>;
@@ -25,7 +25,7 @@ type Walk = () => Promise<Readonly<{ done: number; isEnd: boolean }>>;
 /** Rows that one transaction looks at. */
 const LOOKED_AT = 500;
 
-export const walks: Readonly<Record<RetentionKind, (db: Db, times: RetentionTimes) => Walk>> = {
+const walks: Readonly<Record<RetentionKind, (db: Db, times: RetentionTimes) => Walk>> = {
   anonymised: anonymising,
   attempts: agingAttempts,
 };
@@ -106,30 +106,25 @@ function agingAttempts(db: Db, { beforeMs }: RetentionTimes): Walk {
  */
 export function openRetentionDatabase(options: OpenOptions) {
   const db = openEngine({ ...options, overwritesDeleted: true }, async () => {});
-  try {
-    return {
-      /**
-       * Walks through what is due of one kind, in short transactions: one for each step of the iteration.
-       * @returns how many rows each of them changed
-       */
-      async *retain(kind: RetentionKind, times: RetentionTimes): AsyncIterable<number> {
-        const walk = walks[kind](db, times);
-        for (let isEnd = false; !isEnd; ) {
-          const slice = await db.write(walk);
-          isEnd = slice.isEnd;
-          yield slice.done;
-        }
-      },
-      /** Keeps the time of the run for `stats`. */
-      async rememberRun(atMs: number): Promise<void> {
-        await db.write(() => writeMeta(db, LAST_RUN, String(atMs)));
-      },
-      close: db.close,
-    };
-  } catch (error) {
-    db.close();
-    throw error;
-  }
+  return {
+    /**
+     * Walks through what is due of one kind, in short transactions: one for each step of the iteration.
+     * @returns how many rows each of them changed
+     */
+    async *retain(kind: RetentionKind, times: RetentionTimes): AsyncIterable<number> {
+      const walk = walks[kind](db, times);
+      for (let isEnd = false; !isEnd; ) {
+        const slice = await db.write(walk);
+        isEnd = slice.isEnd;
+        yield slice.done;
+      }
+    },
+    /** Keeps the time of the run for `stats`. */
+    async rememberRun(atMs: number): Promise<void> {
+      await db.write(() => writeMeta(db, LAST_RUN, String(atMs)));
+    },
+    close: db.close,
+  };
 }
 
 export type RetentionDatabase = ReturnType<typeof openRetentionDatabase>;
