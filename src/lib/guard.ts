@@ -24,8 +24,8 @@ type Admits = (address: string) => boolean;
 
 export type UrlGuard = Readonly<{
   /**
-   * Checks a URL before it is saved. A name that cannot be resolved now is accepted: it may come, and each delivery
-   * checks it again.
+   * Checks a URL before it is saved. A name that cannot be resolved now is accepted with https: it may come, and
+   * each delivery checks it again.
    * @returns a sentence that tells the merchant why the URL cannot be used, or null when it can
    */
   check(url: string, mode: Mode): Promise<string | null>;
@@ -56,7 +56,7 @@ export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = c
           addresses = await within(LOOKUP_AT_SAVE_MS_MAX, resolve(host));
         } catch (error) {
           if (!(error instanceof Fault)) throw error;
-          return target.protocol === 'https:' || allowCidrs.length > 0 ? null : HTTPS_ONLY;
+          return target.protocol === 'https:' ? null : HTTPS_ONLY;
         }
       }
       if (addresses.every(admitsFor(target.protocol))) return null;
