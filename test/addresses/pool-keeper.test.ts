@@ -113,17 +113,6 @@ test('retired addresses, for which followers wait, are derived first and in larg
   close();
 });
 
-test('a pool continues after a restart', async () => {
-  const { database, close } = openTempDatabase();
-  for (const target of [10, 25]) {
-    const keeper = keep(database, target);
-    await until('the pool is full', async () => (await freeIn(database)) === target);
-    await keeper.stop();
-  }
-  assert.is((await database.addresses.level(pool, source)).nextIndex, 25);
-  close();
-});
-
 test('an earlier xpub that is configured again is used again, however full its own pool is', async () => {
   const { database, close } = openTempDatabase();
   const network = testNetwork({ name: 'ethereum' });

@@ -11,6 +11,7 @@ import { check } from '../../src/api/parameter.ts';
 import { createRefundSchema } from '../../src/api/refund-input.ts';
 import { createSessionSchema, readSessionInput } from '../../src/api/session-input.ts';
 import { startApi } from '../support/api-server.ts';
+import { paidSale } from '../support/payment-scenes.ts';
 import { runs } from '../support/runs.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
 
@@ -109,15 +110,7 @@ test('every session that is accepted can be written', () =>
   ));
 
 test('every refund that is accepted can be written', async () => {
-  const made = await api.send('POST', '/api/v1/checkout/sessions/create', {
-    amount: 100_00,
-    currency: 'USD',
-    order_id: 'refunded',
-  });
-  const order_id = (made.json as Answered).id;
-  const to = (await api.database().sessions.find(order_id))?.addresses.evm ?? '';
-  const block = await api.chain('ethereum').mine([{ to, currency: 'USDT', units: 100_000_000n }]);
-  await api.chain('ethereum').confirm(block);
+  const { id: order_id } = await paidSale(api, { amount: 100_00 });
   await fc.assert(
     fc.asyncProperty(refund, async (body) => {
       const sent = { ...body, order_id, refund_id: `r-${++names}` } as Body;

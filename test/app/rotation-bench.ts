@@ -8,7 +8,9 @@ import { chains } from '../../src/chains/index.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { ApiServer } from '../support/api-server.ts';
 import { approve } from '../support/approve.ts';
+import { ingestedChain } from '../support/ingested-chain.ts';
 import { confirmTip, finalizeTip, leaveAddress, openSale, type Sale } from '../support/payment-scenes.ts';
+import { testNetwork } from '../support/test-network.ts';
 
 export const operator = (command: string, atMs: number) => ({ atMs, operator: 'alice', command, reason: null });
 
@@ -90,27 +92,12 @@ export async function fill(api: ApiServer): Promise<Contents> {
 }
 
 /** A network without sales, whose wallet has paid something. */
-const paying = 'test:paying';
+const paying = testNetwork({ name: 'paying' });
 
 async function addOutgoing(database: Database, nowMs: number): Promise<void> {
-  await database.wallets.recordOwn(paying, { refund: named });
-  const ownWallet = (await database.wallets.listOwn(paying))[0]?.seq ?? 0;
-  const moved = {
-    tx: 't1',
-    index: 0,
-    currency: 'USDT',
-    from: named,
-    to: claimed,
-    units: 5n,
-    isOutgoing: true,
-  } as const;
-  const block = { hash: 'b1', parent: 'b0', number: 1, timeS: 1 };
-  const outcome = await database.blocks.ingest({
-    ...{ network: paying, family: 'evm', expectTip: null, watchedThrough: Number.MAX_SAFE_INTEGER, ownWallet },
-    ...{ decimals: { USDT: 6 }, dustFloorPar: 0n, drop: [], connect: [{ block, transfers: [moved] }], confirm: [] },
-    ...{ floor: null, readThroughS: 1, nowMs },
-  });
-  assert.is(outcome, 'done');
+  await database.wallets.recordOwn(paying.key, { refund: named });
+  const moved = { from: named, to: claimed, currency: 'USDT', units: 5n, isOutgoing: true } as const;
+  await ingestedChain(() => database, { nowMs: () => nowMs }, paying).mine([moved]);
 }
 
 async function addPersonAndTarget(database: Database, act: ReturnType<typeof operator>): Promise<void> {
@@ -147,7 +134,7 @@ export async function checkAll(api: ApiServer, contents: Contents): Promise<void
   assert.is((await database.people.attempt('Ada', signInAtMs))?.totpSecret, 'TOTPSECRET');
   assert.is(await database.alarms.addressOf('nt_1'), '{"url":"https://hooks.example/hidden"}');
   assert.equal(
-    (await database.wallets.listOwn(paying)).map(({ key }) => key),
+    (await database.wallets.listOwn(paying.key)).map(({ key }) => key),
     [named],
   );
   const { addresses } = (await database.sessions.find(sale.id)) ?? {};

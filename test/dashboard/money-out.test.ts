@@ -57,20 +57,6 @@ test('a frozen network is explained on one screen: what left its wallets, which 
     const database = dashboard.api.database();
     const [wallet, payee] = ['a1'.repeat(20), 'b1'.repeat(20)] as const;
     await database.wallets.recordOwn(network, { refund: wallet });
-    const lose = async (tx: string) => {
-      const transfer = { tx, index: 0, currency: 'USDT', from: wallet, to: payee, units: 1_500_000n } as const;
-      const tip = await database.networks.find(network);
-      const number = (tip?.tipNumber ?? 0) + 1;
-      const block = { hash: `b${number}`, parent: tip?.tipHash ?? '', number, timeS: 0 };
-      const outcome = await database.blocks.ingest({
-        ...{ network, family: 'evm', expectTip: tip?.tipHash ?? null, watchedThrough: 1_000_000, ownWallet: 1_000 },
-        ...{ decimals: { USDT: 6, USDC: 6 }, dustFloorPar: 1n, drop: [], confirm: [], floor: number, readThroughS: 0 },
-        connect: [{ block, transfers: [{ ...transfer, isOutgoing: true }] }],
-        nowMs: dashboard.api.clock.nowMs(),
-      });
-      assert.is(outcome, 'done');
-      await database.wallets.judge(network, dashboard.api.clock.nowMs());
-    };
     const refund = {
       kind: 'refund',
       session: { id: 'cs_1', amount: '1.50' },
@@ -81,10 +67,14 @@ test('a frozen network is explained on one screen: what left its wallets, which 
     const intent = { ...refund, currency: 'USDT', to: payee, units: 1_500_000n } as const;
     const nowMs = dashboard.api.clock.nowMs();
     await database.payouts.plan([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
-    await lose('t1');
+    const chain = dashboard.api.chain('ethereum');
+    const paid = { from: wallet, to: payee, currency: 'USDT', units: 1_500_000n, isOutgoing: true } as const;
+    const block = await chain.mine([paid], `0x${'7'.repeat(64)}`);
+    await chain.finalize(block);
+    await database.wallets.judge(network, nowMs);
     const { text } = await mary.get(PAGE);
     const [{ Seen: _, To: __, ...lost } = {}] = rowsOf(text, 'Unexplained');
-    assert.equal(lost, { Transaction: 't1', Amount: '1.50 USDT', 'May be': 'rf_lost' });
+    assert.equal(lost, { Transaction: '0x777777…000000', Amount: '1.50 USDT', 'May be': 'rf_lost' });
     assert.ok(text.includes(`<code data-copy>quayside payout reconcile ${network} --reason REASON</code>`));
   }));
 

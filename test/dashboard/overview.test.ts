@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { confirm, type Visitor, withDashboard } from '../support/dashboard.ts';
-import { confirmTip, openSale } from '../support/payment-scenes.ts';
+import { confirmTip, openSale, paidSale } from '../support/payment-scenes.ts';
 import { factsOf, fieldsOf, rowsOf, stepsOf } from '../support/read-page.ts';
 import { answerDue, deliverDue } from '../support/record-attempt.ts';
 
@@ -25,15 +25,10 @@ test('a new store sees what is missing; then its money by day, held money, and h
       );
     assert.equal(rowsOf(before, 'Credited by day'), []);
 
-    const pay = async (orderId: string, units: bigint) => {
-      const order = { amount: 1050, currency: 'USD', order_id: orderId };
-      const { json } = await api.client(api.testKey).send('POST', '/api/v1/checkout/sessions/create', order);
-      const session = await api.database().sessions.find(String((json as { id?: string }).id));
-      const chain = api.chain('ethereum', 'test');
-      await chain.confirm(await chain.mine([{ to: session?.addresses.evm ?? '', currency: 'USDT', units }]));
-    };
-    await pay('first', 10_500_000n);
-    await pay('second', 12_500_000n);
+    for (const amount of ['10.50', '12.50']) {
+      await (await openSale(api)).send(amount);
+      await confirmTip(api);
+    }
     const endpoint = issueEndpoint(api.merchantId, 'test', 'https://shop.example/', [], api.clock.nowMs());
     await api.database().endpoints.add(endpoint);
     await api.database().endpoints.enable(endpoint.id, false, 'moved', api.clock.nowMs());
@@ -72,16 +67,12 @@ test('it says whether a webhook arrived, also once its endpoint is gone, and wha
     const FAILED = 'waits Deliveries that failed in the last 7 days';
     const endpoint = issueEndpoint(api.merchantId, 'test', 'https://shop.example/', [], api.clock.nowMs());
     await database.endpoints.add(endpoint);
-    const sell = async () => {
-      await (await openSale(api)).send('10.50');
-      await confirmTip(api);
-    };
-    await sell();
+    await paidSale(api);
     assert.equal([(await lines('to do A webhook arrived')).length, await lines(FAILED)], [1, []]);
     await answerDue(database, api.clock.nowMs(), { status: 500 }, { kind: 'failed' });
     assert.is((await lines(FAILED)).length, 1);
     assert.equal(await lines(FAILED, accountant), []);
-    await sell();
+    await paidSale(api);
     await deliverDue(database, api.clock.nowMs());
     assert.equal(await lines('to do'), [], 'nothing is left');
     await database.endpoints.remove(endpoint.id);
@@ -96,13 +87,7 @@ test('days and times are those of the store’s zone', () =>
     const day = new Date(api.clock.nowMs() + DAY_MS).toISOString().slice(0, 10);
     api.clock.advance(Date.parse(`${day}T20:00:00Z`) - api.clock.nowMs());
     const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
-    const chain = api.chain('ethereum', 'test');
-    await chain.report('following');
-    const order = { amount: 700, currency: 'USD', order_id: 'one' };
-    const { json } = await api.client(api.testKey).send('POST', '/api/v1/checkout/sessions/create', order);
-    const session = await api.database().sessions.find(String((json as { id?: string }).id));
-    const coin = { to: session?.addresses.evm ?? '', currency: 'USDT', units: 7_000_000n } as const;
-    await chain.confirm(await chain.mine([coin]));
+    await paidSale(api);
     const next = new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);
     const credited = async () => rowsOf((await owner.get(`${base}/overview`)).text, 'Credited by day')[0]?.Day;
     const created = async (query = '') =>

@@ -158,33 +158,24 @@ test('a truncated body does not change the status', async () => {
   assert.is(sent?.excerpt, 'half');
 });
 
-test('endless headers are too large', async () => {
-  const sent = await sendToSocket((socket) => {
-    socket.write(`HTTP/1.1 200 OK\r\nX-Long: ${'a'.repeat(100_000)}`);
-  }, PATIENT_MS);
-  assert.is(errorOf(sent), 'too_large');
-});
-
-test('a response that is not HTTP is reported as such', async () => {
-  const sent = await sendToSocket((socket) => void socket.write('220 mail.example ESMTP\r\n'), PATIENT_MS);
-  assert.is(errorOf(sent), 'http');
-});
-
-test('a connection closed or reset without a response is a connect error', async () => {
-  assert.is(errorOf(await sendToSocket((socket) => socket.end(), PATIENT_MS)), 'connect');
-  assert.is(errorOf(await sendToSocket((socket) => socket.resetAndDestroy(), PATIENT_MS)), 'connect');
-  assert.is(errorOf(await sendToSocket((socket) => socket.resetAndDestroy(), PATIENT_MS, 'https')), 'connect');
-});
+const says = (text: string) => (socket: Socket) => void socket.write(text);
+for (const [what, error, serve, scheme] of [
+  ['endless headers', 'too_large', says(`HTTP/1.1 200 OK\r\nX-Long: ${'a'.repeat(100_000)}`)],
+  ['what is not HTTP', 'http', says('220 mail.example ESMTP\r\n')],
+  ['HTTP behind an https URL', 'tls', says('HTTP/1.1 200 OK\r\n\r\n'), 'https'],
+  ['a closed connection', 'connect', (socket: Socket) => socket.end()],
+  ['a reset connection', 'connect', (socket: Socket) => socket.resetAndDestroy()],
+  ['one that is reset before TLS', 'connect', (socket: Socket) => socket.resetAndDestroy(), 'https'],
+] as const) {
+  test(`${what} instead of a response is reported as ${error}`, async () => {
+    assert.is(errorOf(await sendToSocket(serve, PATIENT_MS, scheme)), error);
+  });
+}
 
 test('a refused connection is a connect error', async () => {
   const server = await startMerchantServer(() => {});
   await server.close();
   assert.is(errorOf(await senderWith(PATIENT_MS).send(post(`${server.origin}/`))), 'connect');
-});
-
-test('a plain HTTP server behind an https URL is a tls error', async () => {
-  const sent = await sendToSocket((socket) => void socket.write('HTTP/1.1 200 OK\r\n\r\n'), PATIENT_MS, 'https');
-  assert.is(errorOf(sent), 'tls');
 });
 
 test('a resolver that hangs is a timeout, one that fails a dns error', async () => {

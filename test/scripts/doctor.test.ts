@@ -57,7 +57,6 @@ async function examine(...words: string[]): Promise<{ code: number; all: Found[]
   const all: Found[] = JSON.parse(out).findings;
   const people = await runQuayside(['doctor', ...words], variables);
   assert.is(people.code, code);
-  if (process.env.SHOW) process.stdout.write(`$ quayside doctor\n${people.out}(exit code ${code})\n\n`);
   return { code, all, bad: all.filter(({ severity }) => severity !== 'ok'), text: people.out };
 }
 

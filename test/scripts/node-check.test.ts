@@ -62,14 +62,10 @@ type Check = Readonly<{ check: string; severity: string; text: string; next?: st
 const SHORT_OUTAGE = ['--outage', '20s'];
 
 async function check(network: string, url: string, ...words: string[]) {
-  const command = ['network', 'check', network, '--url', url, ...words];
-  const { code, out, err } = await runQuayside([...command, '--json'], variables);
+  const command = ['network', 'check', network, '--url', url, ...words, '--json'];
+  const { code, out, err } = await runQuayside(command, variables);
   assert.is(err, '');
   const checks: Check[] = JSON.parse(out).checks;
-  if (process.env.SHOW)
-    process.stdout.write(
-      `$ quayside ${command.join(' ')}\n${(await runQuayside(command, variables)).out}(${code})\n\n`,
-    );
   return { code, checks, bad: checks.filter(({ severity }) => severity !== 'ok') };
 }
 

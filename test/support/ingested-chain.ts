@@ -10,8 +10,8 @@ import type { Database } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { networkReport } from './network-report.ts';
 
-/** `from`: the key of the sender, who is always the same unless named. */
-export type Coin = Readonly<{ to: string; from?: string; currency: Currency; units: bigint }>;
+/** `from`: the key of the sender, who is always the same unless named. `isOutgoing`: it is a wallet of ours. */
+export type Coin = Readonly<{ to: string; from?: string; currency: Currency; units: bigint; isOutgoing?: true }>;
 
 export const txOf = (block: BlockRef, index: number): string =>
   `0x${block.hash.slice(8)}${String(index).padStart(6, '0')}`;
@@ -40,6 +40,7 @@ export function ingestedChain(
       family,
       expectTip: path.at(-1)?.hash ?? null,
       watchedThrough: Number.MAX_SAFE_INTEGER,
+      ownWallet: Number.MAX_SAFE_INTEGER,
       decimals,
       dustFloorPar,
       drop: drop.map(({ hash }) => hash),

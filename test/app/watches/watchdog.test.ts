@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Finding, Watch } from '../../../src/app/watches/watchdog.ts';
+import { type Finding, type Watch, watchRules } from '../../../src/app/watches/watchdog.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 import { CALM_MS, PATIENCE_MS, watched } from '../../support/watched.ts';
@@ -119,6 +120,11 @@ watchdog('alarms of other scopes, and events, are left alone', async (stage) => 
   await bench.look();
   await bench.after(10 * CALM_MS, CALM_MS);
   assert.equal(await bench.all(), ['coin_depegged open', 'network_fault event']);
+});
+
+watchdog('the page of alarms has every lasting alarm', () => {
+  const page = readFileSync('docs/reference/alarms.md', 'utf8');
+  for (const code of Object.keys(watchRules)) assert.match(page, new RegExp(`^- \`${code}\`: .+$`, 'm'), code);
 });
 
 watchdog.run();
