@@ -126,7 +126,7 @@ async function readReadiness(baseUrl: string): Promise<Readiness | null> {
 type Run = Readonly<{ config: Config; client: Client; say(text: string): void }>;
 
 async function demo(wanted: string | undefined, isRefunded: boolean, say: (text: string) => void) {
-  const config = loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: true });
+  const config = loadConfig({ env: process.env, cwd: process.cwd() });
   const { api_key, api_secret, base_url, merchant_id } = await findSandbox(config, wanted);
   const client = createClient({ apiKey: api_key, apiSecret: api_secret, baseUrl: base_url });
   const run = { config, client, say };

@@ -36,7 +36,7 @@ import { agree, yesOption } from './terminal.ts';
 /**
  * `notes`: lines below the options in its help. `confirms`: a person at a terminal is shown what follows, and asked.
  */
-type More = Readonly<{ notes?: readonly string[]; confirms?: true; needsSandbox?: true }>;
+type More = Readonly<{ notes?: readonly string[]; confirms?: true }>;
 
 /** Returns the command that does an act. */
 export function commandOf<I, P extends object>(act: ActOfTool<I, P>, more: More = {}): Command {

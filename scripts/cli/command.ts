@@ -62,8 +62,6 @@ export type OfflineCommand = Described & Readonly<{ runOffline(input: Input): Pr
 
 export type Command = Described &
   Readonly<{
-    /** It talks to the simulated nodes, so a sandbox must have been started. */
-    needsSandbox?: true;
     /** It makes the installation where there is none. */
     createsInstallation?: true;
     run(input: Input, installation: Installation): Promise<Answer>;

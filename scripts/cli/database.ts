@@ -22,7 +22,7 @@ export const databaseMove: OfflineCommand = {
     'Exit code 1: what arrived differs, or its ledger does not add up; then the old database stays in use.',
   ],
   async runOffline(input) {
-    const config = loadConfig({ env: input.env, cwd: input.cwd, beforeSandbox: true });
+    const config = loadConfig({ env: input.env, cwd: input.cwd });
     const named = textOption(input, 'to');
     const { from, to, tables, ledgerEntries, seconds, problems } = await moveDatabase({
       ...{ config, to: named === SQLITE ? null : (named ?? '') },

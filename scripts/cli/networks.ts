@@ -128,7 +128,6 @@ export const networksReread: Command = {
       'them are reversed, with `payment.reversed` and an alarm if they were credited, and count again when their blocks are ' +
       'read again. The indexer goes on by itself.',
   ],
-  needsSandbox: true,
   async run(input, installation) {
     const { config, database } = installation;
     const network = networkOf(config.networks, input.args[0] ?? '');

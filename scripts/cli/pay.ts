@@ -16,7 +16,6 @@ export const pay: Command = {
   args: '<session>',
   summary: 'Pay in the sandbox what is still due of a session.',
   options: { network: { value: 'NAME', help: 'the sandbox network to pay on (default: the first that it offers)' } },
-  needsSandbox: true,
   async run(input, { database, config }) {
     const id = parseSessionId(input.args[0] ?? '');
     const session = id && (await database.sessions.find(id));

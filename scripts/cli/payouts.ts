@@ -159,7 +159,6 @@ export const freezeText = (freeze: Freeze): string =>
 
 export const payoutsResolve: Command = {
   name: 'payout resolve',
-  needsSandbox: true,
   args: '<id>',
   summary: 'Resolve a payout as the chain shows it: paid by a transaction, never paid, or to be tried again.',
   options: {
@@ -212,7 +211,6 @@ const stays = 'it stays frozen: look at what has come since, and run this comman
 
 export const payoutsReconcile: Command = {
   name: 'payout reconcile',
-  needsSandbox: true,
   args: '<network>',
   summary: 'Let a frozen network go on: adopt what the signer has signed, show what no payout explains, and ask.',
   options: {

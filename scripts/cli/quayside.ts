@@ -48,7 +48,6 @@ const sections: Tool['sections'] = [
           '3. here: quayside refund approve <refund> --approval anna.json',
         ],
         confirms: true,
-        needsSandbox: true,
       }),
       commandOf(rejectRefund),
       commandOf(redirectRefund, {

@@ -28,7 +28,7 @@ export const secretKeyRotate: OfflineCommand = {
     'Links that payers have end: those to leave a refund address after the payment, and claim links of open refunds.',
   ],
   async runOffline(input) {
-    const config = loadConfig({ env: input.env, cwd: input.cwd, beforeSandbox: true });
+    const config = loadConfig({ env: input.env, cwd: input.cwd });
     if (
       !existsSync(config.databaseUrl === null ? databaseFile(config.dataDir) : secretKeyFile(config.dataDir, input.env))
     )

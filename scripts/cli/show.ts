@@ -33,7 +33,6 @@ export const show: Command = {
       'or name; of held money, an event or a delivery, its session is shown. … goes on with time, ✗ wrong, · note.',
     'Exit codes: 0 nothing is wrong, 1 something is, 3 it is not known here.',
   ],
-  needsSandbox: true,
   async run(input, installation) {
     const { config, database, clock } = installation;
     const places = await readPlaces(database, config.networks);

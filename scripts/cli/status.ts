@@ -35,7 +35,6 @@ export const status: Command = {
   name: 'status',
   summary: 'Show the state of everything: stores, networks, pools, rates, webhooks, held money, payouts and alarms.',
   notes: ['`quayside doctor` says what is wrong with any of it.'],
-  needsSandbox: true,
   async run(_input, installation) {
     const parts = [receiving, payingOut, care].map((part) => part(installation));
     const [incoming, payouts, kept] = await Promise.all(parts);

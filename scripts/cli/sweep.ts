@@ -26,7 +26,6 @@ export const sweep: Command = {
     yes: yesOption,
     dryRun: dryRunOption,
   },
-  needsSandbox: true,
   run(input, installation) {
     const { database, config, clock } = installation;
     const network = networkOf(config.networks, input.args[0] ?? '');

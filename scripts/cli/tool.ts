@@ -86,7 +86,7 @@ function ended({ name }: Tool, code: number, lines: readonly string[], complaint
 async function runOn(command: AnyCommand, input: Input): Promise<Answer> {
   if ('runOffline' in command) return command.runOffline(input);
   const { env, cwd } = input;
-  const config = loadConfig({ env, cwd, beforeSandbox: !command.needsSandbox });
+  const config = loadConfig({ env, cwd });
   // The upgrade of an older database is left to `npm start`, which makes sure that nothing else uses it.
   if (config.databaseUrl === null && !existsSync(databaseFile(config.dataDir))) {
     if (!command.createsInstallation) throw noInstallation(config.dataDir);

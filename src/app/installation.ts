@@ -60,7 +60,7 @@ let log = openLog('supervisor', 'info');
  * @throws Fault permanent when the configuration, the database, the sandbox or the server prevents it
  */
 export async function runInstallation(): Promise<void> {
-  const config = loadConfig({ env, cwd: process.cwd(), beforeSandbox: true });
+  const config = loadConfig({ env, cwd: process.cwd() });
   log = openLog('supervisor', config.logLevel);
   const release = takeInstanceLock(config.dataDir);
   try {

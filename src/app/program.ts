@@ -18,8 +18,6 @@ const exitCodes = { stopped: 0, failed: 1, cannotStart: 2 } as const;
 export type ProgramParts = Readonly<{ config: Config; log: Log; signal: AbortSignal }>;
 
 type ProgramOptions = Readonly<{
-  /** Whether it starts before the sandbox; see `loadConfig`. */
-  beforeSandbox?: boolean;
   /** How far it gives way to other processes, of 19. */
   niceness?: number;
 }>;
@@ -35,7 +33,7 @@ export const IN_BACKGROUND: ProgramOptions = { niceness: 10 };
 export async function runProgram(
   name: string,
   work: (parts: ProgramParts) => Promise<void>,
-  { beforeSandbox = false, niceness = 0 }: ProgramOptions = {},
+  { niceness = 0 }: ProgramOptions = {},
 ): Promise<void> {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -47,7 +45,7 @@ export async function runProgram(
   let log = openLog(name, 'info');
   let exitCode: number = exitCodes.stopped;
   try {
-    const config = await readSettings(beforeSandbox, signal);
+    const config = await readSettings(signal);
     if (config) {
       log = openLog(name, config.logLevel);
       await work({ config, log, signal });
@@ -66,7 +64,7 @@ export async function runProgram(
  * Returns the settings that the supervisor sent. Without a supervisor, or where they are invalid, loads them. Null if
  * the process is to stop.
  */
-async function readSettings(beforeSandbox: boolean, signal: AbortSignal): Promise<Config | null> {
+async function readSettings(signal: AbortSignal): Promise<Config | null> {
   if (process.connected) {
     const arrived = once(process, 'message', { signal }).catch(() => null);
     const [sent] = ((await arrived) ?? []) as Sent[];
@@ -74,7 +72,7 @@ async function readSettings(beforeSandbox: boolean, signal: AbortSignal): Promis
     if (sent?.settings) return deepFreeze(sent.settings);
   }
   const { loadConfig } = await import('../config/config.ts');
-  return loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox });
+  return loadConfig({ env: process.env, cwd: process.cwd() });
 }
 
 /** Resolves when the message has left: it must arrive before the channel closes. */

@@ -69,21 +69,16 @@ const DASHBOARD_PORT_OFFSET = 1;
  * Reads and checks the whole configuration; `config/README.md` describes every key.
  * @param from.env the environment; `QUAYSIDE_CONFIG` names the operator's file, without it the sandbox is configured
  * @param from.cwd folder that relative paths in variables are resolved from
- * @param from.beforeSandbox true in programs that run before the sandbox: its networks get placeholder URLs and xpubs
  * @throws Fault permanent `config_invalid` whose message lists every problem, one per line, each with its path
  */
-export function loadConfig(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string; beforeSandbox?: boolean }>): Config {
+export function loadConfig(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string }>): Config {
   const { tree, origins, presets, problems: unread } = readLayers(from.env, from.cwd);
   const problems: Problem[] = unread.map((text) => ({ path: '', text }));
   if (problems.length === 0) {
     const { networks: entries, ...rest } = tree;
     const general = check(problems, [], generalSettings, rest);
     const settings = isFields(entries) ? entries : {};
-    const sandbox = from.beforeSandbox ? null : readSandbox(String(tree.data_dir));
-    if (!from.beforeSandbox && !sandbox && Object.values(settings).some((entry) => isFields(entry) && entry.sandbox)) {
-      problems.push({ path: '', text: `the sandbox has not started in ${tree.data_dir} yet: run \`npm start\` first` });
-    }
-    const networks = readNetworks(problems, settings, presets, sandbox);
+    const networks = readNetworks(problems, settings, presets, readSandbox(String(tree.data_dir)));
     checkTogether(problems, networks);
     if (general) checkBackup(problems, general.backup);
     if (general && problems.length === 0) return assemble(general, networks);

@@ -1,9 +1,8 @@
 /**
  * The unchecked configuration: data files, presets, the operator's file and environment variables, merged.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { permanent } from '../core/fault.ts';
 import { isFields } from '../core/fields.ts';
 import { installationFolder } from '../lib/installation.ts';
 import type { Tree } from './setting.ts';
@@ -72,18 +71,14 @@ function merge(below: Tree, above: unknown): Tree {
 }
 
 /**
- * Reads what the sandbox wrote at its last start: its account key and where its nodes listen. Null before its first
- * start.
- * @throws Fault permanent `config_invalid`
+ * Reads what the sandbox wrote at its last start: its account key and where its nodes listen. Empty before its first
+ * start; a file that is not readable is the sandbox's own to report.
  */
-export function readSandbox(dataDir: string): Tree | null {
-  const file = join(dataDir, 'sandbox.json');
-  if (!existsSync(file)) return null;
+export function readSandbox(dataDir: string): Tree {
   try {
-    const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    if (isFields(value)) return value;
-  } catch (error) {
-    throw permanent('config_invalid', `${file} cannot be read; stop Quayside, delete it and start again`, error);
+    const value: unknown = JSON.parse(readFileSync(join(dataDir, 'sandbox.json'), 'utf8'));
+    return isFields(value) ? value : {};
+  } catch {
+    return {};
   }
-  throw permanent('config_invalid', `${file} does not hold an object; stop Quayside, delete it and start again`);
 }

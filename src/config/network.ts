@@ -79,7 +79,7 @@ export function readNetworks(
   problems: Problem[],
   entries: Tree,
   presets: readonly string[],
-  sandbox: Tree | null,
+  sandbox: Tree,
 ): ReadNetwork[] {
   const families = Object.keys(chains) as Family[];
   const schemas = { derives: networkSettings(families, true), imports: networkSettings(families, false) };
@@ -103,7 +103,7 @@ export function readNetworks(
     if (!settings) return [];
     const report = reportTo(problems, path);
     const config = toConfig(report, settings);
-    if (!config.sandbox || sandbox) checkXpub(report, config);
+    if (!config.sandbox) checkXpub(report, config);
     checkTokens(report, config);
     checkConfirmations(report, config);
     checkWallets(report, settings);
@@ -189,16 +189,16 @@ function readTokens(report: Report, { family, tokens }: Pick<Settings, 'family' 
   return offered;
 }
 
-/** Adds the node URL and xpub of a simulated network, which the sandbox wrote; placeholders before its first start. */
-function withSandbox(settings: Tree, sandbox: Tree | null, derives: boolean): Tree {
+/** Adds the node URL and xpub of a simulated network, which the sandbox wrote; placeholders before it did. */
+function withSandbox(settings: Tree, { xpub, networks }: Tree, derives: boolean): Tree {
   if (settings.sandbox !== true) return settings;
-  const { xpub, networks } = sandbox ?? {};
-  const own = isFields(networks) ? networks[String(settings.name)] : undefined;
+  const node = isFields(networks) ? networks[String(settings.name)] : undefined;
+  const known = isFields(xpub) ? xpub[String(settings.family)] : undefined;
   return {
     ...settings,
-    url: sandbox ? isFields(own) && own.url : 'ws://127.0.0.1:0',
-    ...(isFields(own) && own.rpc_url !== undefined && { rpc_url: own.rpc_url }),
-    ...(derives && { xpub: sandbox ? isFields(xpub) && xpub[String(settings.family)] : 'not-known-yet' }),
+    url: 'ws://127.0.0.1:0',
+    ...(isFields(node) && node),
+    ...(derives && { xpub: known ?? 'not-known-yet' }),
   };
 }
 

@@ -23,28 +23,24 @@ async function ensureSigner(config: Config): Promise<void> {
   await makeSandboxSigner(config, signer.dir, signer.unlock.path);
 }
 
-await runProgram(
-  'sandbox',
-  async ({ config, log, signal }) => {
-    await ensureSigner(config);
-    const broken = new AbortController();
-    const sandbox = await openSandbox({
-      dataDir: config.dataDir,
-      networks: config.networks.filter((network) => network.sandbox),
-      clock: systemClock,
-      onFault(network, error) {
-        log.fatal({ err: error, network }, 'no more blocks can be mined');
-        broken.abort();
-      },
-    });
-    const { networks } = sandbox.details;
-    log.info({ networks }, 'the sandbox is ready');
-    process.send?.({ ready: true, networks });
-    await aborted(AbortSignal.any([signal, broken.signal]));
-    log.info('the sandbox is stopping');
-    // Every block was written when it was mined, so nothing needs saving; open connections are closed.
-    await sandbox.close();
-    if (broken.signal.aborted) throw transient('sandbox_broken', 'a simulated network stopped');
-  },
-  { beforeSandbox: true },
-);
+await runProgram('sandbox', async ({ config, log, signal }) => {
+  await ensureSigner(config);
+  const broken = new AbortController();
+  const sandbox = await openSandbox({
+    dataDir: config.dataDir,
+    networks: config.networks.filter((network) => network.sandbox),
+    clock: systemClock,
+    onFault(network, error) {
+      log.fatal({ err: error, network }, 'no more blocks can be mined');
+      broken.abort();
+    },
+  });
+  const { networks } = sandbox.details;
+  log.info({ networks }, 'the sandbox is ready');
+  process.send?.({ ready: true, networks });
+  await aborted(AbortSignal.any([signal, broken.signal]));
+  log.info('the sandbox is stopping');
+  // Every block was written when it was mined, so nothing needs saving; open connections are closed.
+  await sandbox.close();
+  if (broken.signal.aborted) throw transient('sandbox_broken', 'a simulated network stopped');
+});

@@ -11,7 +11,7 @@ import { ingestedChain } from '../support/ingested-chain.ts';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'quayside-amounts-'));
 const env = { QUAYSIDE_DATA_DIR: dataDir };
-const config = loadConfig({ env, cwd: dataDir, beforeSandbox: true });
+const config = loadConfig({ env, cwd: dataDir });
 await prepareDatabase(config, env);
 const database = openDatabase(config, env);
 test.after(() => {

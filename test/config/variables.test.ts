@@ -64,7 +64,7 @@ test('each setting of the schema is set by its variable', () => {
   const places = { QUAYSIDE_NETWORKS__BSC__URL: bsc.url, QUAYSIDE_NETWORKS__BSC__XPUB: xpub };
   const outcome = (env: Readonly<Record<string, string>>) => {
     try {
-      return { config: inspect(loadConfig({ env, cwd: folder, beforeSandbox: true }), { depth: 9 }), fault: '' };
+      return { config: inspect(loadConfig({ env, cwd: folder }), { depth: 9 }), fault: '' };
     } catch (error) {
       return { config: '', fault: (error as Error).message };
     }
@@ -110,7 +110,7 @@ test('an unknown variable is refused', () => {
 
 test('ports that the system chose replace those of any variable', () => {
   const env = { QUAYSIDE_PORT: '0', QUAYSIDE_DASHBOARD_PORT: '0' };
-  const config = loadConfig({ env, cwd: folder, beforeSandbox: true });
+  const config = loadConfig({ env, cwd: folder });
   const given = withPorts(config, { port: 5000, metricsPort: 6000, dashboardPort: 5001 });
   assert.equal(
     [given.port, given.metricsPort, given.dashboardPort, given.baseUrl, given.dashboardUrl],

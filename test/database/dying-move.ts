@@ -8,7 +8,7 @@ import { loadConfig } from '../../src/config/config.ts';
 const [to = '', at] = process.argv.slice(2);
 
 await moveDatabase({
-  config: loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: true }),
+  config: loadConfig({ env: process.env, cwd: process.cwd() }),
   to,
   onProgress({ table }) {
     if (table === at) process.kill(process.pid, 'SIGKILL');

@@ -223,7 +223,7 @@ export const noRetention: Config['retention'] = { anonymiseDays: null };
 
 /** The shipped settings, with limits that no test reaches by accident. */
 function configOf(options: ApiServerOptions, dataDir: string, baseUrl: string): Config {
-  const shipped = loadConfig({ env: {}, cwd: dataDir, beforeSandbox: true });
+  const shipped = loadConfig({ env: {}, cwd: dataDir });
   return {
     ...shipped,
     ...{ dataDir, baseUrl, networks: options.networks ?? usualNetworks, sandbox: false },

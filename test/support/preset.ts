@@ -15,7 +15,7 @@ export function preset(name: string): NetworkConfig {
   const settings = JSON.parse(readFileSync(fileOf(name), 'utf8'));
   const { checkXpub } = chains[settings.family as keyof typeof chains].address;
   const entry = { ...settings, url: 'ws://127.0.0.1:1', ...(checkXpub && { xpub: 'nobody’s' }) };
-  const [network] = readNetworks([], { [name]: entry }, [name], null);
+  const [network] = readNetworks([], { [name]: entry }, [name], {});
   if (!network) throw new Error(`${fileOf(name)} is not a network`);
   return network.config;
 }
