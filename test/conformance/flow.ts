@@ -161,8 +161,7 @@ function testAmounts({ quayside, shop }: FlowBench, network: FlowNetwork, next: 
     const paid = await shop.show(session);
     assert.is(paid.payments.length, 3);
     assert.not(paid.underpaid);
-    const { amount, currency } = await shop.completed(session);
-    assert.equal({ amount, currency }, { amount: 2000, currency: first });
+    has(await shop.completed(session), { amount: 2000, currency: first });
   });
 
   test(`${network.name}: an overpayment is paid, announced in full, and flagged`, async () => {
@@ -224,8 +223,7 @@ function testAmounts({ quayside, shop }: FlowBench, network: FlowNetwork, next: 
     await network.pay(session, first, centsOf(network, first, 800));
     await network.confirm();
     await shop.waitForStatus(session, 'paid');
-    const { amount, currency } = await shop.completed(session);
-    assert.equal({ amount, currency }, { amount: 800, currency: first });
+    has(await shop.completed(session), { amount: 800, currency: first });
   });
 }
 

@@ -1,6 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type EndpointHealth, healthAfter, replayAtMs } from '../../src/core/endpoint.ts';
+import { has } from '../support/fields.ts';
 
 const DAY_MS = 86_400_000;
 const well: EndpointHealth = {
@@ -18,8 +19,7 @@ test('five attempts without an answer bring a pause, which doubles up to 32 time
     return health.pausedUntilMs === 0 ? 0 : health.pausedUntilMs - 1_010;
   });
   assert.equal(pauses, [0, 0, 0, 0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 32_000, 32_000]);
-  const { silences, pausedUntilMs } = healthAfter(health, answer(500));
-  assert.equal({ silences, pausedUntilMs }, { silences: 0, pausedUntilMs: 0 });
+  has(healthAfter(health, answer(500)), { silences: 0, pausedUntilMs: 0 });
 });
 
 test('ten events that were not accepted in seven days switch an endpoint off; a repeated attempt counts no event', () => {

@@ -19,11 +19,11 @@ import type { ChainTransfer } from '../../src/core/transfer.ts';
 import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
 import { allot, network, payer, refund, sent, signatureOf } from '../conformance/database/payout-scene.ts';
 import {
+  addShop,
   booksAgree,
   addressOf as depositAddress,
   endpoint,
   keyOf,
-  merchant,
   newSession,
   pays,
   pool,
@@ -120,7 +120,7 @@ function shopOf(truth: Truth): Work {
   return async (database) => {
     const { free, nextIndex } = await database.addresses.level(pool, 'xpub');
     const keys = Array.from({ length: ADDED }, (_, at) => keyOf(nextIndex + at + 1));
-    if (free < FREE_MIN) await database.addresses.add({ ...pool, source: 'xpub', firstIndex: nextIndex, keys });
+    if (free < FREE_MIN) await database.addresses.add({ ...pool, source: 'xpub one', firstIndex: nextIndex, keys });
     order = (order + randomInt(2)) % ORDERS;
     const [orderId, nowMs] = [`o${order}`, Date.now()];
     const id = `cs_${orderId}_${randomBytes(4).toString('hex')}`;
@@ -252,10 +252,8 @@ function startReader(database: Database) {
 }
 
 async function setUp(database: Database): Promise<void> {
-  await database.stores.create(merchant('m1'));
+  await addShop(database, 60);
   await database.endpoints.add(endpoint('e1'));
-  const keys = Array.from({ length: 60 }, (_, at) => keyOf(at + 1));
-  await database.addresses.add({ ...pool, source: 'xpub', firstIndex: 0, keys });
   await database.engines.nextFence(network, 0);
   await database.payouts.offerNonce(network, payer, counted(0), Date.now());
   const nowMs = Date.now();

@@ -37,8 +37,8 @@ export function openTempDatabase(outageWaitS = 600, server = process.env.TEST_PO
   createDatabaseFile(file);
   const common = { file, url: lent?.url ?? null, secretKey, outageWaitS };
   /** Opens another connection to the same database, like another process's. The caller closes it. */
-  const connect = (busyTimeoutMs = 5000, hooks: WriteHooks = {}) =>
-    openSqliteDatabase({ ...common, busyTimeoutMs, ...hooks });
+  const connect = (busyTimeoutMs = 5000, more: WriteHooks & Readonly<{ bytesMax?: number }> = {}) =>
+    openSqliteDatabase({ ...common, busyTimeoutMs, ...more });
   const database = connect();
   return {
     database,

@@ -62,8 +62,7 @@ test('dust of the same transaction decides nothing about when money came', async
   assert.is(await one.step({ ...step, dustFloorPar: FLOOR_PAR }), 'done');
   one.chain = [...one.chain.slice(0, -1), again];
   await two.mine([pays(to, 500n, { tx, index: 1, network: 'two' })], expiresAtS + 2_000);
-  const { seenPar, latePar } = (await show(database, 'o1')).standing;
-  assert.equal({ seenPar, latePar }, { seenPar: 1_000n * FLOOR_PAR, latePar: 500n * FLOOR_PAR });
+  has((await show(database, 'o1')).standing, { seenPar: 1_000n * FLOOR_PAR, latePar: 500n * FLOOR_PAR });
 });
 
 test('of many transfers the newest are shown, and sums are exact', async ({ database, one, two }) => {

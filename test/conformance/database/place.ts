@@ -252,6 +252,13 @@ export class Feed {
   }
 }
 
+/** Adds merchant `m1`, and addresses that all sessions may take. */
+export async function addShop(database: Database, addresses: number, more?: Partial<StoreSettings>): Promise<void> {
+  await database.stores.create(merchant('m1', more));
+  const keys = Array.from({ length: addresses }, (_, at) => keyOf(at + 1));
+  await database.addresses.add({ ...pool, source: 'xpub one', firstIndex: 0, keys });
+}
+
 export type World = Readonly<{ database: Database; place: TempDatabase; one: Feed; two: Feed }>;
 
 /**
@@ -265,9 +272,7 @@ export function inWorld(work: (world: World) => Promise<void>, more?: Partial<St
     const place = openTempDatabase(OUTAGE_WAIT_S, server);
     try {
       const { database } = place;
-      await database.stores.create(merchant('m1', more));
-      const keys = Array.from({ length: POOL_SIZE }, (_, at) => keyOf(at + 1));
-      await database.addresses.add({ ...pool, source: 'xpub one', firstIndex: 0, keys });
+      await addShop(database, POOL_SIZE, more);
       const one = new Feed(database, 'one');
       const two = new Feed(database, 'two');
       await one.mine();

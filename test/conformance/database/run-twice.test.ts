@@ -6,16 +6,14 @@ import { openTempDatabase, type TempDatabase } from '../../support/temp-database
 import {
   act,
   addressOf,
+  addShop,
   allExtended,
   cancelSession,
   endpoint,
   Feed,
-  keyOf,
-  merchant,
   newSession,
   OUTAGE_WAIT_S,
   pays,
-  pool,
   sessionOf,
   T0_MS,
 } from './place.ts';
@@ -23,9 +21,8 @@ import { rowsOf } from './rows-text.ts';
 
 /** A session that is paid, one that is canceled, one that expires with too little, and what is decided about it. */
 async function story(database: Database): Promise<void> {
-  await database.stores.create(merchant('m1'));
+  await addShop(database, 4);
   await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
-  await database.addresses.add({ ...pool, source: 'xpub', firstIndex: 0, keys: [1, 2, 3, 4].map(keyOf) });
   const [one, two] = [new Feed(database, 'one'), new Feed(database, 'two')];
   await one.mine();
   await two.mine();

@@ -5,35 +5,20 @@ import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openSqliteDatabase } from '../../../src/database/database.ts';
-import {
-  endpoint,
-  Feed,
-  fails,
-  keyOf,
-  merchant,
-  newSession,
-  pays,
-  pool,
-  show,
-  start,
-} from '../../conformance/database/place.ts';
+import { addShop, endpoint, Feed, fails, newSession, pays, show, start } from '../../conformance/database/place.ts';
 import { loaderOptions, ownProgram } from '../../support/own-program.ts';
 import { createRandom } from '../../support/random.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 import { audit, undelivered } from './audit.ts';
 
-const secretKey = new Uint8Array(32).fill(7);
 const writerPath = ownProgram(new URL('./writer.ts', import.meta.url));
 
 /** Runs a test on a file with a merchant, an endpoint, 2,000 addresses and one followed network. */
 const onFile = (work: (place: TempDatabase) => Promise<void>) => async () => {
   const place = openTempDatabase();
   try {
-    await place.database.stores.create(merchant('m1'));
+    await addShop(place.database, 2_000);
     await place.database.endpoints.add(endpoint('e1'));
-    const keys = Array.from({ length: 2_000 }, (_, at) => keyOf(at + 1));
-    await place.database.addresses.add({ ...pool, source: 'xpub one', firstIndex: 0, keys });
     await new Feed(place.database, 'one').mine();
     await work(place);
   } finally {
@@ -101,13 +86,7 @@ fileTest(
   'a full disk refuses new sessions and blocks, keeps what was answered, and accepts them again when there is room',
   async (place) => {
     const bytesMax = 1_600_000;
-    const small = openSqliteDatabase({
-      file: place.file,
-      secretKey,
-      busyTimeoutMs: 1000,
-      bytesMax,
-      outageWaitS: 600,
-    });
+    const small = place.connect(1000, { bytesMax });
     const feed = new Feed(small, 'one');
     feed.chain = [...(await small.blocks.tail('test:one', 10))];
     feed.blocksMade = 10;

@@ -16,11 +16,11 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openSqliteDatabase } from '../../../src/database/database.ts';
 import { refuseOldSqlite } from '../../../src/database/engine/connection.ts';
 import { migrate } from '../../../src/database/engine/migrate.ts';
 import { installationFolder } from '../../../src/lib/installation.ts';
 import { built } from '../../support/built.ts';
+import { connectTo } from '../../support/temp-database.ts';
 
 type Folder = Readonly<{ file: string; backupDir: string; directory: string; write(name: string, text: string): void }>;
 
@@ -63,14 +63,6 @@ const refuses = (work: () => unknown, code: string, words: RegExp) =>
       error.code === code && error.kind === 'permanent' && words.test(error.message),
   );
 
-const open = (file: string) =>
-  openSqliteDatabase({
-    file,
-    secretKey: new Uint8Array(32),
-    busyTimeoutMs: 1000,
-    outageWaitS: 600,
-  });
-
 const folderTest = (title: string, ...args: Parameters<typeof inFolder>) => test(title, inFolder(...args));
 
 folderTest(
@@ -80,7 +72,7 @@ folderTest(
     assert.is(statSync(file).mode & 0o777, 0o600);
     assert.equal(migrate({ file, backupDir }), []);
     assert.throws(() => readdirSync(backupDir), /ENOENT/, 'nothing to back up');
-    open(file).close();
+    connectTo(file).close();
   },
 );
 
@@ -180,7 +172,7 @@ folderTest(
     raw(file, (client) => client.exec('CREATE TABLE theirs (id INTEGER)'));
     const words = /was not made by Quayside 0\.1\.0 or later\. Set QUAYSIDE_DATA_DIR to an empty folder/;
     refuses(() => migrate({ file, backupDir, directory }), 'database_foreign', words);
-    refuses(() => open(file), 'database_foreign', words);
+    refuses(() => connectTo(file), 'database_foreign', words);
     // The mark that files had while the schema was still made of migrations.
     raw(file, (client) => client.exec('PRAGMA application_id = 0x51554159; PRAGMA user_version = 89'));
     refuses(() => migrate({ file, backupDir, directory }), 'database_foreign', words);
@@ -200,14 +192,14 @@ folderTest(
   'the database is not opened with a newer schema, while it is empty, or without a file',
   ({ file, backupDir }) => {
     assert.throws(
-      () => open(file),
+      () => connectTo(file),
       (error: { code?: string }) => error.code === 'storage_unavailable',
     );
     writeFileSync(file, '');
-    refuses(() => open(file), 'database_foreign', /empty folder/);
+    refuses(() => connectTo(file), 'database_foreign', /empty folder/);
     migrate({ file, backupDir });
     raw(file, (client) => client.pragma('user_version = 99'));
-    refuses(() => open(file), 'schema_not_current', /has schema 99.*newer program/);
+    refuses(() => connectTo(file), 'schema_not_current', /has schema 99.*newer program/);
   },
 );
 
@@ -229,7 +221,7 @@ folderTest('processes that start at the same time make the file once', async ({ 
   // One of them makes it.
   const applied = (await Promise.all(runs)).flatMap((output) => JSON.parse(output) as string[]);
   assert.equal(applied, ['schema.sql']);
-  open(file).close();
+  connectTo(file).close();
 });
 
 folderTest('the audit log keeps its entries: none is changed or deleted', ({ file, backupDir }) => {

@@ -4,10 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openSqliteDatabase } from '../../../src/database/database.ts';
 import { createVault } from '../../../src/database/sealing.ts';
 import { fails, merchant, T0_MS } from '../../conformance/database/place.ts';
-import { openTempDatabase } from '../../support/temp-database.ts';
+import { connectTo, openTempDatabase } from '../../support/temp-database.ts';
 
 const isWrongKey = (error: { code?: string; kind?: string; message: string }): boolean =>
   error.code === 'secret_key_wrong' && error.kind === 'permanent' && /secret key/i.test(error.message);
@@ -41,13 +40,7 @@ test('a key of another length is refused', () => {
 test('a file opens only with the key that it was first opened with', async () => {
   const place = openTempDatabase();
   await place.database.probe();
-  const other = {
-    file: place.file,
-    secretKey: randomBytes(32),
-    busyTimeoutMs: 1000,
-    outageWaitS: 600,
-  };
-  const wrong = openSqliteDatabase(other);
+  const wrong = connectTo(place.file, undefined, undefined, randomBytes(32));
   await fails(wrong.alarms.list(1), 'secret_key_wrong');
   wrong.close();
   const right = place.connect();

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { openSqlite } from '../../../src/database/engine/open.ts';
 import type { WriteMeasure } from '../../../src/database/engine/write-queue.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { Feed, fails, keyOf, merchant, newSession, pool } from '../../conformance/database/place.ts';
+import { addShop, Feed, fails, newSession } from '../../conformance/database/place.ts';
 import { column } from '../../support/fields.ts';
 import { type LockHolder, startLockHolder } from '../../support/lock.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
@@ -15,13 +15,7 @@ import { audit } from './audit.ts';
 const beside = (work: (place: TempDatabase, other: LockHolder) => Promise<void>) => async () => {
   const place = openTempDatabase();
   const { database, file } = place;
-  await database.stores.create(merchant('m1'));
-  await database.addresses.add({
-    ...pool,
-    source: 'xpub',
-    firstIndex: 0,
-    keys: Array.from({ length: 100 }, (_, n) => keyOf(n)),
-  });
+  await addShop(database, 100);
   await new Feed(database, 'one').mine();
   const other = await startLockHolder(file);
   try {

@@ -3,17 +3,14 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createCursor, type Look, type Step } from '../../../indexers/follower/cursor.ts';
-import { openSqliteDatabase } from '../../../src/database/database.ts';
-import { WRITE_ROWS_MAX, type WriteMeasure } from '../../../src/database/engine/write-queue.ts';
+import { WRITE_ROWS_MAX } from '../../../src/database/engine/write-queue.ts';
 import {
   addressOf,
+  addShop,
   endpoint,
   Feed,
-  keyOf,
-  merchant,
   newSession,
   pays,
-  pool,
   sessionOf,
   T0_MS,
 } from '../../conformance/database/place.ts';
@@ -28,13 +25,7 @@ const MANY = 2 * WRITE_ROWS_MAX + 500;
 function measured() {
   const place = openTempDatabase();
   const rows: number[] = [];
-  const database = openSqliteDatabase({
-    file: place.file,
-    secretKey: new Uint8Array(32).fill(7),
-    busyTimeoutMs: 5000,
-    outageWaitS: 600,
-    onWrite: (measure: WriteMeasure) => void rows.push(measure.rows),
-  });
+  const database = place.connect(undefined, { onWrite: (measure) => void rows.push(measure.rows) });
   return {
     database,
     file: place.file,
@@ -54,9 +45,8 @@ const largest = (rows: readonly number[]) => Math.max(...rows);
 
 test('removing an endpoint with a long backlog is done in slices', async () => {
   const { database, file, rowsOf, close } = measured();
-  await database.stores.create(merchant('m1'));
+  await addShop(database, 1);
   await database.endpoints.add(endpoint('e1'));
-  await database.addresses.add({ ...pool, source: 'xpub', firstIndex: 0, keys: [keyOf(1)] });
   await new Feed(database, 'one').mine();
   await database.sessions.create(newSession('o1'));
   const client = new Sqlite(file);
@@ -79,10 +69,8 @@ test('removing an endpoint with a long backlog is done in slices', async () => {
 test('a follower saves blocks with many payments, and confirms them, in parts; so are sessions settled', async () => {
   const { database, file, rowsOf, close } = measured();
   const sessions = 500;
-  await database.stores.create(merchant('m1'));
+  await addShop(database, 1000);
   await database.endpoints.add(endpoint('e1'));
-  const keys = Array.from({ length: 1000 }, (_, n) => keyOf(n));
-  await database.addresses.add({ ...pool, source: 'xpub', firstIndex: 0, keys });
   const network = { ...testNetwork({ name: 'one' }), dustFloorPar: 1n };
   const cursor = createCursor(database, network, () => T0_MS);
   await cursor.refresh();

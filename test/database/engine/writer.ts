@@ -5,16 +5,11 @@
  *   node --import tsx writer.ts <file> <first number>
  */
 import { writeSync } from 'node:fs';
-import { openSqliteDatabase } from '../../../src/database/database.ts';
 import { addressOf, Feed, newSession, pays, sessionOf, T0_MS } from '../../conformance/database/place.ts';
+import { connectTo } from '../../support/temp-database.ts';
 
 const [file = '', first = '0'] = process.argv.slice(2);
-const database = openSqliteDatabase({
-  file,
-  secretKey: new Uint8Array(32).fill(7),
-  busyTimeoutMs: 20_000,
-  outageWaitS: 600,
-});
+const database = connectTo(file, 20_000);
 const say = (line: string): void => void writeSync(1, `${line}\n`);
 
 const feed = new Feed(database, 'one');

@@ -7,6 +7,7 @@ import type { Token } from '../../../src/core/transfer.ts';
 import { faultOf } from '../../conformance/chain.ts';
 import { createWorld } from '../../simulated/world.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
+import { has } from '../../support/fields.ts';
 import { evmContent } from './evm-content.ts';
 
 const tokens: readonly Token[] = [
@@ -78,8 +79,10 @@ for (const mode of ['inline', 'threads'] as const) {
   test('reports the decoder’s fault', async () => {
     const { matcher } = await openMatcher(mode, watched);
     const { bytes, ...rest } = evmContent(block, 'logs');
-    const { kind, code } = await faultOf(matcher.match({ ...rest, bytes: bytes.slice(0, 1000) }));
-    assert.equal({ kind, code }, { kind: 'transient', code: 'node_nonsense' });
+    has(await faultOf(matcher.match({ ...rest, bytes: bytes.slice(0, 1000) })), {
+      kind: 'transient',
+      code: 'node_nonsense',
+    });
     await matcher.close();
   });
 

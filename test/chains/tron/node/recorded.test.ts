@@ -366,8 +366,7 @@ test('constant calls: balances, lists, transfers as they would go', async () => 
     recording('triggerconstantcontract.energy-penalty').response.energy_used,
   );
   for (const name of ['revert-with-reason', 'revert-without-reason']) {
-    const { value, why } = await tried(name);
-    assert.equal({ value, why }, { value: null, why: 'REVERT opcode executed' }, name);
+    has(await tried(name), { value: null, why: 'REVERT opcode executed' }, name);
   }
 });
 

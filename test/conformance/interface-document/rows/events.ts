@@ -1,5 +1,6 @@
 /** Webhooks: what is sent, when, and what happens to what a receiver does not take. */
 import * as assert from 'uvu/assert';
+import { has } from '../../../support/fields.ts';
 import { type Json, RETRY_DELAYS_S } from '../installation.ts';
 import { canceled, converted, expired, failed, paidIn, refundedIn, refundsRejected, SESSIONS } from '../journeys.ts';
 import { row, section } from '../row.ts';
@@ -170,17 +171,13 @@ export const eventSections = [
         const { type, created_at, data } = hook.event;
         assert.is(type, 'payment.completed');
         assert.ok(Number.isInteger(created_at) && Math.abs(created_at - nowS()) < 3600);
-        const { amount, currency, order_id, session_id, source } = data.object;
-        assert.equal(
-          { amount, currency, order_id, session_id, source },
-          {
-            amount: 1050,
-            currency: 'USDT',
-            order_id: created.metadata.order_id,
-            session_id: created.id,
-            source: 'api',
-          },
-        );
+        has(data.object, {
+          amount: 1050,
+          currency: 'USDT',
+          order_id: created.metadata.order_id,
+          session_id: created.id,
+          source: 'api',
+        });
       },
     ),
     row('data.object.exchange_rate: decimal string', async (shop) => {
@@ -204,18 +201,14 @@ export const eventSections = [
         assert.is(id, hook.headers['x-service-event-id']);
         assert.is(type, 'refund.succeeded');
         assert.ok(Number.isInteger(created_at));
-        const { session_id, order_id, refund_id, refund_amount, refund_currency, source } = data.object;
-        assert.equal(
-          { session_id, order_id, refund_id, refund_amount, refund_currency, source },
-          {
-            session_id: session.id,
-            order_id: session.metadata.order_id,
-            refund_id: body.refund_id,
-            refund_amount: 450,
-            refund_currency: 'USDT',
-            source: 'api',
-          },
-        );
+        has(data.object, {
+          session_id: session.id,
+          order_id: session.metadata.order_id,
+          refund_id: body.refund_id,
+          refund_amount: 450,
+          refund_currency: 'USDT',
+          source: 'api',
+        });
       },
     ),
   ),
