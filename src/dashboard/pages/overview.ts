@@ -5,7 +5,6 @@
 import { shownMinor } from '../../acts/refund-words.ts';
 import { parToMinorFloor } from '../../core/money.ts';
 import { type Currency, currencies } from '../../core/transfer.ts';
-import { isInformed } from '../../database/alarms.ts';
 import { isFollowed } from '../../database/networks.ts';
 import type { CreditTotal } from '../../database/reports.ts';
 import { DAY_MS } from '../../lib/clock.ts';
@@ -204,7 +203,6 @@ async function stepsOf(deps: DashboardDeps, { at, nowMs, words }: Visit<StoreAt>
   const page = (name: string, key: TextKey): Html => html`<a href="${pathIn(at, name)}">${words.say(key)}</a>`;
   const command = html`<code>quayside store decide ${storeId} approve</code>`;
   const reason = store?.suspension?.because;
-  const forLive = mode === 'test' ? [] : await liveSteps(deps, words);
   return [
     {
       isDone: store?.status === 'approved' && reason === undefined,
@@ -242,30 +240,16 @@ async function stepsOf(deps: DashboardDeps, { at, nowMs, words }: Visit<StoreAt>
       what: 'A test payment came through',
       next: html`<a href="/s/${storeId}/test/payments">${words.say('New payment')}</a>`,
     },
-    ...forLive,
+    ...(mode === 'live' ? [overHttps(deps, words)] : []),
   ];
 }
 
-/** The installation's needs before real money comes. */
-async function liveSteps({ database, config, readBackups }: DashboardDeps, words: Words): Promise<readonly Step[]> {
-  return [
-    {
-      isDone: [config.baseUrl, config.checkoutUrl].every((url) => url.startsWith('https:')),
-      what: 'Your shop and payers reach it by https',
-      next: words.html('The operator sets `base_url` to the public address, behind a proxy with a certificate'),
-    },
-    {
-      isDone: (await database.alarms.listTargets()).some(isInformed),
-      what: 'A person hears when something breaks',
-      next: words.html('The operator adds somebody under Alarms and types the code that arrives.'),
-    },
-    {
-      isDone: readBackups().proved !== null,
-      what: 'A backup was made and proved',
-      next: words.html('The operator makes one: `quayside backup`'),
-    },
-  ];
-}
+/** Before real money comes. The operator's page shows what else the installation lacks. */
+const overHttps = ({ config }: DashboardDeps, words: Words): Step => ({
+  isDone: [config.baseUrl, config.checkoutUrl].every((url) => url.startsWith('https:')),
+  what: 'Your shop and payers reach it by https',
+  next: words.html('The operator sets `base_url` to the public address, behind a proxy with a certificate'),
+});
 
 /** An endpoint that is gone counts too: that of the demo is removed at its end. */
 async function isWebhookProved({ database }: DashboardDeps, { storeId, mode }: StoreAt): Promise<boolean> {
