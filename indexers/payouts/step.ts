@@ -10,7 +10,6 @@ import {
   decideFrozen,
   isHopeless,
   isOutbid,
-  isRivaled,
   isSigned,
   judgeRefusal,
   nextLookAtMs,
@@ -290,7 +289,7 @@ async function outbid(work: Work, newest: SignedAttempt): Promise<Progress | nul
   const { node, clock } = work.parts;
   const { draft } = work;
   work.memory = { ...work.memory, outbidAtMs: clock.nowMs() };
-  if (!isRivaled(newest) && !isOutbid(newest, await node.quote(draft, newest.nonce, []))) return lookAgain(work);
+  if (!isOutbid(newest, await node.quote(draft, newest.nonce, []))) return lookAgain(work);
   const terms = work.attempts.map((attempt) => attempt.terms);
   const quote = await node.quote(draft, newest.nonce, terms);
   if (isRefused(quote)) return lookAgain(work);

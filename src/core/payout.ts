@@ -221,12 +221,6 @@ const restFor = (ms: number, nowMs: number): Step => ({ kind: 'rest', untilMs: n
 export const isHopeless = (code: RefusedCode): boolean =>
   code === 'destination_frozen' || code === 'destination_invalid';
 
-/** The node's answer if another transaction with the same nonce pays nearly as much or more. */
-const UNDERPRICED = 'replacement_underpriced';
-
-/** Returns whether another transaction competes for an attempt's nonce. */
-export const isRivaled = ({ answerCode }: Attempt): boolean => answerCode === UNDERPRICED;
-
 /** Returns whether the price has risen above an attempt's fee. If it has not, a higher fee would not help. */
 export const isOutbid = (newest: Attempt, price: Quote): boolean =>
   !isRefused(price) && price.feeUnitsMax > newest.feeUnitsMax;

@@ -10,7 +10,6 @@ import {
   GENERATIONS_MAX,
   isHopeless,
   isOutbid,
-  isRivaled,
   judgeRefusal,
   nextLookAtMs,
   type Payout,
@@ -208,18 +207,6 @@ test('while frozen nothing is quoted, signed or sent, and what is signed is watc
 test('an attempt is named by generation and number', () => {
   const names = [0, 2].map((generation) => attemptName({ generation, attempt: 1 }));
   assert.equal(names, ['0.1', '2.1']);
-});
-
-test('another transaction competes for an attempt’s nonce by the code of the answer, whatever its words', () => {
-  const answers: readonly (readonly [string | null, string | null, boolean])[] = [
-    ['replacement_underpriced', 'rejected replacement_underpriced: replacement transaction underpriced', true],
-    ['replacement_underpriced', 'in other words', true],
-    ['fee_too_low', 'rejected replacement_underpriced: as if', false],
-    [null, null, false],
-  ];
-  for (const [answerCode, answer, expected] of answers) {
-    assert.is(isRivaled({ ...attempt, answerCode, answer }), expected, `${answerCode}: ${answer}`);
-  }
 });
 
 test.run();
