@@ -6,7 +6,7 @@ import { derivedFamilies } from '../src/chains/index.ts';
 import type { PayoutNode } from '../src/chains/spend.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault } from '../src/core/fault.ts';
-import { freezeTexts, frozenText } from '../src/core/reasons.ts';
+import { freezeTexts } from '../src/core/reasons.ts';
 import type { Database } from '../src/database/database.ts';
 import { WALLETS_UNKNOWN as CODE } from '../src/database/payouts/holds.ts';
 import type { Clock } from '../src/lib/clock.ts';
@@ -125,8 +125,6 @@ async function freezeUnknown({ network: { key }, database, clock }: IndexerOptio
   const reason = freezeTexts[CODE]();
   const act = { atMs: nowMs, operator: 'quayside', command: 'payout freeze', reason };
   await database.holds.freeze({ network: key, code: CODE, reason, frozenBy: 'quayside', sinceMs: nowMs }, act);
-  const message = frozenText(key, reason);
-  await database.alarms.raise({ atMs: nowMs, code: CODE, message, network: key, sessionId: null });
 }
 
 /** Makes the network's payouts and manages its sweeps, if there is a signer and the family supports payouts. */

@@ -12,7 +12,6 @@ const pages: ReadonlySet<string> = new Set([
   'payouts_frozen',
   'payout_paid_after_end',
   'sweep_not_ours',
-  'wallet_balance_short',
   'row_altered',
   'reorg_below_floor',
   'chain_id_mismatch',

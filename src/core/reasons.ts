@@ -115,7 +115,7 @@ type Outflow = Readonly<
   Record<'tx' | 'role' | 'amount' | 'from' | 'to', string> & { network: string; blockNumber: number }
 >;
 
-/** Why the program freezes a network. The text is kept with the freeze, and most leave the machine with the alarm. */
+/** Why the program freezes a network. The text is kept with the freeze, and leaves the machine with its alarm. */
 export const freezeTexts = {
   wallet_outflow_foreign: ({ network, tx, role, blockNumber, amount, from, to }: Outflow): string =>
     `transaction ${tx} in block ${blockNumber} of ${network} moved ${amount} from our ${role} wallet ${from} to ${to}, ` +
@@ -137,13 +137,6 @@ export const freezeTexts = {
   wallets_unknown: (): string =>
     'blocks are read before our own wallets are known here, so what left them may be missed. Start the signer',
 } as const;
-
-/** Returns the alarm about a freeze by the program. */
-export const frozenText = (network: string, why: string): string =>
-  `Money out is frozen on ${network}: ${why}. Either this machine was restored to an earlier state, or somebody else ` +
-  "spends from the wallet: then move what it still holds to another seed. Compare the wallets' transactions in an " +
-  `explorer with \`quayside payout list\`; \`quayside payout reconcile ${network} --reason …\` shows what is not ` +
-  'explained, and ends the freeze.';
 
 // ── Refusals of `payout resolve` ───────────────────────────────────────────────────────────────────────────────────
 

@@ -62,7 +62,7 @@ test('a transfer of nothing in the name of a wallet is ignored; one above zero f
   // The wallet's nonce may be final before the transfer is judged, and freezes the network first.
   await until('the transfer freezes money out', async () => {
     const { alarms, payouts } = await quayside.cli('status');
-    const isTold = alarms.some(({ code, message }: Json) => code === 'wallet_outflow_foreign' && message.includes(tx));
+    const isTold = alarms.some(({ code, message }: Json) => code === 'payouts_frozen' && message.includes(tx));
     return isTold && payouts.frozen.length > 0;
   });
   const { id, payee } = await refund(session, '1.00');

@@ -18,7 +18,7 @@ import { refundRowsOf } from '../refunds/refund.ts';
 import { refundSettlementOf } from '../refunds/refunds.ts';
 import type { SealedDb } from '../sealing.ts';
 import { lanes, payoutAttempts, payouts } from '../tables.ts';
-import { alarmFreeze, freezeByProgram, freezesOf, NONCE_FOREIGN } from './holds.ts';
+import { freezeByProgram, freezesOf, NONCE_FOREIGN } from './holds.ts';
 import {
   type AttemptRow,
   noWait,
@@ -329,8 +329,7 @@ export function nonceCommands(db: Db) {
         const counted = Math.max(final ?? 0, head, pending);
         if (counted > nonce) {
           const reason = freezeTexts[NONCE_FOREIGN]({ network, payer, ours: nonce, counted });
-          const cause = { network, code: NONCE_FOREIGN, reason, nowMs };
-          if (await freezeByProgram(db, cause)) await alarmFreeze(db, cause);
+          await freezeByProgram(db, { network, code: NONCE_FOREIGN, reason, nowMs });
           return { kind: 'busy' };
         }
         const isMined = head === nonce && !(await hasUnsigned(db, network, payer));

@@ -7,9 +7,8 @@ import { and, eq, inArray, sql } from 'drizzle-orm';
 import { isPayback, type PaybackIntent } from '../../core/intent.ts';
 import type { Unexplained } from '../../core/ledger.ts';
 import { LOCK_SET } from '../../core/payout-exit.ts';
-import { frozenText, type Reason, reason } from '../../core/reasons.ts';
+import { type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import { raiseAlarm } from '../alarms.ts';
 import { type OperatorAct, recordAct } from '../audit-log.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
@@ -100,11 +99,6 @@ export type FreezeCause = Readonly<{ network: NetworkKey; code: string; reason: 
 export function freezeByProgram(db: Db, { network, code, reason, nowMs }: FreezeCause): Promise<boolean> {
   const act = { atMs: nowMs, operator: PROGRAM, command: 'payout freeze', reason };
   return freeze(db, { network, code, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
-}
-
-/** Raises the alarm about a freeze by the program. */
-export async function alarmFreeze(db: Db, { network, code, reason, nowMs: atMs }: FreezeCause): Promise<void> {
-  await raiseAlarm(db, { atMs, code, message: frozenText(network, reason), network, sessionId: null });
 }
 
 /** Freezes for a cause that may come again: a person who saw the freeze before has not seen this. */

@@ -17,14 +17,7 @@ import { listData, nextNumber, writeData } from '../meta.ts';
 import { lockNetwork, type RowIds } from '../networks.ts';
 import type { SealedDb } from '../sealing.ts';
 import { networks, otherTransfers, outgoingTransfers, ownWallets, payoutAttempts, walletBooks } from '../tables.ts';
-import {
-  alarmFreeze,
-  BALANCE_SHORT,
-  type EqualTransfer,
-  freezeByProgram,
-  IS_UNEXPLAINED,
-  OUTFLOW_FOREIGN,
-} from './holds.ts';
+import { BALANCE_SHORT, type EqualTransfer, freezeByProgram, IS_UNEXPLAINED, OUTFLOW_FOREIGN } from './holds.ts';
 
 // ── Transfers out ────────────────────────────────────────────────────────────────────────────────────────────────────
 // Followers save them, and each is judged once it is final. An attempt explains it, or it freezes money out: it may be
@@ -192,9 +185,7 @@ async function freezeFor(db: SealedDb, row: OutgoingRecord, nowMs: number): Prom
   const amount = formatAmount(network, currency, units);
   const ends = { from: formatAddress(network, fromKey), to: formatAddress(network, toKey) };
   const reason = freezeTexts[OUTFLOW_FOREIGN]({ ...row, amount, ...ends });
-  const cause = { network, code: OUTFLOW_FOREIGN, reason, nowMs };
-  await freezeByProgram(db, cause);
-  await alarmFreeze(db, cause);
+  await freezeByProgram(db, { network, code: OUTFLOW_FOREIGN, reason, nowMs });
 }
 
 // ── Balances ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -242,9 +233,7 @@ export function walletCommands(db: SealedDb) {
     if (more === 0n) return;
     const text = (units: bigint) => formatAmount(network, 'native', units);
     const reason = freezeTexts[BALANCE_SHORT]({ network, held: text(heldUnits), lacking: text(more) });
-    const cause = { network, code: BALANCE_SHORT, reason, nowMs };
-    await freezeByProgram(db, cause);
-    await alarmFreeze(db, cause);
+    await freezeByProgram(db, { network, code: BALANCE_SHORT, reason, nowMs });
   }
 
   return {

@@ -123,7 +123,7 @@ let isPruned = false;
 benchTest(
   'while the node no longer has the final state, payouts are made on the count at its head',
   async (bench) => {
-    const { plan, pass, chain, database, alarms } = bench;
+    const { plan, pass, chain, database } = bench;
     isPruned = true;
     await plan('r1', 'r2');
     await untilSettled(bench, 'r1');
@@ -135,8 +135,7 @@ benchTest(
     chain.usurp(keyOf({ role: 'refund' }));
     await plan('r3');
     await pass();
-    has(await database.payouts.find('r3'), { state: 'waiting' });
-    assert.equal(await alarms(), ['payout_nonce_foreign']);
+    assert.is((await database.payouts.find('r3'))?.state, 'waiting');
     assert.is((await database.holds.find(network))?.code, 'payout_nonce_foreign');
   },
   {

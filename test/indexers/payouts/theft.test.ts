@@ -33,15 +33,13 @@ async function openRich(family: Family, options: NodeBenchOptions = {}) {
 
 for (const family of ['tron', 'solana'] as const) {
   test(`${family}: native coin that is gone freezes money out, and the signer, after three minutes`, async () => {
-    const { sim, database, service, wallet, pass, codes } = await openRich(family);
+    const { sim, service, wallet, pass, codes } = await openRich(family);
     sim.world.fund(wallet, -7n * COIN[family]);
     assert.is(await pass(READ_MS), null, 'one reading may be that of a node that is behind');
     let lastedMs = 0;
     for (; lastedMs < 2 * SHORT_MS && (await codes()).length === 0; lastedMs += READ_MS) await pass(READ_MS);
     assert.ok(lastedMs >= SHORT_MS - READ_MS, `after ${lastedMs} ms`);
     assert.equal(await codes(), ['wallet_balance_short']);
-    const alarm = (await database.alarms.list(10)).find(({ code }) => code === 'wallet_balance_short');
-    assert.match(alarm?.message ?? '', `payout reconcile ${network} --reason`);
     await pass(READ_MS);
     assert.match(service.freezeState().freeze?.reason ?? '', 'less than the books say');
   });
