@@ -30,7 +30,7 @@ export function readNetwork(
   if (problems.length > 0) throw configInvalid(problems, origins);
   const { name, settings } = findSettings(layers, wanted);
   const sandbox = readSandbox(String(tree.data_dir));
-  const entry = withNode(name, settings, url, sandbox !== null);
+  const entry = withNode(name, settings, url);
   const hasXpub = entry.sandbox === true || entry.xpub !== undefined;
   const [network] = readNetworks(problems, { [name]: hasXpub ? entry : withoutXpub(entry) }, presets, sandbox);
   const own = problems.filter(({ path }) => hasXpub || path !== `networks.${name}.xpub`);
@@ -64,12 +64,9 @@ function findSettings({ tree, presets, preset }: Layers, wanted: string): Readon
 }
 
 /** Other addresses of the configured node are left out with its url: they are another node's. */
-function withNode(name: string, settings: Tree, url: string | undefined, hasSandbox: boolean): Tree {
+function withNode(name: string, settings: Tree, url: string | undefined): Tree {
   const { rpc_url, solid_url, ...rest } = settings;
   if (url !== undefined) return { ...rest, url, sandbox: false };
-  if (settings.sandbox === true && !hasSandbox) {
-    throw permanent('usage', `the sandbox has not started yet: run \`npm start\` first, or name a node with --url`);
-  }
   if (settings.sandbox === true || settings.url !== undefined) return settings;
   throw permanent('usage', `the configuration has no url for ${name}: name a node with --url`);
 }
