@@ -1,6 +1,7 @@
 /** The refund endpoints over real HTTP: every row of the documented tables. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { fullRefund } from '../../src/api/refund-view.ts';
 import { chains } from '../../src/chains/index.ts';
 import { startApi, withApi } from '../support/api-server.ts';
 import {
@@ -40,6 +41,10 @@ test('the same refund_id with the same body refunds once; another body is refuse
   assert.is(again.status, 201);
   assert.is(again.headers['idempotent-replayed'], 'true');
   assert.equal(again.json, first.json, 'the first answer, though the refund is processing now');
+  for (const now of await api.database().refunds.list({ refundId: 'r-2', limit: 1 })) {
+    const { status, waits_for } = fullRefund(now, { checkoutUrl: '', signer: null }, false);
+    assert.equal([status, waits_for], ['processing', 'signer'], 'without a signer nothing is paid');
+  }
   assert.equal(codeOf(await askRefund(api, sale, 'r-2', { ...paidTo(), amount: '4.51' })), [
     400,
     'DUPLICATE_REFUND_ID',
