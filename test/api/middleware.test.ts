@@ -18,22 +18,15 @@ const plain = (method: string, path: string, headers = {}, body: string | Uint8A
 
 test('an unknown path is 404 before authentication', async () => {
   const paths = [
-    '/api',
     '/api/v1',
     '/api/v2/checkout/sessions/create',
-    '/api/v1/checkout/session',
     `${SESSIONS}/`,
     `${CREATE}/`,
     `${SESSIONS}/x/cancel/y`,
-    `${SESSIONS}/x/refund`,
     '/API/v1/checkout/sessions/create',
-    '/v1/payment/session',
     '/api/v1/payouts/create',
-    '/api/v1/payouts/r1',
-    '/favicon.ico',
     '/docs/../package.json',
     `${SESSIONS}/%zz`,
-    `${SESSIONS}/%E0%A4%A`,
   ];
   for (const path of paths) {
     for (const method of ['GET', 'POST', 'DELETE']) {
@@ -52,14 +45,11 @@ test('a wrong method is 405 before authentication, and Allow lists the right one
     [`${SESSIONS}/cs_x`, 'GET', ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
     [`${SESSIONS}/cs_x/cancel`, 'POST', ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']],
     ['/v1/payment/sessions', 'POST', ['GET', 'HEAD', 'PUT', 'DELETE']],
-    ['/v1/payment/sessions/x', 'GET', ['POST', 'PUT', 'DELETE']],
     ['/docs', 'GET', ['POST']],
-    ['/docs/errors', 'GET', ['DELETE']],
     ['/openapi.json', 'GET', ['PUT']],
     ['/', 'GET', ['POST']],
     ['/docs/', 'GET', ['POST', 'DELETE']],
     ['/livez', 'GET', ['POST']],
-    ['/readyz', 'GET', ['POST']],
   ];
   for (const [path, allowed, methods] of rows) {
     for (const method of methods) {
@@ -104,15 +94,11 @@ test('a body must be declared as JSON', async () => {
     ['application/json', true],
     ['application/json; charset=utf-8', true],
     ['Application/JSON ;charset="UTF-8"', true],
-    ['application/json;charset=UTF8', true],
     [null, false],
     ['application/json; charset=utf-16', false],
-    ['application/json; charset=latin1', false],
     ['text/plain', false],
     ['application/jsonx', false],
     ['application/x-www-form-urlencoded', false],
-    ['application/vnd.api+json', false],
-    ['multipart/form-data; boundary=x', false],
   ];
   for (const [type, isGood] of rows) {
     const answer = await api.send('POST', CREATE, order(), { headers: { 'Content-Type': type } });
@@ -131,20 +117,12 @@ test('what is not a JSON object in UTF-8 is invalid_json and creates nothing', a
   const rows: (string | Uint8Array)[] = [
     '{',
     '{"amount":1,}',
-    "{'amount':1}",
-    '{"amount":01}',
-    '{"amount":NaN}',
     '{"amount":1050,"currency":"USD","order_id":"twice","amount":1}',
     '{"unknown":[{"a":1,"\\u0061":1}]}',
     '[]',
-    '[{}]',
     'null',
-    'true',
     '1',
-    '"text"',
     ' ',
-    '{} {}',
-    'amount=1',
     '\ufeff\ufeff{}',
     new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
     Buffer.from('{"order_id":"\u{1f600}"}', 'utf16le'),

@@ -1,6 +1,6 @@
 /** Every state that a payer can meet, and a way into each. */
 import type { ApiServer } from '../support/api-server.ts';
-import { confirmTip, openSale, paidSale, pass } from '../support/payment-scenes.ts';
+import { confirmTip, openSale, pass, type Sale } from '../support/payment-scenes.ts';
 
 const PAST_EXPIRY_S = 1801;
 const PAST_GRACE_S = 1801;
@@ -11,146 +11,88 @@ const PAST_GRACE_S = 1801;
  */
 type Scene = Readonly<{ headline: RegExp; play(api: ApiServer): Promise<string> }>;
 
+type Way = Readonly<{
+  /** Of the sale, if it is not the usual one. */
+  body?: Parameters<typeof openSale>[1];
+  /** What happens after it was opened. */
+  act?(api: ApiServer, sale: Sale): unknown;
+  /** Of the path to open. */
+  query?: string;
+}>;
+
+const scene = (headline: RegExp, { body, act, query = '' }: Way = {}): Scene => ({
+  headline,
+  async play(api) {
+    const sale = await openSale(api, body);
+    await act?.(api, sale);
+    return sale.path + query;
+  },
+});
+const loseBsc = (api: ApiServer) => api.chain('bsc').report('fault');
+
 export const scenes: Readonly<Record<string, Scene>> = {
-  choose: {
-    headline: /How do you want to pay/,
-    play: async (api) => (await openSale(api)).path,
-  },
-  choose_second_token: {
-    headline: /How do you want to pay/,
-    async play(api) {
-      const order = { amount: 1999, currency: 'EUR', description: 'A year of hosting', cancel_url: undefined };
-      const sale = await openSale(api, order);
-      return `${sale.path}?token=USDC`;
-    },
-  },
-  waiting: {
-    headline: /Send 10\.50 USDT/,
-    play: async (api) => `${(await openSale(api)).path}?pay=ethereum-USDT`,
-  },
-  wallet_code: {
-    headline: /Send 10\.50 USDC/,
-    play: async (api) => `${(await openSale(api)).path}?pay=bsc-USDC&qr=wallet`,
-  },
-  network_down: {
-    headline: /BNB Smart Chain \(BEP20\) is not available/,
-    async play(api) {
-      const sale = await openSale(api);
-      await api.chain('bsc').report('fault');
-      return `${sale.path}?pay=bsc-USDT`;
-    },
-  },
-  choose_one_down: {
-    headline: /How do you want to pay/,
-    async play(api) {
-      const sale = await openSale(api);
-      await api.chain('bsc').report('fault');
-      return sale.path;
-    },
-  },
-  networks_down: {
-    headline: /No network is available/,
-    async play(api) {
-      const sale = await openSale(api);
-      api.clock.advance(31_000);
-      return sale.path;
-    },
-  },
-  underpaid: {
-    headline: /6\.25 USDT still due/,
-    async play(api) {
-      const sale = await openSale(api);
-      await sale.send('4.25');
-      return sale.path;
-    },
-  },
-  wrong_token: {
-    headline: /That was not USDT/,
-    async play(api) {
-      const sale = await openSale(api, { currency: 'USDT' });
-      await sale.send('10.50', { currency: 'USDC' });
-      return sale.path;
-    },
-  },
-  seen: {
-    headline: /Payment seen/,
-    async play(api) {
-      const sale = await openSale(api);
+  choose: scene(/How do you want to pay/),
+  choose_second_token: scene(/How do you want to pay/, {
+    body: { amount: 1999, currency: 'EUR', description: 'A year of hosting', cancel_url: undefined },
+    query: '?token=USDC',
+  }),
+  waiting: scene(/Send 10\.50 USDT/, { query: '?pay=ethereum-USDT' }),
+  wallet_code: scene(/Send 10\.50 USDC/, { query: '?pay=bsc-USDC&qr=wallet' }),
+  network_down: scene(/BNB Smart Chain \(BEP20\) is not available/, { act: loseBsc, query: '?pay=bsc-USDT' }),
+  choose_one_down: scene(/How do you want to pay/, { act: loseBsc }),
+  networks_down: scene(/No network is available/, { act: ({ clock }) => clock.advance(31_000) }),
+  underpaid: scene(/6\.25 USDT still due/, { act: (_, sale) => sale.send('4.25') }),
+  wrong_token: scene(/That was not USDT/, {
+    body: { currency: 'USDT' },
+    act: (_, sale) => sale.send('10.50', { currency: 'USDC' }),
+  }),
+  seen: scene(/Payment seen/, {
+    async act(api, sale) {
       await sale.send('10.50');
       await api.chain('ethereum').mine();
       await api.chain('ethereum').mine();
-      return sale.path;
     },
-  },
-  undone: {
-    headline: /Send 10\.50 USDT/,
-    async play(api) {
-      const sale = await openSale(api);
+  }),
+  undone: scene(/Send 10\.50 USDT/, {
+    async act(api, sale) {
       await sale.send('10.50');
       await api.chain('ethereum').orphanTip();
-      return `${sale.path}?pay=ethereum-USDT`;
     },
-  },
-  paid: {
-    headline: /^Paid$/,
-    async play(api) {
-      const sale = await paidSale(api, { success_url: 'https://shop.example/thanks' });
-      return `${sale.path}?stay=1`;
+    query: '?pay=ethereum-USDT',
+  }),
+  paid: scene(/^Paid$/, {
+    body: { success_url: 'https://shop.example/thanks' },
+    async act(api, sale) {
+      await sale.send('10.50');
+      await confirmTip(api);
     },
-  },
-  overpaid: {
-    headline: /^Paid$/,
-    async play(api) {
-      const sale = await openSale(api);
-      await sale.send('10', { network: 'bsc', currency: 'USDC' });
-      await confirmTip(api, 'bsc');
-      await sale.send('2.75', { network: 'bsc', currency: 'USDC' });
-      await confirmTip(api, 'bsc');
-      return sale.path;
+    query: '?stay=1',
+  }),
+  overpaid: scene(/^Paid$/, {
+    async act(api, sale) {
+      for (const amount of ['10', '2.75']) {
+        await sale.send(amount, { network: 'bsc', currency: 'USDC' });
+        await confirmTip(api, 'bsc');
+      }
     },
-  },
-  checking: {
-    headline: /Time is up/,
-    async play(api) {
-      const sale = await openSale(api);
-      api.clock.advance(PAST_EXPIRY_S * 1000);
-      return sale.path;
-    },
-  },
-  expired: {
-    headline: /has expired/,
-    async play(api) {
-      const sale = await openSale(api);
-      await pass(api, PAST_EXPIRY_S);
-      return sale.path;
-    },
-  },
-  late: {
-    headline: /arrived too late/,
-    async play(api) {
-      const sale = await openSale(api);
+  }),
+  checking: scene(/Time is up/, { act: ({ clock }) => clock.advance(PAST_EXPIRY_S * 1000) }),
+  expired: scene(/has expired/, { act: (api) => pass(api, PAST_EXPIRY_S) }),
+  late: scene(/arrived too late/, {
+    async act(api, sale) {
       await pass(api, PAST_EXPIRY_S);
       await sale.send('10.50');
-      return sale.path;
     },
-  },
-  canceled: {
-    headline: /was canceled/,
-    async play(api) {
-      const sale = await openSale(api);
-      await api.send('POST', `/api/v1/checkout/sessions/${sale.id}/cancel`);
-      return sale.path;
-    },
-  },
-  failed: {
-    headline: /was not completed/,
-    async play(api) {
-      const sale = await openSale(api);
+  }),
+  canceled: scene(/was canceled/, {
+    act: (api, { id }) => api.send('POST', `/api/v1/checkout/sessions/${id}/cancel`),
+  }),
+  failed: scene(/was not completed/, {
+    async act(api, sale) {
       await sale.send('4.25');
       await pass(api, PAST_EXPIRY_S + PAST_GRACE_S);
-      return sale.path;
     },
-  },
+  }),
   not_found: {
     headline: /This payment does not exist/,
     play: async () => '/pay/cs_00000000000000000000000000',

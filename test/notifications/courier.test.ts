@@ -41,23 +41,27 @@ async function openBench({ targets = [{}], status = () => 200, send = realSend, 
   const place = openTempDatabase();
   const clock = handClock(startMs);
   const server = await startMerchantServer((response) => response.writeHead(status()).end('said'));
+  const { alarms } = place.database;
+  /** Adds a target, which is not proved. */
+  const add = (id: string, more: Partial<NewNoticeTarget> = {}) => {
+    const target = { ...plainTarget, id, address: JSON.stringify({ url: `${server.origin}/${id}` }), ...more };
+    return alarms.addTarget(target, act(clock.nowMs()));
+  };
+  const prove = (id: string, code = '123456') => alarms.proveTarget(id, code, act(clock.nowMs()));
   for (const [at, more] of targets.entries()) {
-    const id = `nt_${at}`;
-    await place.database.alarms.addTarget(
-      { ...plainTarget, id, name: `target ${at}`, address: JSON.stringify({ url: `${server.origin}/${id}` }), ...more },
-      act(clock.nowMs()),
-    );
-    assert.is(await place.database.alarms.proveTarget(id, '123456', act(clock.nowMs())), 'proved');
+    await add(`nt_${at}`, { name: `target ${at}`, ...more });
+    assert.is(await prove(`nt_${at}`), 'proved');
   }
-  const { database, file } = place;
+  const { database } = place;
   const courier = createCourier({ database, ways: { send, mail: null }, clock, log, sender: 'x', signal: never });
   const texts = (id = 'nt_0') => server.on(`/${id}`).map(({ body }) => String(JSON.parse(body).text).split('\n')[0]);
   return {
     database,
-    file,
     clock,
     server,
     texts,
+    add,
+    prove,
     /** Lets so much time pass, and looks. */
     async after(ms: number) {
       clock.advance(ms);
@@ -187,17 +191,16 @@ benchTest(
 benchTest(
   'a target that is proved later hears of what needs somebody then',
   { targets: [] },
-  async ({ database, clock, server, open, end, after, texts }) => {
+  async ({ database, clock, add, prove, open, end, after, texts }) => {
     await open('wallet:a', 'wallet_low');
     await open('wallet:b', 'wallet_low');
     await open('wallet:c', 'wallet_low');
     await end('wallet:a');
     await database.alarms.acknowledge(2, act(clock.nowMs()));
-    const address = JSON.stringify({ url: `${server.origin}/nt_0` });
-    await database.alarms.addTarget({ ...plainTarget, address }, act(clock.nowMs()));
+    await add('nt_0');
     await after(MINUTE_MS);
     assert.equal(texts(), []);
-    await database.alarms.proveTarget('nt_0', '123456', act(clock.nowMs()));
+    await prove('nt_0');
     await after(0);
     assert.equal(texts(), ['x: wallet low on live:bsc (A-3)']);
   },
@@ -229,19 +232,11 @@ let answered = 503;
 benchTest(
   'a service that fails is tried again for a day, the other targets hear of it, and of its return',
   { targets: [{}, { kind: 'webhook' }], status: () => answered },
-  async ({ database, clock, server, open, after, texts }) => {
+  async ({ database, clock, server, add, prove, open, after, texts }) => {
     await database.alarms.removeTarget('nt_1', act(clock.nowMs()));
-    await database.alarms.addTarget(
-      {
-        ...plainTarget,
-        id: 'nt_2',
-        kind: 'ntfy',
-        address: JSON.stringify({ url: `${server.origin}/ntfy/secret_topic`, token: 'tk_secret' }),
-        severity: 'act',
-      },
-      act(clock.nowMs()),
-    );
-    await database.alarms.proveTarget('nt_2', '123456', act(clock.nowMs()));
+    const address = JSON.stringify({ url: `${server.origin}/ntfy/secret_topic`, token: 'tk_secret' });
+    await add('nt_2', { kind: 'ntfy', address, severity: 'act' });
+    await prove('nt_2');
     await open('wallet:a', 'wallet_low');
     await after(0);
     assert.is(texts().length, 1);
@@ -295,17 +290,15 @@ test('a message that was sent and not recorded is sent again under the same id',
 benchTest(
   'a target that is not proved gets nothing, and after five wrong codes none proves it',
   {},
-  async ({ database, clock, server, open, after, texts }) => {
-    const address = JSON.stringify({ url: `${server.origin}/nt_9` });
-    const target = { ...plainTarget, id: 'nt_9', address, code: '654321' };
-    await database.alarms.addTarget(target, act(clock.nowMs()));
+  async ({ add, prove, open, after, texts }) => {
+    await add('nt_9', { code: '654321' });
     await open('frozen:live:bsc', 'payouts_frozen');
     await after(0);
     assert.is(texts('nt_0').length, 1);
     assert.equal(texts('nt_9'), []);
-    for (let n = 0; n < 5; n++) assert.is(await database.alarms.proveTarget('nt_9', '000000', act(0)), 'wrong');
-    assert.is(await database.alarms.proveTarget('nt_9', '654321', act(0)), 'too_many');
-    assert.is(await database.alarms.proveTarget('nt_8', '654321', act(0)), null);
+    for (let n = 0; n < 5; n++) assert.is(await prove('nt_9', '000000'), 'wrong');
+    assert.is(await prove('nt_9', '654321'), 'too_many');
+    assert.is(await prove('nt_8', '654321'), null);
     await after(48 * HOUR_MS);
     assert.equal(texts('nt_9'), []);
   },
