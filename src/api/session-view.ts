@@ -2,6 +2,7 @@
  * A session as the API shows it. Fields without a value are left out, never null.
  */
 import * as z from 'zod';
+import { sessionStatuses } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { confirmedParts } from '../core/received.ts';
@@ -66,7 +67,7 @@ const refundableSchema = z
   })
   .meta({ id: 'Refundable', description: 'The largest refund that the session allows in one stablecoin.' });
 
-export const paymentStatusSchema = z.enum(['pending', 'paid', 'failed', 'expired', 'canceled']).meta({
+export const paymentStatusSchema = z.enum(sessionStatuses).meta({
   description:
     '`pending` until it ends as `paid`, as `failed` (too little came), as `expired` (nothing came), or as `canceled`.',
 });

@@ -5,7 +5,8 @@ import type { DestinationFrom } from './refund.ts';
 import { type Currency, type Mode, type NetworkKey, nameOf } from './transfer.ts';
 
 /** The five documented statuses. */
-export type SessionStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'canceled';
+export const sessionStatuses = ['pending', 'paid', 'failed', 'expired', 'canceled'] as const;
+export type SessionStatus = (typeof sessionStatuses)[number];
 
 /** Sent to every endpoint: the documented payment events. */
 export const documentedPaymentEvents = [

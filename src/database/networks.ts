@@ -183,13 +183,14 @@ export type NetworkReport = Pick<
 // ── Texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 // Formats of addresses and amounts depend on the chain and on the token, which the database does not know.
 
-/** Writes an address key as people read it. */
-export type FormatAddress = (network: NetworkKey, key: string) => string;
-/** Writes an amount of a network's coin or token as people read it, such as `10.50 USDT`. */
-export type FormatAmount = (network: NetworkKey, asset: Asset, units: bigint) => string;
-export type TextFormats = Readonly<{ formatAddress: FormatAddress; formatAmount: FormatAmount }>;
+export type TextFormats = Readonly<{
+  /** Writes an address key as people read it. */
+  formatAddress: (network: NetworkKey, key: string) => string;
+  /** Writes an amount of a network's coin or token as people read it, such as `10.50 USDT`. */
+  formatAmount: (network: NetworkKey, asset: Asset, units: bigint) => string;
+}>;
 
-const baseUnits: FormatAmount = (_network, asset, units) =>
+const baseUnits: TextFormats['formatAmount'] = (_network, asset, units) =>
   `${units} base units of ${asset === 'native' ? 'the native coin' : asset}`;
 
 /** Without a configuration, keys are written as they are and amounts in base units. */

@@ -1,5 +1,5 @@
 /** Figures of a store over periods. Nothing here is stored: each index names the store's rows of the period. */
-import type { SessionStatus } from '../core/event.ts';
+import { type SessionStatus, sessionStatuses } from '../core/event.ts';
 import type { HeldKind } from '../core/held-money.ts';
 import type { Intent } from '../core/intent.ts';
 import type { Asset, EntryKind } from '../core/ledger.ts';
@@ -79,8 +79,6 @@ export function countQueries({ client, read }: Db) {
 /** Sessions of one status that are counted: so it costs the same however many there are. */
 const SESSIONS_COUNTED_MAX = 10_000;
 
-const statuses: readonly SessionStatus[] = ['pending', 'paid', 'failed', 'expired', 'canceled'];
-
 /** Returns what the metrics count. */
 export function statsQuery(db: Db) {
   const { client, read } = db;
@@ -105,7 +103,7 @@ export function statsQuery(db: Db) {
         // When old data was last removed; null if that never was.
         retentionAtMs: lastRun === null ? null : Number(lastRun),
         sessions: Object.fromEntries(
-          await mapInOrder(statuses, async (status) => [status, await sessionsOf(status, '')]),
+          await mapInOrder(sessionStatuses, async (status) => [status, await sessionsOf(status, '')]),
         ),
         paidOfDay: await sessionsOf('paid', firstSessionId(nowMs - DAY_MS)),
         deliveriesWaiting: (await one(`SELECT count(*) FROM deliveries WHERE state = 'waiting'`)) ?? 0,

@@ -2,7 +2,7 @@
  * A session's row, and its parts as core sees them.
  */
 
-import type { SessionStatus } from '../core/event.ts';
+import { type SessionStatus, sessionStatuses } from '../core/event.ts';
 import { deadline, type Life, type ReceiptSum, type Standing, type Terms } from '../core/session.ts';
 import type { Mode } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
@@ -118,9 +118,6 @@ export type SessionFilter = Readonly<{
   toMs: number | null;
 }>;
 
-/** A page of a list, newest first. Ids sort by time, so `beforeId` goes on where a page ended. */
-export type SessionList = SessionFilter & Readonly<{ beforeId: string | null; limit: number }>;
-
 /**
  * A page of whole sessions, as their merchant reads them back. `first`: which of those that match come first. Null: no
  * filter.
@@ -137,9 +134,6 @@ export type SessionPaging = Readonly<{
   limit: number;
 }>;
 
-/** `goOnId` is the `beforeId` of the next page, which may be shorter than `limit`, or empty; null at the end. */
-export type SessionPage<Summary> = Readonly<{ sessions: readonly Summary[]; goOnId: string | null }>;
-
 /** A search: the beginning of an order id, a transaction in any of its spellings, or an address's key. */
 export type SessionSearch =
   | Readonly<{ kind: 'order'; orderId: string }>
@@ -150,8 +144,6 @@ export type SessionSearch =
 const LAST_CHARACTER = '\u{10ffff}';
 /** One address's transaction may pay others of ours; more than these are not shown. */
 const FOUND_MAX = 100;
-
-const statuses: readonly SessionStatus[] = ['pending', 'paid', 'failed', 'expired', 'canceled'];
 
 /** Returns the ids of a page, in its order. The index has them by status, so each status is a seek. */
 export async function idsOfPage({ client }: Db, { status, first, ...page }: SessionPaging): Promise<readonly string[]> {
@@ -166,7 +158,7 @@ export async function idsOfPage({ client }: Db, { status, first, ...page }: Sess
       .pluck();
   const ofOrder = 'order_id = :orderId AND (CAST(:status AS TEXT) IS NULL OR status = :status)';
   if (page.orderId !== null) return (await idsOf(ofOrder).all({ ...page, status })) as string[];
-  const ofEach = await mapInOrder(status === null ? statuses : [status], (one) =>
+  const ofEach = await mapInOrder(status === null ? sessionStatuses : [status], (one) =>
     idsOf('status = :status').all({ ...page, status: one }),
   );
   const ids = (ofEach.flat() as string[]).sort();
@@ -219,8 +211,14 @@ export function sessionListQueries(db: Db) {
     async idsOfOrder(orderId: string): Promise<readonly string[]> {
       return db.read(async () => (await ofOrder.all(orderId)) as string[]);
     },
-    async list({ beforeId, limit, ...filter }: SessionList): Promise<SessionPage<SessionSummary>> {
-      const { storeId, mode, status, fromMs, toMs } = filter;
+    /**
+     * Returns a page of a list, newest first.
+     * @returns `goOnId`: the `beforeId` of the next page; null at the end
+     */
+    async list(
+      page: SessionFilter & Readonly<{ beforeId: string | null; limit: number }>,
+    ): Promise<Readonly<{ sessions: readonly SessionSummary[]; goOnId: string | null }>> {
+      const { storeId, mode, status, fromMs, toMs, beforeId, limit } = page;
       const until = [beforeId, toMs === null ? null : firstSessionId(toMs)].filter((id) => id !== null).sort();
       const range = {
         ...{ storeId, mode, limit: limit + 1 },
