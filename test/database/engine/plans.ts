@@ -58,7 +58,7 @@ const isFirst = (text: string, steps: readonly string[]) =>
 const rare = [
   /^select .* from "(refunds|payouts|keys|held_money|endpoints)"/i,
   /^select "id", "before_numbers" from "sessions"/i,
-  /FROM deliveries (AS d JOIN events AS v|WHERE state = 'waiting')/,
+  /FROM deliveries (AS d JOIN events AS v|WHERE due_at_ms IS NOT NULL)/,
 ];
 
 /** Texts whose plans this process has looked at. */
