@@ -9,7 +9,7 @@ import type { Database } from '../../src/database/database.ts';
 import type { ApiServer } from '../support/api-server.ts';
 import { approve } from '../support/approve.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
-import { confirmTip, finalizeTip, leaveAddress, openSale, type Sale } from '../support/payment-scenes.ts';
+import { finalSale, leaveAddress, openSale, type Sale } from '../support/payment-scenes.ts';
 import { testNetwork } from '../support/test-network.ts';
 
 export const operator = (command: string, atMs: number) => ({ atMs, operator: 'alice', command, reason: null });
@@ -57,10 +57,7 @@ export async function fill(api: ApiServer): Promise<Contents> {
   const step = { kind: 'start', secret: 'whsec_c2VjcmV0LXR3bw==' } as const;
   const rotated = await database.endpoints.rotateSecret({ id: 'we_1', mode: 'test', step, act, isDryRun: false });
   assert.is(rotated.kind, 'done');
-  const sale = await openSale(api);
-  await sale.send('10.50');
-  await confirmTip(api);
-  await finalizeTip(api);
+  const sale = await finalSale(api);
   const refund = (refund_id: string, metadata?: object) =>
     api.send('POST', '/api/v1/refunds/create', {
       ...{ order_id: sale.id, refund_id, amount: '1.00', currency: 'USDT' },

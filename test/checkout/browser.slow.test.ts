@@ -7,7 +7,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { allWords } from '../../src/checkout/texts.ts';
 import { barriers, misfits, openPage, phone, shows, type WatchedPage } from '../support/browser.ts';
-import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
+import { confirmTip, openSale, paidSale, pass } from '../support/payment-scenes.ts';
 import { exchange } from '../support/signed-client.ts';
 import { until } from '../support/until.ts';
 import { type BrowserWorld, browserSuite } from './browser-suite.ts';
@@ -81,9 +81,7 @@ for (const { code, direction } of allWords) {
 }
 
 test('a button prints the receipt, and is there only with scripts', async ({ browser, api }) => {
-  const sale = await openSale(api);
-  await sale.send('10.50');
-  await confirmTip(api);
+  const sale = await paidSale(api);
   const { page } = await openPage(browser, api.baseUrl);
   await page.goto(api.baseUrl + sale.path);
   await page.evaluate('window.print = () => { window.printed = (window.printed ?? 0) + 1; }');

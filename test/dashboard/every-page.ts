@@ -10,7 +10,7 @@ import { SUDO_MS } from '../../src/dashboard/web-session.ts';
 import type { ApiServer } from '../support/api-server.ts';
 import { approve } from '../support/approve.ts';
 import { type Dashboard, formTokenOf, PASSWORD, type Visitor } from '../support/dashboard.ts';
-import { confirmTip, openSale, type Sale } from '../support/payment-scenes.ts';
+import { confirmTip, openSale, paidSale, type Sale } from '../support/payment-scenes.ts';
 import { claimDue, recordAttempt } from '../support/record-attempt.ts';
 
 /** An address that money is sent to. */
@@ -82,9 +82,7 @@ async function fillStore(api: ApiServer, sale: Sale) {
   await signOnce(api, processing ?? '');
   const endpoint = issueEndpoint(api.merchantId, 'test', 'https://shop.example/hook', [], api.clock.nowMs());
   await api.database().endpoints.add(endpoint);
-  const late = await openSale(api);
-  await late.send('10.50');
-  await confirmTip(api);
+  await paidSale(api);
   const [delivery] = await claimDue(api.database(), api.clock.nowMs());
   invariant(delivery, 'a delivery is due');
   const went = { startedAtMs: api.clock.nowMs(), durationMs: 87, status: 500, responseExcerpt: 'no' };
@@ -208,9 +206,7 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
   const owner = await dashboard.person('Grace', { role: 'owner', storeId: api.merchantId });
   const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
   const { token } = await dashboard.invite('Joan', { role: 'operator', storeId: null });
-  const sale = await openSale(api, { metadata: { customer: 'c-17', note: 'gift' } });
-  await sale.send('10.50');
-  await confirmTip(api);
+  const sale = await paidSale(api, { metadata: { customer: 'c-17', note: 'gift' } });
   await openSale(api);
   const made = await fillStore(api, sale);
   await dashboard.invite('Dorothy', { role: 'staff', storeId: api.merchantId });

@@ -16,7 +16,7 @@ import {
   type Visitor,
   withDashboard,
 } from '../support/dashboard.ts';
-import { confirmTip, openSale } from '../support/payment-scenes.ts';
+import { paidSale } from '../support/payment-scenes.ts';
 import { alertOf, factsOf, fieldsOf, hasForm, noticeOf, rowsOf, titleOf } from '../support/read-page.ts';
 
 const address = (digit: string) => chains.evm.address.format(`c0ffee${digit.repeat(34)}`);
@@ -33,9 +33,7 @@ const withShop = (work: (shop: Shop) => Promise<void>): Promise<void> =>
   withDashboard(
     async (dashboard) => {
       const { api } = dashboard;
-      const sale = await openSale(api);
-      await sale.send('10.50');
-      await confirmTip(api);
+      const sale = await paidSale(api);
       const membership = { role: 'owner', storeId: api.merchantId } as const;
       const [ada, bob] = [await dashboard.person('Ada', membership), await dashboard.person('Bob', membership)];
       const base = `/s/${api.merchantId}/test`;

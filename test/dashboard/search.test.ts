@@ -4,7 +4,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { type Answer, type Dashboard, withDashboard } from '../support/dashboard.ts';
-import { confirmTip, openSale } from '../support/payment-scenes.ts';
+import { paidSale } from '../support/payment-scenes.ts';
 import { PAYEE } from './every-page.ts';
 
 const TX = `0x${'ab12'.repeat(16)}`;
@@ -13,9 +13,7 @@ const TX = `0x${'ab12'.repeat(16)}`;
 async function createScene({ api }: Dashboard) {
   const at = { storeId: api.merchantId, mode: 'test' } as const;
   await api.database().endpoints.add(issueEndpoint(at.storeId, 'test', 'https://shop.example/', [], api.clock.nowMs()));
-  const sale = await openSale(api);
-  await sale.send('10.50');
-  await confirmTip(api);
+  const sale = await paidSale(api);
   const metadata = { refund_address: PAYEE };
   const asked = { order_id: sale.id, refund_id: 'back-7', amount: '1.00', currency: 'USDT', metadata };
   const made = await api.send('POST', '/api/v1/refunds/create', asked);

@@ -3,7 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { type MerchantServer, startMerchantServer } from '../support/merchant-server.ts';
-import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
+import { openSale, paidSale, pass } from '../support/payment-scenes.ts';
 import { factsOf, fieldsOf, hasForm, rowsOf, stepsOf, titleOf } from '../support/read-page.ts';
 import { answerDue } from '../support/record-attempt.ts';
 
@@ -124,9 +124,7 @@ test('an endpoint that fails is not “enabled”, is what needs the owner, and 
   withShop(async (shop, hook) => {
     const { api, base, ada } = shop;
     const { path, id } = await addEndpoint(shop, hook);
-    const sale = await openSale(api);
-    await sale.send('10.50');
-    await confirmTip(api);
+    await paidSale(api);
     const overview = base.replace('/webhooks', '/overview');
     assert.is(rowsOf((await ada.get(base)).text, 'Endpoints')[0]?.State, 'enabled');
     assert.equal(
