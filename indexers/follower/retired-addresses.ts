@@ -1,6 +1,6 @@
 /**
- * Waits, before blocks are read, for addresses that are to be watched and are not derived yet: after a restore, or
- * after the machine was put back, payers may have them, and have paid in blocks that come next.
+ * Waits, before blocks are read, for addresses that are to be watched and are not derived yet: after the database or
+ * the whole machine was restored, payers may have them, and have paid in blocks that come next.
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Addresses } from '../../src/database/database.ts';

@@ -113,7 +113,7 @@ export const ledgerOf = perDatabase((db: Db) => {
 export type LedgerReport = Readonly<{
   entries: number;
   balances: readonly Readonly<{ network: NetworkKey; asset: Asset; account: string; units: bigint }>[];
-  /** What is wrong in it, in words; nothing if it is sound. */
+  /** Its faults in words; empty if it is sound. */
   problems: readonly string[];
 }>;
 

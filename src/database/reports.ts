@@ -92,7 +92,7 @@ export function statsQuery(db: Db) {
     .pluck();
   const sessionsOf = async (status: SessionStatus, fromId: string) =>
     (await countSessions.get(status, fromId, SESSIONS_COUNTED_MAX)) as number;
-  // What waits is due, and has an index of its own. By that of all events, each delivered one would be passed over.
+  // Deliveries that wait have an index of their own. By that of all events, each delivered one would be passed over.
   const waiting = 'FROM deliveries WHERE due_at_ms IS NOT NULL';
   const oldestWaiting = `SELECT created_at_ms FROM events WHERE id = (SELECT min(event_id + 0) ${waiting})`;
   const one = async (text: string) => (await client.prepare(text).pluck().get()) as number | undefined;

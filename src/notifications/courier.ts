@@ -50,7 +50,7 @@ type Sent = Extract<NoticeOutcome, { kind: 'sent' }>;
 
 const ownKey = ({ id }: NoticeTarget): string => alarmKey('notices', id);
 
-/** After a clock was put back, a time to come must not silence a target: it counts as long ago. */
+/** After a clock was set back, a time in the future counts as long ago, so that it silences no target. */
 const isWaiting = ({ triedAtMs, waitMs }: NoticeTarget, nowMs: number): boolean =>
   triedAtMs !== null && Math.abs(nowMs - triedAtMs) < waitMs;
 

@@ -30,7 +30,7 @@ const ADDRESSES = 60;
 
 type Run = Readonly<{ database: Database; take(): Promise<number>; stop(): void }>;
 
-/** An installation, whose data folder can be put back to what it was. */
+/** An installation, whose data folder can be restored. */
 function openMachine() {
   const dataDir = mkdtempSync(join(tmpdir(), 'quayside-gap-'));
   const snapshot = `${dataDir}-snapshot`;
@@ -115,7 +115,7 @@ const onMachine = (work: (machine: Machine) => Promise<void>) => async () => {
 const alarmsOf = async ({ database }: Run) => (await database.alarms.list(10)).map(({ code }) => code);
 
 test(
-  'after a whole machine was put back nobody gets the address of another payer, whose late payment is noticed',
+  'after a whole machine was restored nobody gets the address of another payer, whose late payment is noticed',
   onMachine(async ({ begin, start, keep, putBack, clock, chain }) => {
     const first = await begin();
     assert.is(await first.take(), 0);

@@ -14,7 +14,7 @@ type Scene = Readonly<{ headline: RegExp; play(api: ApiServer): Promise<string> 
 type Way = Readonly<{
   /** Of the sale, if it is not the usual one. */
   body?: Parameters<typeof openSale>[1];
-  /** What happens after it was opened. */
+  /** Done after it was opened. */
   act?(api: ApiServer, sale: Sale): unknown;
   /** Of the path to open. */
   query?: string;

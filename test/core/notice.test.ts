@@ -64,7 +64,7 @@ test('a day later all that nobody has acknowledged is repeated together', () => 
   ];
   assert.equal(due(alarms, 'know', NOW_MS + 24 * HOUR_MS - 1), []);
   assert.equal(due(alarms, 'know', NOW_MS + 24 * HOUR_MS), ['repeated 1', 'repeated 2']);
-  assert.equal(due(alarms, 'know', NOW_MS - 24 * HOUR_MS), ['repeated 1', 'repeated 2'], 'the clock was put back');
+  assert.equal(due(alarms, 'know', NOW_MS - 24 * HOUR_MS), ['repeated 1', 'repeated 2'], 'the clock was set back');
 });
 
 test('a target hears of its severity and worse, and not of its own failing', () => {

@@ -54,7 +54,7 @@ test('payouts wait for a person where blocks are read before our own wallets are
   }
 });
 
-test('a payment to an address that is derived only after the machine was put back is found', async () => {
+test('a payment to an address that is derived only after the machine was restored is found', async () => {
   const own = await startSimulatedNode({ family: 'evm', seed: 'put back' });
   const mine = (blocks: number) => Array.from({ length: blocks }, () => own.world.mine());
   mine(5);

@@ -220,7 +220,7 @@ benchTest(
   },
 );
 
-benchTest('after the clock was put back a target still hears of alarms', {}, async ({ open, after, texts }) => {
+benchTest('after the clock was set back a target still hears of alarms', {}, async ({ open, after, texts }) => {
   await open('wallet:a', 'wallet_low');
   await after(0);
   await open('wallet:b', 'wallet_low');

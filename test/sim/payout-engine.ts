@@ -87,11 +87,11 @@ type EngineParts = Readonly<{
   database: Database;
   clock: Clock;
   fuse: Fuse;
-  /** Of a machine that can be put back: the blocks that are made, final, and read. */
+  /** Of a machine that can be restored: the blocks that are made, final, and read. */
   machine?: Readonly<{ blocks(): Readonly<{ head: number; final: number; read: number }> }>;
 }>;
 
-/** How long everything waits after the machine was put back: longer than a simulated transaction lives. */
+/** How long everything waits after the machine was restored: longer than a simulated transaction lives. */
 const WAIT_MS = { sequence: 60_000, expiry: 360_000, lock: 360_000 } as const;
 
 export function startEngine({ network, lane, node, signer, database, clock, fuse, machine }: EngineParts): Payer {

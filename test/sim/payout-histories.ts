@@ -51,7 +51,7 @@ const RARE = ['ended after its attempts failed'];
 /** Histories that once went wrong, and what must be right in them. */
 const KEPT: Readonly<Record<string, readonly number[]>> = {
   'a sweep that was adopted, and paid while payouts were frozen, is booked': [1_002_054, 2_002_249],
-  'a refund that was on its way when the machine was put back is paid once': [30_000_215],
+  'a refund that was on its way when the machine was restored is paid once': [30_000_215],
   'what another engine had signed is adopted, and not learned from the chain': [31_004_531],
   'a wallet’s first number is not taken from a block that a reorg removes': [10_027_656],
   'a refund that was paid in a block which is not read is not rejected': [40_000_194],

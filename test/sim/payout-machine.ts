@@ -1,5 +1,5 @@
 /**
- * A machine of a simulated history that can be put back to an earlier state, database and signer's journal together,
+ * A machine of a simulated history that can be restored to an earlier state, database and signer's journal together,
  * while the chain goes on. A follower of its own reads what is final, as the indexer does.
  */
 import * as assert from 'uvu/assert';

@@ -27,7 +27,7 @@ export type Stage = Readonly<{
   lane: Lane;
   chain: Chain;
   signer: PayingSigner;
-  /** Absent: the machine is never put back, only its database is restored. */
+  /** Absent: the machine is never restored, only its database. */
   machine: Machine | null;
   /** The engine that is broadcasting now. */
   at: { base: Base; loss: number; broken: unknown };

@@ -23,7 +23,7 @@ import { noWait, payoutStepsOf } from './payouts.ts';
 /** The payout engine of a network. `settlingUntilMs`: null once it has settled in. */
 export type PayoutEngine = typeof payoutEngines.$inferSelect;
 
-/** A restart takes less. A longer gap may be anything: a stop, or a machine that was put back to a snapshot. */
+/** A restart takes less. A longer gap may be anything: a stop, or a machine that was restored from a snapshot. */
 const GAP_MS_MAX = 120_000;
 
 const newEngine = { fence: 0, journalId: 0, reason: null, beatAtMs: null, settlingUntilMs: null };

@@ -62,7 +62,7 @@ async function alarmOf(database: Database, sessionId: string): Promise<string | 
   return found.code;
 }
 
-/** What is held, and the newest alarm about a session. */
+/** Returns the money held for a session, and the newest alarm about it. */
 const told = async (database: Database, sessionId: string) => ({
   held: brief(await held(database)),
   alarm: await alarmOf(database, sessionId),
