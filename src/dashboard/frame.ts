@@ -11,7 +11,7 @@ import { type Icon, icon } from '../web/icon.ts';
 import { ago } from '../web/show.ts';
 import { SCRIPT_PATH, STYLE_PATH } from './assets.ts';
 import { SEARCHED_CHARS_MAX } from './search.ts';
-import { type Languages, type TextKey, type Words, wordsFor } from './texts.ts';
+import { type Languages, OPERATOR_LANGUAGE, type TextKey, type Words, wordsFor } from './texts.ts';
 
 /** Renders a whole document of the dashboard. */
 export const documentOf = (words: Words, title: string, body: Html): string =>
@@ -89,20 +89,27 @@ function menuOf({ words, memberships, at }: Pick<FrameOf, 'words' | 'memberships
   return { store, operator, own };
 }
 
+/** Returns the path of the menu's page that a text names, in the language of the page or in English; null for none. */
+export function pageNamed(languages: Languages, text: string, from: Parameters<typeof menuOf>[0]): string | null {
+  const name = text.trim().toLowerCase();
+  const english = { ...from, words: languages.choose(OPERATOR_LANGUAGE) };
+  const entries = [from, english].flatMap((one) => Object.values(menuOf(one)).flat());
+  return entries.find((entry) => entry.text.toLowerCase() === name)?.href ?? null;
+}
+
 const linksTo = (entries: readonly Entry[], path: string): readonly Html[] =>
   entries.map(
     ({ href, text, name }) =>
       html`<li><a href="${href}"${href === path ? html` aria-current="page"` : null}>${icon(name)} ${text}</a></li>`,
   );
 
-/** Renders the search box: in the store and mode of the page, otherwise in the person's first store. */
-function searchBox({ words, memberships, stores, at }: FrameOf): Html | null {
-  const [first] = stores;
+/** Renders the search box, which takes the names of the menu's pages too. */
+function searchBox({ words, memberships, at }: FrameOf, pages: ReturnType<typeof menuOf>): Html {
   const isSearched = at !== null && isAllowed(memberships, { permission: 'payments:read', ...at });
-  if (!isSearched && !first) return null;
   const action = isSearched ? `/s/${at.storeId}/${at.mode}/payments` : '/';
-  const hint = words.say('Order, session, transaction, address, refund or event');
-  return html`<form class="search-bar" role="search" action="${action}"><input type="search" name="q" maxlength="${SEARCHED_CHARS_MAX}" autocomplete="off" spellcheck="false" aria-label="${words.say('Find')}" placeholder="${hint}"><button class="plain">${words.say('Find')}</button></form>`;
+  const hint = words.say(isSearched ? 'Order, session, transaction, address, refund or event' : 'Pages');
+  return html`<form class="search-bar" role="search" action="${action}"><input type="search" name="q" list="pages" maxlength="${SEARCHED_CHARS_MAX}" autocomplete="off" spellcheck="false" aria-label="${words.say('Find')}" placeholder="${hint}"><button class="plain">${words.say('Find')}</button>
+<datalist id="pages">${Object.values(pages).flatMap((entries) => entries.map(({ text }) => html`<option value="${text}">`))}</datalist></form>`;
 }
 
 /** Links to the modes of a store: to the same page, or to the list that it is of, where the page is about one thing. */
@@ -143,7 +150,7 @@ ${pages.operator.length > 0 ? html`<h2>${words.say('Operator')}</h2><ul lang="en
   const page = documentOf(
     words,
     title,
-    html`${mode}${bar}${sessionEnd(words, endsIn)}<div class="frame">${menu}<main id="main" tabindex="-1">${searchBox(frame)}<h1>${title}</h1>${said}${content}${copyWords(words)}</main></div>`,
+    html`${mode}${bar}${sessionEnd(words, endsIn)}<div class="frame">${menu}<main id="main" tabindex="-1">${searchBox(frame, pages)}<h1>${title}</h1>${said}${content}${copyWords(words)}</main></div>`,
   );
   return inZone(frame, page);
 }

@@ -56,7 +56,7 @@ test('a refund is found by its ids, its receipt and its transaction; an event le
     { pages: true },
   ));
 
-test('every page of somebody who has a store has one search box', () =>
+test('every page has one search box, which takes the names of the menu’s pages too', () =>
   withDashboard(async ({ api, person }) => {
     const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
     const mary = await person('Mary', { role: 'operator', storeId: null });
@@ -64,10 +64,20 @@ test('every page of somebody who has a store has one search box', () =>
     const boxes = ({ text }: Answer) => [...text.matchAll(/role="search" action="([^"]*)"/g)].map(([, to]) => to);
     for (const page of ['overview', 'payments', 'settings'])
       assert.equal(boxes(await ada.get(`${base}/${page}`)), [`${base}/payments`], page);
-    assert.equal(boxes(await ada.get('/account')), ['/']);
-    assert.equal(boxes(await mary.get('/operator')), []);
-    const { headers } = await ada.get('/?q=a%20b%26c');
-    assert.match(headers.get('location') ?? '', /^\/s\/\w+\/(live|test)\/payments\?q=a%20b%26c$/);
+    assert.equal(boxes(await mary.get('/operator')), ['/']);
+    const names = [...(await mary.get('/operator')).text.matchAll(/<option value="([^"]*)"/g)].map(([, name]) => name);
+    assert.ok(names.includes('Audit log') && !names.includes('API keys'), names.join());
+    const leads = async (who: typeof ada, from: string, text: string) =>
+      (await who.get(`${from}?q=${encodeURIComponent(text)}`)).headers.get('location');
+    assert.is(await leads(ada, `${base}/payments`, ' api KEYS'), `${base}/developers`);
+    assert.is(await leads(ada, `${base}/payments`, 'Audit log'), null, 'not hers');
+    assert.is(await leads(mary, '/', 'audit log'), '/operator/audit');
+    assert.is(await leads(mary, '/', 'order-1'), '/operator');
+    assert.match((await leads(ada, '/', 'a b&c')) ?? '', /^\/s\/\w+\/(live|test)\/payments\?q=a%20b%26c$/);
+    for (const name of ['Reembolsos', 'Refunds']) {
+      const { headers } = await ada.get(`${base}/payments?q=${name}`, { 'accept-language': 'es' });
+      assert.is(headers.get('location'), `${base}/refunds`, name);
+    }
   }));
 
 test.run();

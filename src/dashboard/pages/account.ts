@@ -10,6 +10,7 @@ import { facts, list, section } from '../../web/list.ts';
 import { badge, data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { pageNamed } from '../frame.ts';
 import { type Page, pathIn, type Reply, type Visit } from '../page.ts';
 import { passkeyButton } from '../passkeys.ts';
 import { CHANGE_PATH } from '../sign-in.ts';
@@ -24,12 +25,14 @@ export const accountPages = (deps: DashboardDeps): readonly Page[] => [
     method: 'get',
     path: '/',
     needs: 'to be signed in',
-    async answer({ visitor, query }) {
+    async answer({ visitor, words, query }) {
       const { memberships } = visitor.person;
       const storeId = memberships.find((one) => one.storeId !== null)?.storeId;
       const isLive = deps.config.networks.some(({ mode }) => mode === 'live');
       const at = storeId ? ({ storeId, mode: isLive ? 'live' : 'test' } as const) : null;
       const text = query.get('q') ?? '';
+      const named = text === '' ? null : pageNamed(deps.languages, text, { words, memberships, at });
+      if (named !== null) return { to: named };
       if (text !== '' && at) return { to: `${pathIn(at, 'payments')}?q=${encodeURIComponent(text)}` };
       if (isOperator(visitor)) return { to: '/operator' };
       return { to: at ? pathIn(at, 'overview') : '/account' };

@@ -11,6 +11,7 @@ import { type Column, list } from '../../web/list.ts';
 import { data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { pageNamed } from '../frame.ts';
 import { type Listing, showList } from '../listing.ts';
 import { type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import { findPayments, findPlaces } from '../search.ts';
@@ -117,7 +118,9 @@ async function found(
   visit: Visit<StoreAt>,
   text: string,
 ): Promise<Reply> {
-  const { at, words } = visit;
+  const { at, words, visitor } = visit;
+  const named = pageNamed(deps.languages, text, { words, at, memberships: visitor.person.memberships });
+  if (named !== null) return { to: named };
   const sessions = await findPayments(deps, at, text);
   const places = await findPlaces(deps, at, text);
   const hrefs = [...sessions.map(({ id }) => pathIn(at, `payments/${id}`)), ...places.map(({ href }) => href)];
