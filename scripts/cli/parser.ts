@@ -42,7 +42,7 @@ export function parserOf(
     })
     .addHelpText(
       'after',
-      '\nQUAYSIDE_CONFIG and QUAYSIDE_DATA_DIR select the installation.\n' +
+      '\nQUAYSIDE_CONFIG and QUAYSIDE_DATA_DIR select the installation. --completion SHELL prints a script for bash, zsh or fish.\n' +
         'Exit codes: 0 done, 1 refused or failed, 2 wrong usage or configuration, 3 what was named does not exist.',
     );
   for (const [title, commands] of sections) {

@@ -1,4 +1,4 @@
-/** Tables for people, no wider than the terminal. */
+/** Tables and sentences for people, no wider than the terminal. */
 import { printable } from '../../src/core/excerpt.ts';
 
 const GAP = '  ';
@@ -58,6 +58,23 @@ export function recordLines(record: object, shown: Readonly<Record<string, reado
 
 /** Returns the width of the terminal. A file or a pipe has no end of a line. */
 const terminalColumns = (): number => (process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY);
+
+/**
+ * Returns a line as lines of the terminal, broken between its words and indented below its first word. A word stays
+ * whole, so that a link can be copied.
+ */
+export function wrapped(line: string, columns = terminalColumns()): string[] {
+  if (line.length <= columns) return [line];
+  const start = ' '.repeat(line.length - line.trimStart().length);
+  const [first = '', ...words] = line.trimStart().split(' ');
+  const lines = [start + first];
+  for (const word of words) {
+    const last = lines.at(-1) ?? '';
+    if (last.length + 1 + word.length <= columns) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(`${start}  ${word}`);
+  }
+  return lines;
+}
 
 /** Returns rows as lines with aligned columns. */
 export function table(foreign: readonly (readonly string[])[]): string[] {

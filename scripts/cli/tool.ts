@@ -15,8 +15,10 @@ import { Fault, permanent } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { type Answer, type AnyCommand, type Input, operatorAct, type Tool, usage } from './command.ts';
+import { completionScript, nextWords } from './completion.ts';
 import { openProgress } from './output.ts';
 import { parserOf } from './parser.ts';
+import { wrapped } from './table.ts';
 
 const EXIT = { done: 0, failed: 1, usage: 2, notFound: 3 } as const;
 
@@ -35,7 +37,10 @@ export async function runTool(
   env: NodeJS.ProcessEnv,
   cwd: string,
 ): Promise<Ended> {
-  const [first] = words;
+  const [first, ...rest] = words;
+  if (first === '--complete') return ended(tool, EXIT.done, nextWords(tool, rest));
+  const script = first === '--completion' ? completionScript(tool.name, rest[0] ?? '') : null;
+  if (script) return ended(tool, EXIT.done, script);
   let help = '';
   let named: AnyCommand | undefined;
   let answer: Answer | undefined;
@@ -59,10 +64,11 @@ export async function runTool(
     await parser.parseAsync(isTypo ? [first] : [...words], { from: 'user' });
     const { json, lines, isBad, code } = answer ?? { json: null, lines: [] };
     const shown = wantsJson ? [JSON.stringify(json, null, 2)] : lines;
-    return ended(tool, code ?? (isBad ? EXIT.failed : EXIT.done), shown);
+    const { out, ...rest } = ended(tool, code ?? (isBad ? EXIT.failed : EXIT.done), shown);
+    return { ...rest, out: wantsJson ? out : onScreen(out) };
   } catch (error) {
     if (error instanceof CommanderError && help !== '')
-      return { code: error.exitCode === 0 ? EXIT.done : EXIT.usage, out: help, err: '' };
+      return { code: error.exitCode === 0 ? EXIT.done : EXIT.usage, out: onScreen(help), err: '' };
     const fault = error instanceof CommanderError ? usage(error.message.replace(/^error: /, '')) : error;
     if (!(fault instanceof Fault)) throw error;
     const { code, message } = fault;
@@ -72,6 +78,12 @@ export async function runTool(
     return ended(tool, exitCode(fault), json, [message, ...hint]);
   }
 }
+
+const onScreen = (text: string): string =>
+  text
+    .split('\n')
+    .flatMap((line) => wrapped(line))
+    .join('\n');
 
 function ended({ name }: Tool, code: number, lines: readonly string[], complaints: readonly string[] = []): Ended {
   const safe = (text: string) => text.split('\n').map(printable).join('\n');

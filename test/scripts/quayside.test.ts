@@ -1,5 +1,5 @@
 /**
- * The frame of the tools: commands, options and their help, refusals with their exit codes, and tables.
+ * The frame of the tools: commands, options and their help, refusals with their exit codes, completion and tables.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -110,6 +110,19 @@ test('an invalid configuration gives exit code 2', async () => {
 test('docs/reference/commands.md is what `npm run commands` writes; there are at most 48', () => {
   assert.is(readFileSync('docs/reference/commands.md', 'utf8'), commandsPage());
   assert.ok(quaysideTool.commands.length <= 48, `${quaysideTool.commands.length} commands`);
+});
+
+// ── Completion ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const said = async (...words: string[]) => (await runTool(quaysideTool, words, {}, '/')).out;
+const next = async (...words: string[]) => (await said('--complete', ...words)).split('\n').filter(Boolean);
+
+test('subjects, verbs, options and the choices of an option are completed', async () => {
+  assert.ok((await next()).includes('audit'));
+  assert.equal(await next('key'), ['create', 'list', 'revoke']);
+  assert.ok((await next('key', 'create', '--scopes', 'sessions:read')).includes('--mode'));
+  assert.equal(await next('key', 'create', '--mode'), ['live', 'test']);
+  assert.equal(await next('status'), ['--json', '--help']);
 });
 
 // ── Tables ───────────────────────────────────────────────────────────────────────────────────────────────────────────
