@@ -15,6 +15,9 @@ export const databaseMove: OfflineCommand = {
       help: 'the target, such as postgres://user:password@host:5432/quayside',
       isRequired: true,
     },
+    dryRun: {
+      help: 'do it on trial beside everything, while Quayside may run, say what was found, and remove it again',
+    },
   },
   notes: [
     'Stop Quayside on every machine first. A move that was interrupted goes on where it was.',
@@ -24,8 +27,9 @@ export const databaseMove: OfflineCommand = {
   async runOffline(input) {
     const config = loadConfig({ env: input.env, cwd: input.cwd });
     const named = textOption(input, 'to');
+    const isRehearsal = input.options.dryRun === true;
     const { from, to, tables, ledgerEntries, seconds, problems } = await moveDatabase({
-      ...{ config, to: named === SQLITE ? null : (named ?? '') },
+      ...{ config, isRehearsal, to: named === SQLITE ? null : (named ?? '') },
       onProgress: ({ table, done, total }) => input.progress.show(progressBar(table, done, total)),
     });
     const rows = tables.reduce((sum, table) => sum + table.rows, 0);
@@ -35,10 +39,10 @@ export const databaseMove: OfflineCommand = {
       `${from} is not opened any more, and says how everything comes back.`,
     ];
     return recordAnswer(
-      { from, to, rows, seconds, tables, ledger_entries: ledgerEntries, problems },
+      { from, to, dry_run: isRehearsal, rows, seconds, tables, ledger_entries: ledgerEntries, problems },
       [
         isBad ? `NOT AS IT WAS; ${from} stays in use.` : 'Counts and SHA-256 of every table agree.',
-        ...(isBad ? [] : next),
+        ...(isBad || isRehearsal ? [] : next),
       ],
       isBad,
     );

@@ -1,5 +1,6 @@
 /**
- * Moves an installation that is stopped between SQLite's file and a PostgreSQL database.
+ * Moves an installation that is stopped between SQLite's file and a PostgreSQL database; or rehearses that on one state
+ * of the source, which may go on.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,6 +19,7 @@ import {
   openServer,
   type TableDigest,
   type TableProgress,
+  withScratchSchema,
 } from '../database/engine/move.ts';
 import { type Db, openSqlite } from '../database/engine/open.ts';
 import { openPostgres } from '../database/engine/postgres.ts';
@@ -25,6 +27,7 @@ import { preparePostgres } from '../database/engine/postgres-server.ts';
 import { ledgerCommands } from '../database/ledger.ts';
 import { systemClock } from '../lib/clock.ts';
 import { databaseFile } from '../lib/secret-key.ts';
+import { openScratch } from './backup/scratch.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
 
@@ -32,6 +35,7 @@ export type MoveParts = Readonly<{
   config: Pick<Config, 'dataDir' | 'databaseUrl'>;
   /** The URL of a PostgreSQL database; null: back into SQLite's file. */
   to: string | null;
+  isRehearsal: boolean;
   onProgress: (progress: TableProgress) => void;
 }>;
 
@@ -52,18 +56,19 @@ export type Moved = Readonly<{
  * `preparePostgres`
  */
 export async function moveDatabase(parts: MoveParts): Promise<Moved> {
+  const { config, isRehearsal } = parts;
   const source = await openSource(parts);
+  let release = () => {};
   try {
-    const release = takeInstanceLock(parts.config.dataDir);
-    try {
+    if (!isRehearsal) {
+      release = takeInstanceLock(config.dataDir);
       await source.refuseOthers();
-      await source.begin(listTables());
-      return await moveInto(source, await openTarget(parts), parts);
-    } finally {
-      release();
     }
+    await source.begin(!isRehearsal, listTables());
+    return await withTarget(parts, (target) => moveInto(source, target, parts));
   } finally {
     await source.close();
+    release();
   }
 }
 
@@ -84,18 +89,30 @@ async function openSource({ config, to }: MoveParts): Promise<End> {
   );
 }
 
-/** Makes the target, or finds it as an interrupted move left it. */
-async function openTarget({ config: { dataDir }, to }: MoveParts): Promise<Target> {
+/** Makes the target, or finds it as an interrupted move left it, and gives it to `work`; that of a rehearsal goes. */
+async function withTarget<T>({ config, to, isRehearsal }: MoveParts, work: (target: Target) => Promise<T>): Promise<T> {
+  const { dataDir } = config;
   if (to !== null) {
-    await preparePostgres(to);
-    return { end: await openServer(to), db: openPostgres(to, {}) };
+    const onServer = async (url: string): Promise<T> => {
+      await preparePostgres(url);
+      return work({ end: await openServer(url), db: openPostgres(url, {}) });
+    };
+    return isRehearsal ? withScratchSchema(to, onServer) : onServer(to);
   }
-  const file = databaseFile(dataDir);
-  migrate({ file, backupDir: join(dataDir, 'backups') });
-  return { end: openFile(file), db: openSqlite({ file, busyTimeoutMs: BUSY_TIMEOUT_MS }) };
+  const scratch = isRehearsal ? openScratch(dataDir, 'rehearsed-move') : null;
+  try {
+    const file = scratch ? join(scratch.folder, 'quayside.db') : databaseFile(dataDir);
+    migrate({ file, backupDir: join(dataDir, 'backups') });
+    return await work({
+      end: openFile(file),
+      db: openSqlite({ file, busyTimeoutMs: BUSY_TIMEOUT_MS }),
+    });
+  } finally {
+    scratch?.remove();
+  }
 }
 
-async function moveInto(source: End, { end, db }: Target, { onProgress }: MoveParts): Promise<Moved> {
+async function moveInto(source: End, { end, db }: Target, { isRehearsal, onProgress }: MoveParts): Promise<Moved> {
   const startedMs = systemClock.nowMs();
   try {
     await beginMove(source, end, startedMs);
@@ -113,7 +130,7 @@ async function moveInto(source: End, { end, db }: Target, { onProgress }: MovePa
     const ledger = await ledgerCommands(db).verify();
     problems.push(...ledger.problems.map((problem) => `the ledger does not add up: ${problem}`));
     const endedMs = systemClock.nowMs();
-    if (problems.length === 0) await endMove(source, end, endedMs);
+    if (problems.length === 0 && !isRehearsal) await endMove(source, end, endedMs);
     const ends = { from: source.name, to: end.name };
     return { ...ends, tables, ledgerEntries: ledger.entries, seconds: (endedMs - startedMs) / 1000, problems };
   } finally {

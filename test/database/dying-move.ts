@@ -9,7 +9,7 @@ const [to = '', at] = process.argv.slice(2);
 
 await moveDatabase({
   config: loadConfig({ env: process.env, cwd: process.cwd() }),
-  to,
+  ...{ to, isRehearsal: false },
   onProgress({ table }) {
     if (table === at) process.kill(process.pid, 'SIGKILL');
   },

@@ -137,32 +137,41 @@ test('a move needs a database on the other side', async () => {
   bench.close();
 });
 
-onFilled('everything moves and comes back as it was; what was left is not opened', async (bench, url) => {
-  const release = takeInstanceLock(bench.config.dataDir);
-  refusal(await move(bench, url), 'already_running');
-  release();
+onFilled(
+  'everything moves and comes back as it was; a rehearsal leaves nothing; what was left is not opened',
+  async (bench, url) => {
+    const release = takeInstanceLock(bench.config.dataDir);
+    const rehearsed = answered(await move(bench, url, '--dry-run'));
+    assert.equal(rehearsed.problems, []);
+    assert.equal(await asked(url, "SELECT 1 FROM pg_class WHERE relname = 'meta'"), [], 'the rehearsal is gone');
+    refusal(await move(bench, url), 'already_running');
+    release();
 
-  const there = answered(await move(bench, url));
-  assert.ok(there.rows > 60);
-  assert.match(refusal(await bench.run('status', '--json'), 'database_moved'), 'set QUAYSIDE_DATABASE_URL');
-  refusal(await move(bench, url), 'database_moved');
-  const [payout] = await asked(url, "SELECT serves_id FROM payouts WHERE id = 'po_1'");
-  assert.is(payout.serves_id, 'po_2');
-  const refused = await asked(url, 'DELETE FROM audit_log').catch((error: Error) => error.message);
-  assert.match(String(refused), 'append-only');
-  assert.is((await onUrl(bench, url, 'key', 'list')).code, 0);
+    const there = answered(await move(bench, url));
+    assert.equal(there.tables, rehearsed.tables);
+    assert.ok(there.rows > 60);
+    assert.match(refusal(await bench.run('status', '--json'), 'database_moved'), 'set QUAYSIDE_DATABASE_URL');
+    refusal(await move(bench, url), 'database_moved');
+    const [payout] = await asked(url, "SELECT serves_id FROM payouts WHERE id = 'po_1'");
+    assert.is(payout.serves_id, 'po_2');
+    const refused = await asked(url, 'DELETE FROM audit_log').catch((error: Error) => error.message);
+    assert.match(String(refused), 'append-only');
+    assert.is((await onUrl(bench, url, 'key', 'list')).code, 0);
 
-  const other = openPostgres(url, {});
-  await other.read(() => other.client.prepare('SELECT 1').get());
-  assert.match(refusal(await back(bench, url), 'database_in_use'), 'stop it on every machine');
-  other.close();
-  assert.match(refusal(await back(bench, url), 'target_not_empty'), 'move the file elsewhere');
-  renameSync(bench.file, `${bench.file}.moved`);
-  const home = answered(await back(bench, url));
-  assert.equal(home.tables, there.tables, 'byte for byte');
-  assert.match(refusal(await onUrl(bench, url, 'key', 'list', '--json'), 'database_moved'), 'unset');
-  assert.match(refusal(await move(bench, url), 'target_not_empty'), 'Nothing was changed');
-});
+    assert.equal(answered(await back(bench, url, '--dry-run')).tables, there.tables);
+    const other = openPostgres(url, {});
+    await other.read(() => other.client.prepare('SELECT 1').get());
+    assert.match(refusal(await back(bench, url), 'database_in_use'), 'stop it on every machine');
+    other.close();
+    assert.match(refusal(await back(bench, url), 'target_not_empty'), 'move the file elsewhere');
+    renameSync(bench.file, `${bench.file}.moved`);
+    const home = answered(await back(bench, url));
+    assert.equal(home.tables, there.tables, 'byte for byte');
+    assert.match(refusal(await onUrl(bench, url, 'key', 'list', '--json'), 'database_moved'), 'unset');
+    assert.not.match(readdirSync(bench.config.dataDir).join(), 'rehearsed');
+    assert.match(refusal(await move(bench, url), 'target_not_empty'), 'Nothing was changed');
+  },
+);
 
 onFilled('a move that was killed at any step goes on; until its end only the source is opened', async (bench, url) => {
   for (const table of ['meta', 'keys', 'payouts', 'audit_log']) {
@@ -185,15 +194,18 @@ onFilled('a move that was killed at any step goes on; until its end only the sou
 });
 
 onFilled('what differs, or does not add up, is said, and the source stays in use', async (bench, url) => {
-  const raw = bench.open();
-  raw.prepare("UPDATE ledger_postings SET units = '5' WHERE units NOT LIKE '-%'").run();
   killAt(bench, url, 'audit_log');
+  const raw = bench.open();
   raw.prepare("UPDATE keys SET name = 'another'").run();
+  raw.prepare("UPDATE ledger_postings SET units = '5' WHERE units NOT LIKE '-%'").run();
   const changed = await move(bench, url);
   assert.is(changed.code, 1);
   const problems = (JSON.parse(changed.out) as Answered).problems.join('\n');
-  for (const what of [/^keys differs: 1 rows/m, /^the ledger does not add up: /m]) assert.match(problems, what);
+  for (const what of [/^keys differs: 1 rows/m, /^ledger_postings differs/m]) assert.match(problems, what);
   assert.is((await bench.run('key', 'list')).code, 0);
+  const rehearsed = await move(bench, url, '--dry-run');
+  assert.is(rehearsed.code, 1);
+  assert.match((JSON.parse(rehearsed.out) as Answered).problems.join('\n'), /^the ledger does not add up: /);
   raw.close();
 });
 

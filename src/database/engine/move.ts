@@ -138,6 +138,8 @@ function cellText(value: unknown): string {
 // One of each engine: a connection with a transaction of its own.
 
 const BUSY_TIMEOUT_MS = 5_000;
+/** The schema of a rehearsal, beside the one that programs use. */
+const SCRATCH = 'quayside_rehearsal';
 
 type Row = readonly unknown[];
 
@@ -150,8 +152,8 @@ export type End = Readonly<{
   isServer: boolean;
   /** Runs a statement that both engines understand. @returns its rows, as lists */
   all(text: string, values?: Row): Promise<readonly Row[]>;
-  /** Begins a transaction that sees one state; nobody else writes before its end. */
-  begin(tables: readonly Table[]): Promise<void>;
+  /** Begins a transaction that sees one state. `isAlone`: nobody else writes before its end. */
+  begin(isAlone: boolean, tables: readonly Table[]): Promise<void>;
   /** @throws Fault permanent `database_in_use` if other processes use a server's database; a file's folder is locked */
   refuseOthers(): Promise<void>;
   close(): Promise<void>;
@@ -201,8 +203,8 @@ export function openFile(file: string): End {
     name: file,
     isServer: false,
     all,
-    async begin() {
-      await all('BEGIN IMMEDIATE');
+    async begin(isAlone) {
+      await all(isAlone ? 'BEGIN IMMEDIATE' : 'BEGIN');
     },
     async refuseOthers() {},
     async close() {
@@ -246,11 +248,26 @@ export async function openServer(url: string): Promise<End> {
       const { rows, fields } = await send(own, [...values]);
       return rows.map((row) => fields.map((field) => row[field.name]));
     },
-    async begin(tables) {
-      await send('BEGIN ISOLATION LEVEL REPEATABLE READ');
-      await send(`LOCK TABLE ${quoted(tables.map((table) => table.name))} IN SHARE ROW EXCLUSIVE MODE`);
+    async begin(isAlone, tables) {
+      await send(`BEGIN ISOLATION LEVEL REPEATABLE READ${isAlone ? '' : ' READ ONLY'}`);
+      if (isAlone) await send(`LOCK TABLE ${quoted(tables.map((table) => table.name))} IN SHARE ROW EXCLUSIVE MODE`);
     },
     refuseOthers: () => refuseOthers(ask, name),
     close: () => client.end(),
   };
+}
+
+/** Gives `work` the address of an empty schema of a database, and drops the schema at the end. */
+export async function withScratchSchema<T>(url: string, work: (scratch: string) => Promise<T>): Promise<T> {
+  const { client, send } = await connectServer(url);
+  const drop = () => send(`DROP SCHEMA IF EXISTS ${SCRATCH} CASCADE`);
+  try {
+    await drop();
+    await send(`CREATE SCHEMA ${SCRATCH}`);
+    const scratch = new URL(url);
+    scratch.searchParams.set('options', `-c search_path=${SCRATCH}`);
+    return await work(scratch.href).finally(drop);
+  } finally {
+    await client.end();
+  }
 }
