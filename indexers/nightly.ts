@@ -2,6 +2,7 @@
  * Compares the final blocks of all networks with the database, one network after the other, and ends. The supervisor
  * starts it every night, on one machine after the other. A stop ends it at once; the next run goes on where it came to.
  */
+import '../src/lib/runtime.ts';
 import { openDatabase } from '../src/app/open-database.ts';
 import { IN_BACKGROUND, runProgram } from '../src/app/program.ts';
 import { chains } from '../src/chains/index.ts';

@@ -2,6 +2,7 @@
  * Makes, proves and sends one backup, and ends. The supervisor starts it every night. A stop ends it at once; the next
  * one removes what it left.
  */
+import '../src/lib/runtime.ts';
 import { runScheduledBackup } from '../src/app/backup/scheduled.ts';
 import { openDatabase } from '../src/app/open-database.ts';
 import { IN_BACKGROUND, runProgram } from '../src/app/program.ts';

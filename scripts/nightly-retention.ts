@@ -2,6 +2,7 @@
  * Removes old data once, and ends. The supervisor starts it every night. A stop ends it after the slice that is under
  * way; the rest is done the next night.
  */
+import '../src/lib/runtime.ts';
 import { IN_BACKGROUND, runProgram } from '../src/app/program.ts';
 import { openRetention, runRetention } from '../src/app/retention.ts';
 import { systemClock } from '../src/lib/clock.ts';

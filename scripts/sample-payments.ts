@@ -2,6 +2,7 @@
  * Makes the sample payments of a sandbox, and ends. The supervisor starts it once, after the first start of a sandbox
  * that was asked for them. The sessions are created by signed calls, and paid on the simulated chains.
  */
+import '../src/lib/runtime.ts';
 import { type Client, type CreateSession, createClient, QuaysideError } from '../sdk/typescript/quayside.ts';
 import { IN_BACKGROUND, runProgram } from '../src/app/program.ts';
 import { readCredentials } from '../src/app/sandbox-credentials.ts';

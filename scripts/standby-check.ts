@@ -1,4 +1,5 @@
 /** Restores the standby's copy of the database, checks it, and ends. The supervisor starts it every hour. */
+import '../src/lib/runtime.ts';
 import { IN_BACKGROUND, runProgram } from '../src/app/program.ts';
 import { checkStandby } from '../src/app/standby.ts';
 import { systemClock } from '../src/lib/clock.ts';

@@ -2,6 +2,7 @@
  * The server program: the merchants' API, the dashboard, exchange rates, address pools and metrics. The supervisor
  * (`npm start`) runs one.
  */
+import './lib/runtime.ts';
 import type { RequestListener } from 'node:http';
 import { retireAfterGap, watchForGaps } from './addresses/gaps.ts';
 import { startPool, WHILE_EMPTY } from './addresses/pool-keeper.ts';

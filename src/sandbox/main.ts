@@ -6,6 +6,7 @@
  * Exit codes: see `runProgram`; 1 also if a network cannot mine any more.
  */
 
+import '../lib/runtime.ts';
 import { existsSync } from 'node:fs';
 import { runProgram } from '../app/program.ts';
 import type { Config } from '../config/config.ts';

@@ -2,6 +2,7 @@
  * The program that sends webhooks. The supervisor (`npm start`) runs one. It may end at
  * any moment: deliveries wait in the database, and the next one sends again what was under way.
  */
+import '../lib/runtime.ts';
 import { databaseOptions } from '../app/database-options.ts';
 import { type ProgramParts, runProgram } from '../app/program.ts';
 import { type Database, openSqliteDatabase } from '../database/database.ts';
