@@ -10,7 +10,7 @@ import { writeParts } from '../lib/parts.ts';
 import { createAddressLimiter } from '../lib/rate-limit.ts';
 import { BodyError } from '../lib/request-body.ts';
 import { UTC } from '../lib/zone.ts';
-import { noticeOf, withNotice } from '../web/notice.ts';
+import { createNotices } from '../web/notice.ts';
 import { contentPolicy, protect } from '../web/policy.ts';
 import { staticDocument } from '../web/static-document.ts';
 import { SCRIPT_PATH, STYLE_PATH, script, styleSheet } from './assets.ts';
@@ -59,7 +59,7 @@ export function createDashboard(deps: DashboardDeps): Express {
   app.use(onlyOwnForms(deps.url, deps.languages));
 
   const sessions = createWebSessions(deps, isHttps);
-  const signedIn: SignInDeps = { ...deps, sessions };
+  const signedIn: SignInDeps = { ...deps, sessions, notices: createNotices(deps.clock) };
   serveSignIn(app, signedIn);
   for (const page of dashboardPages(deps)) {
     app[page.method](page.path, (request, response) => answerPage(signedIn, page, request, response));
@@ -158,7 +158,7 @@ async function send(
     await send(deps, { visitor, at, zone, words, reply: missing }, request, response);
   } else if ('to' in reply) {
     const { to, said } = reply;
-    response.redirect(303, said === undefined ? to : withNotice(to, said, visitor.formToken, deps.clock.nowMs()));
+    response.redirect(303, said === undefined ? to : deps.notices.add(to, said, visitor.formToken));
   } else if ('file' in reply) {
     await sendFile(deps, reply, response);
   } else {
@@ -172,7 +172,7 @@ async function send(
       const store = storeId === null ? null : await deps.database.stores.find(storeId);
       if (store) stores.push({ id: store.id, name: store.name });
     }
-    const notice = noticeOf(queryOf(request), formToken, nowMs);
+    const notice = deps.notices.take(queryOf(request), formToken);
     const place = { path: request.path, at, zone, nowMs };
     const shown = { words, name, memberships, stores, ...place, formToken, endsIn, notice };
     response

@@ -12,6 +12,7 @@ import type { Person } from '../database/people.ts';
 import type { DestinationCheck } from '../database/refunds/refund.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { Notices } from '../web/notice.ts';
 import type { Passkeys } from './passkeys.ts';
 import type { Passwords } from './passwords.ts';
 import type { Languages } from './texts.ts';
@@ -73,7 +74,7 @@ type NewNotices = Readonly<{
   >;
 }>;
 
-export type SignInDeps = DashboardDeps & Readonly<{ sessions: WebSessions }>;
+export type SignInDeps = DashboardDeps & Readonly<{ sessions: WebSessions; notices: Notices }>;
 
 /** Returns who does something in the dashboard, for the audit log. `command` is what is done, in words. */
 export const actOf = ({ name }: Pick<Person, 'name'>, command: string, clock: Pick<Clock, 'nowMs'>): OperatorAct => ({

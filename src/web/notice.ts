@@ -1,25 +1,36 @@
 /**
- * The notice on a page to which the browser is sent after a form. The address has its text, and a proof that it was
- * written for this session a moment ago: nobody else is shown it, and nobody can make it up.
+ * The notice on a page to which the browser is sent after a form. The address has the key of the text, which is
+ * said once, to this session: not after a reload, and to nobody whom the address is given.
  */
-import { createHmac } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../lib/clock.ts';
 
 /** The browser follows at once. */
-const SHOWN_MS = 60_000;
+const SAID_WITHIN_MS = 60_000;
 
-const proofOf = (formToken: string, at: string, text: string): string =>
-  createHmac('sha256', formToken).update(`${at} ${text}`).digest('base64url');
+export type Notices = Readonly<{
+  /** Returns a path with the key of a notice for the page that it leads to. */
+  add(path: string, text: string, formToken: string): string;
+  /** Returns the notice of an address; null if there is none for this session, or it was said. */
+  take(query: URLSearchParams, formToken: string): string | null;
+}>;
 
-/** Returns a path with a notice for the page that it leads to. */
-export function withNotice(path: string, text: string, formToken: string, nowMs: number): string {
-  const at = String(nowMs);
-  const query = new URLSearchParams({ said: text, at, proof: proofOf(formToken, at, text) });
-  return `${path}${path.includes('?') ? '&' : '?'}${query}`;
-}
-
-/** Returns the notice of an address; null if there is none for this session now. */
-export function noticeOf(query: URLSearchParams, formToken: string, nowMs: number): string | null {
-  const [text = '', at = '', proof] = ['said', 'at', 'proof'].map((name) => query.get(name) ?? '');
-  const isNew = nowMs - Number(at) <= SHOWN_MS;
-  return isNew && proof === proofOf(formToken, at, text) ? text : null;
+export function createNotices({ nowMs }: Pick<Clock, 'nowMs'>): Notices {
+  /** The oldest first. */
+  const waiting = new Map<string, Readonly<{ text: string; formToken: string; atMs: number }>>();
+  return {
+    add(path, text, formToken) {
+      for (const [key, { atMs }] of waiting) if (nowMs() - atMs > SAID_WITHIN_MS) waiting.delete(key);
+      const key = randomUUID();
+      waiting.set(key, { text, formToken, atMs: nowMs() });
+      return `${path}${path.includes('?') ? '&' : '?'}said=${key}`;
+    },
+    take(query, formToken) {
+      const key = query.get('said') ?? '';
+      const notice = waiting.get(key);
+      if (notice?.formToken !== formToken || nowMs() - notice.atMs > SAID_WITHIN_MS) return null;
+      waiting.delete(key);
+      return notice.text;
+    },
+  };
 }
