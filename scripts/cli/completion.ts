@@ -23,11 +23,11 @@ export function completionScript(tool: string, shell: string): readonly string[]
 export function nextWords({ commands }: Tool, words: readonly string[]): readonly string[] {
   const command = commands.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '));
   if (command) {
-    const { options = {}, settings = {} } = command;
-    const { choices = [] } = options[words.at(-1)?.replace(/^--/, '') ?? ''] ?? {};
+    const { options = {} } = command;
+    const given = Object.keys(options).find((name) => `--${dashed(name)}` === words.at(-1));
+    const { choices = [] } = given === undefined ? {} : (options[given] ?? {});
     if (choices.length > 0) return choices;
-    const named = [...Object.keys(options), 'json', 'help'].map((one) => `--${dashed(one)}`);
-    return [...Object.keys(settings).map((one) => `${dashed(one)}=`), ...named];
+    return [...Object.keys(options), 'json', 'help'].map((one) => `--${dashed(one)}`);
   }
   const start = words.map((word) => `${word} `).join('');
   const following = commands.filter(({ name }) => name.startsWith(start)).map(({ name }) => name.slice(start.length));

@@ -11,6 +11,7 @@ import { operationsOf } from '../../src/api/reference-page.ts';
 import { eventDocs } from '../../src/api/webhook-events.ts';
 import { webhookHeaders } from '../../src/core/delivery.ts';
 import { documentedPaymentEvents, documentedRefundEvents, extendedEvents } from '../../src/core/event.ts';
+import { html } from '../../src/lib/html.ts';
 import { startApi } from '../support/api-server.ts';
 import { exchange } from '../support/signed-client.ts';
 
@@ -21,6 +22,14 @@ const document = answer.json as OpenApiDocument;
 const endpoints = apiEndpoints({} as Parameters<typeof apiEndpoints>[0]);
 
 type Json = Readonly<Record<string, unknown>>;
+
+type ObjectSchema = Readonly<{ required: readonly string[]; properties: Readonly<Record<string, Json>> }>;
+
+function schemaNamed(name: string): ObjectSchema {
+  const schema = document.components?.schemas?.[name];
+  assert.ok(schema, `the document has a schema ${name}`);
+  return schema as unknown as ObjectSchema;
+}
 
 /** Every object in the document, with its path. */
 function* walk(value: unknown, path = ''): Generator<readonly [string, Json]> {
@@ -81,6 +90,17 @@ test('every example matches its schema', () => {
   }
 });
 
+test('every field and parameter has a description', () => {
+  const bare: string[] = [];
+  for (const [path, { properties, parameters }] of walk(document)) {
+    const named = Object.entries(properties ?? {});
+    for (const [name, field] of named)
+      if (!(field as Json).description && !(field as Json).$ref) bare.push(`${path} ${name}`);
+    for (const { name, description } of (parameters ?? []) as Json[]) if (!description) bare.push(`${path} ${name}`);
+  }
+  assert.equal(bare, []);
+});
+
 test('every status of an operation lists its codes, and each code has its status', () => {
   let count = 0;
   for (const item of Object.values(document.paths ?? {})) {
@@ -97,6 +117,24 @@ test('every status of an operation lists its codes, and each code has its status
     }
   }
   assert.ok(count > 50);
+});
+
+test('the schema has the documented limits', () => {
+  const { properties, required } = schemaNamed('CreateSession');
+  assert.equal(
+    [properties.amount?.minimum, properties.amount?.type, properties.amount?.format],
+    [1, 'integer', 'int64'],
+  );
+  assert.equal([properties.expires_in?.minimum, properties.expires_in?.maximum], [60, 3600]);
+  assert.is(properties.line_items?.maxItems, 100);
+  assert.is(properties.order_id?.maxLength, 128);
+  assert.is(properties.metadata?.maxProperties, 50);
+  assert.equal([...required].sort(), ['amount', 'currency', 'order_id']);
+});
+
+test('a session has what the document requires, and all others are optional', () => {
+  const { required } = schemaNamed('PaymentSession');
+  assert.equal([...required].sort(), ['amount_total', 'created', 'currency', 'expires_at', 'id', 'payment_status']);
 });
 
 test('the documented body of each webhook is what is really sent', () => {
@@ -166,6 +204,10 @@ test('any origin may read the document, and nothing else', async () => {
   }
 });
 
+test('the root redirects to the reference', async () => {
+  for (const path of ['/', '/docs/']) assert.is((await get(path)).headers.location, '/docs', path);
+});
+
 test('nothing is loaded from elsewhere, and the policy allows nothing else', () => {
   for (const { text, headers } of [docs, errors]) {
     const loaded = [...text.matchAll(/<(?:link|script|img|iframe)\b[^>]*?(?:href|src)="([^"]*)"/g)].map(
@@ -206,6 +248,26 @@ test('no link within the pages is dead', async () => {
     }
   }
   assert.ok(count > 50);
+});
+
+test('the reference names fields within fields, and paths', () => {
+  for (const text of ['amount', 'price_data.product_data.name', 'data.object.session_id', '/v1/payment/sessions']) {
+    assert.ok(docs.text.includes(`<code>${text}</code>`), text);
+  }
+});
+
+test('the reference has every header, and every event with its body', async () => {
+  const { paths, webhooks } = document;
+  const headers = [...operationsOf(paths), ...operationsOf(webhooks)].flatMap(({ raw }) => [
+    ...(raw.parameters ?? []).filter((one) => one.in === 'header').map(({ name }) => name),
+    ...Object.values(raw.responses).flatMap((response) => Object.keys(response.headers ?? {})),
+  ]);
+  assert.ok(headers.includes('X-Service-Request-Signature'));
+  for (const name of headers) assert.ok(docs.text.includes(`<dt><code>${name}</code>`), name);
+  for (const { type, example } of eventDocs) {
+    const own = docs.text.split(`<section id="${type}"`)[1]?.split('</section>')[0] ?? '';
+    assert.ok(own.includes(html`${JSON.stringify(example, null, 2)}`.html), type);
+  }
 });
 
 test('the shell functions of the page sign a call', async () => {

@@ -75,12 +75,26 @@ export const epayClients: readonly EpayClient[] = [
     answers: ['success', 'fail'],
   },
   {
+    name: 'wyx2685/v2board EPay',
+    sends: { ...v2board, money: '10' },
+    signs: 'all plain',
+    compares: ['trade_status'],
+    answers: ['success', '{"message":"Server Error"}'],
+  },
+  {
     name: 'wyx2685/v2board EPayQrcode',
     sends: panel('10.00', { device: 'pc' }),
     signs: 'filled',
     compares: ['pid', 'trade_status'],
     answers: ['success', 'fail'],
     opens: ['qrcode', 'urlscheme', 'payurl'],
+  },
+  {
+    name: 'Xboard Epay',
+    sends: { ...v2board, type: 'wxpay' },
+    signs: 'all plain',
+    compares: [],
+    answers: ['success', 'fail'],
   },
   {
     name: 'dujiaoka Yipay',
@@ -119,6 +133,15 @@ export const epayClients: readonly EpayClient[] = [
     signs: 'filled plain',
     compares: ['trade_status'],
     answers: ['{"state":"success","msg":"Payment success"}', '{"state":"fail","msg":"Payment failed"}'],
+  },
+  {
+    name: 'NeXT-Panel',
+    sends: panel('123456.78', { sitename: 'NeXT', return_url: '' }),
+    signs: 'all plain',
+    checks: 'filled plain',
+    compares: ['trade_status'],
+    answers: ['{"state":"success","msg":"Payment success"}', '{"state":"fail","msg":"Payment failed"}'],
+    opens: ['payurl'],
   },
   {
     name: 'card-gateway EPay, which signs exactly seven fields again',

@@ -1,6 +1,7 @@
 /**
  * The frame of the tools: commands, options and their help, refusals with their exit codes, completion and tables.
  */
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +11,7 @@ import * as assert from 'uvu/assert';
 import { commandsPage } from '../../scripts/cli/commands-page.ts';
 import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { signerTool } from '../../scripts/cli/signer-tool.ts';
-import { table } from '../../scripts/cli/table.ts';
+import { listLines, table, wrapped } from '../../scripts/cli/table.ts';
 import { runTool } from '../../scripts/cli/tool.ts';
 import { readShipped } from '../../src/lib/installation.ts';
 import { runQuayside } from '../support/quayside-process.ts';
@@ -87,6 +88,37 @@ test('with --json, a refusal is JSON too', async () => {
   assert.is(JSON.parse(out).error.code, 'not_found');
 });
 
+test('--help exits with 0: of a command, of a group and of everything, on lines that a terminal shows whole', async () => {
+  for (const [words, expected] of [
+    [['pay', '--help'], /Usage: quayside pay \[options\] <session>[\s\S]*--network <NAME>/],
+    [['help', 'pay'], /Usage: quayside pay \[options\] <session>/],
+    [['key', 'create', '--help'], /--mode <live\|test> +.* \(required\)/],
+    [['payout', '--help'], /list [\s\S]*resolve [^\n]*<id>/],
+    [
+      ['--help'],
+      /\nEvery day:\n {2}status [^\n]* +Show [\s\S]*\nSetting up:\n[\s\S]*\n {2}key +create, list, revoke\n/,
+    ],
+  ] as const) {
+    const { code, out, err } = await run(...words);
+    assert.equal({ code, err }, { code: 0, err: '' }, words.join(' '));
+    assert.match(out, expected);
+  }
+  const { out } = await run('--help');
+  for (const line of out.split('\n')) assert.ok(line.length <= 130, `${line.length} columns: ${line}`);
+  for (const tool of [quaysideTool, signerTool]) {
+    const subjects = tool.sections.flatMap(([, own]) => [...new Set(own.map(({ name }) => name.split(' ')[0]))]);
+    assert.is(new Set(subjects).size, subjects.length, `the overview of ${tool.name} has each subject once`);
+  }
+  const group = await run('payout');
+  assert.equal({ code: group.code, err: group.err }, { code: 2, err: '' });
+  assert.match(group.out, /quayside payout/);
+});
+
+test('--version names the version', async () => {
+  const { version } = readShipped<{ version: string }>('package.json');
+  assert.equal(await run('--version'), { code: 0, out: `quayside ${version}\n`, err: '' });
+});
+
 test('the signer has a tool of its own: at most nine commands on one screen, and its own name before its errors', async () => {
   const runSigner = (...words: string[]) => runTool(signerTool, words, {}, '/');
   const { version } = readShipped<{ version: string }>('package.json');
@@ -125,6 +157,17 @@ test('subjects, verbs, options and the choices of an option are completed', asyn
   assert.equal(await next('status'), ['--json', '--help']);
 });
 
+test('bash asks the tool for the words; zsh reads the same script, and fish its own', async () => {
+  const bash = await said('--completion', 'bash');
+  const asked = `quayside() { echo "create list revoke"; }\n${bash}\nCOMP_WORDS=('quayside' key cr); COMP_CWORD=2; _quayside; echo "\${COMPREPLY[@]}"`;
+  assert.is(execFileSync('bash', ['-c', asked], { encoding: 'utf8' }).trim(), 'create');
+  assert.match(await said('--completion', 'zsh'), /^autoload -U \+X bashcompinit && bashcompinit\n_quayside\(\)/);
+  assert.match(await said('--completion', 'fish'), /^complete -c quayside -f -a /);
+  const { code, err } = await runTool(quaysideTool, ['--completion', 'csh'], {}, '/');
+  assert.is(code, 2);
+  assert.match(err, 'quayside');
+});
+
 // ── Tables ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const rows = [
@@ -135,6 +178,25 @@ const rows = [
 test('columns are aligned, and control characters of a cell are escaped', () => {
   assert.equal(table(rows), ['ID   WHAT', `A-1  ${rows[1]?.[1]}`]);
   assert.equal(table([['\u001b[2J']]), ['\\u001b[2J']);
+});
+
+test('on a terminal that is too narrow for a table, each row is a list of its members', () => {
+  const { isTTY, columns } = process.stdout;
+  const alarms = [{ id: 'A-1', code: null, what: rows[1]?.[1] }];
+  Object.assign(process.stdout, { isTTY: true, columns: 40 });
+  try {
+    assert.equal(listLines(alarms), ['ID    A-1', 'CODE  -', `WHAT  ${rows[1]?.[1]}`]);
+    assert.equal(listLines(alarms, ['id', 'code']), ['ID   CODE', 'A-1  -']);
+  } finally {
+    Object.assign(process.stdout, { isTTY, columns });
+  }
+});
+
+test('a sentence goes on below its first word, and a file has it on one line', () => {
+  assert.equal(wrapped('✓ the disk of the database fills up', 24), ['✓ the disk of the', '  database fills up']);
+  assert.equal(wrapped('    → add some of it', 18), ['    → add some of', '      it']);
+  assert.equal(wrapped(`open ${'x'.repeat(9)}`, 8), ['open', `  ${'x'.repeat(9)}`], 'a word stays whole');
+  assert.is(wrapped('x '.repeat(200)).length, 1);
 });
 
 test.run();

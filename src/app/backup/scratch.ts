@@ -8,9 +8,9 @@ import { DAY_MS, systemClock } from '../../lib/clock.ts';
 
 /** The names that `openScratch` gives, and those of files that are being packed. */
 const OWN_NAME =
-  /^((making-backup|unpacked-backup|restored-standby)-\w{6}|quayside-\d{8}T\d{9}Z\.tar\.gz\.age\.\d+\.partial)$/;
+  /^((making-backup|unpacked-backup|restored-standby|rehearsed-move)-\w{6}|quayside-\d{8}T\d{9}Z\.tar\.gz\.age\.\d+\.partial)$/;
 
-type ScratchKind = 'making-backup' | 'unpacked-backup' | 'restored-standby';
+type ScratchKind = 'making-backup' | 'unpacked-backup' | 'restored-standby' | 'rehearsed-move';
 type Scratch = Readonly<{ folder: string; remove(): void }>;
 
 /** Makes a folder in `parent` for this process, after it has removed what killed ones left there. */
