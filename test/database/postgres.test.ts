@@ -1,5 +1,6 @@
 /** The engine on PostgreSQL: what only it does. Run by `npm test -- --postgres`; without a server, all is skipped. */
 import { createServer } from 'node:net';
+import { setTimeout as rest } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
@@ -136,6 +137,24 @@ const inOneDay = inWorld(
   {},
   folder,
 );
+onTwo('a command whose time ends while another one takes its row is answered as unavailable', async (one, two) => {
+  let isHeld = true;
+  const held = one.write(async () => {
+    await add(one).run('a', 1);
+    while (isHeld) await rest(20);
+  });
+  const late = two.write(
+    async () => {
+      if ((await read(two).get('a')) === undefined) await add(two).run('a', 2);
+    },
+    { waitMs: 200 },
+  );
+  await rest(400);
+  isHeld = false;
+  await held;
+  await fails(late, 'storage_unavailable');
+});
+
 onServer('two refunds at once, on two networks, do not exceed what a store pays back in a day', inOneDay);
 
 test('an old server, a standby, and a clock that is apart are refused', () => {

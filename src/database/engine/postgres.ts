@@ -152,10 +152,7 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks,
 }
 
 const waitFault = (name: string) =>
-  transient(
-    'storage_unavailable',
-    `The database ${name} cannot be used now: earlier writes of this process take long.`,
-  );
+  transient('storage_unavailable', `The database ${name} cannot be used now: other writes take long.`);
 
 /** A process that opens the database reads this table first, and waits. After that it is counted by its connection. */
 async function shutOut(client: Client, name: string): Promise<void> {
@@ -218,6 +215,8 @@ function createTransactions(pool: Pool, { bodies, name, onCommit }: Transactions
         const mayPass = isLost(error) || isBroken(error) || (isTaken(error) && taken < TRIES_TAKEN_MAX);
         const pauseMs = randomInt(Math.min(PAUSE_MS_MAX, 2 ** tries));
         const isOver = tries >= TRIES_MAX || performance.now() + pauseMs > untilMs;
+        // A row of another transaction, for which this one has waited, is no broken constraint: the next call finds it.
+        if (mayPass && isOver && isTaken(error)) throw waitFault(name);
         if (!mayPass || isOver) throw asPostgresFault(error, name);
         await systemClock.sleep(pauseMs);
       }
