@@ -54,7 +54,8 @@ export function createSettlingIn(parts: SettlingInParts) {
      * @param lastLook called when it is over, before anything is signed
      */
     async renew(floor: number, lastLook: () => Promise<void>): Promise<void> {
-      if (untilMs === null) return;
+      // Before the first heartbeat nobody knows whether it is due, and nothing is signed.
+      if (untilMs === null || beatAtMs === Number.NEGATIVE_INFINITY) return;
       const head = await chainNode.head();
       const headMs = head.timeS * 1000;
       if (untilMs === 0) {

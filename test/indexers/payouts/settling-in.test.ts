@@ -51,6 +51,16 @@ test('a new installation, and a restart within two minutes, wait for nothing', a
   });
 });
 
+test('a look before the first heartbeat begins no settling-in, and lets nothing be signed', async () => {
+  await onMachine(1_000, async ({ start, run, database }) => {
+    const one = start();
+    await one.renew(0, async () => assert.unreachable('nothing is over'));
+    assert.is(one.current()?.code, 'payouts_settling');
+    assert.equal(await database.engines.list(), []);
+    assert.is(await run(one, 0), null);
+  });
+});
+
 test('after a longer gap nothing is signed for the time of the family, and until the head of that moment is read', async () => {
   await onMachine(86_400_000, async ({ start, run, number, looks, database }) => {
     const one = start();
