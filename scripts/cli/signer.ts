@@ -69,7 +69,8 @@ const createSigner = (input: Input, findSeed: (terminal: Terminal) => Promise<Ui
     const files = filesOf(input);
     refuseExistingSigner(files.dir);
     const networks = readPaidNetworks(input, null);
-    if (networks.length === 0) throw usage('no network is configured');
+    if (networks.length === 0)
+      throw usage('no network is configured: name one under `networks` in the settings (docs/networks.md)');
     const policy = draftPolicy(networks, textOption(input, 'treasury') ?? '');
     return withSecret(findSeed(terminal), async (seed) => {
       const typed = askNewPassphrase(terminal, 'Passphrase for the keystore');

@@ -20,7 +20,7 @@ export type SignerConfig = Readonly<{
 export type ScheduledBackup = Readonly<{
   folder: string;
   passphraseFile: string;
-  /** A program and its arguments, which gets each backup on its standard input; null: none. */
+  /** A program and its arguments, with `{file}` where it gets each backup's path; null: none. */
   send: readonly string[] | null;
 }>;
 

@@ -185,9 +185,9 @@ function orderCommands(db: Db) {
       { isPaid, ...page }: Readonly<{ isPaid: boolean | null; limit: number; offset: number }>,
     ): Promise<readonly ShownOrder[]> {
       // In the order of time, although another index has those that are paid.
-      const isIt = 'AND CASE WHEN paid_session_id IS NULL THEN 0 ELSE 1 END';
-      const paid = isPaid === null ? '' : `${isIt} = ${Number(isPaid)}`;
-      return find(`endpoint_id = :endpointId ${paid}`, { endpointId, ...page });
+      const paid = 'CASE WHEN paid_session_id IS NULL THEN 0 ELSE 1 END';
+      const chosen = isPaid === null ? '' : `AND ${paid} = ${Number(isPaid)}`;
+      return find(`endpoint_id = :endpointId ${chosen}`, { endpointId, ...page });
     },
   };
 }

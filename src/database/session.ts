@@ -207,7 +207,7 @@ export function sessionListQueries(db: Db) {
     .pluck();
 
   return {
-    /** Returns the ids of the sessions of an order, whatever their store and mode. */
+    /** Returns the ids of the sessions of an order, of every store and mode. */
     async idsOfOrder(orderId: string): Promise<readonly string[]> {
       return db.read(async () => (await ofOrder.all(orderId)) as string[]);
     },

@@ -110,4 +110,17 @@ const promtool = (...words: string[]) => spawnSync('promtool', words, { cwd: 'de
   },
 );
 
+test('an alarm that counts as critical exists', () => {
+  const [, codes = ''] = /code=~"([^"]+)"/.exec(rules) ?? [];
+  assert.ok(rules.includes(`code!~"${codes}"`), 'the two rules about alarms share one list');
+  const documented = [...readFileSync('docs/reference/alarms.md', 'utf8').matchAll(/^- `(\w+)`/gm)].map(
+    ([, code = '']) => code,
+  );
+  for (const part of codes.split('|'))
+    assert.ok(
+      documented.some((code) => new RegExp(`^(${part})$`).test(code)),
+      part,
+    );
+});
+
 test.run();

@@ -161,7 +161,7 @@ function prepareTarget(folder: string, file: string): void {
   } catch (error) {
     throw permanent(
       'backup_target',
-      `the folder ${folder} cannot be made (${error instanceof Error ? error.message : error}): name another one`,
+      `the folder ${folder} cannot be made (${error instanceof Error ? error.message : error}): set \`backup.folder\` to another one`,
     );
   }
   if (existsSync(file)) throw permanent('backup_target', `${file} exists already; run \`quayside backup\` again`);

@@ -211,12 +211,12 @@ async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Promise<H
 async function unexplainedList(deps: DashboardDeps, visit: Visit<null>, network: NetworkKey): Promise<Html> {
   const { config, database } = deps;
   const rows = await database.wallets.listForeign(network, SHOWN_MAX);
+  if (rows.length === 0) return html``;
   const states = ['waiting', 'sent', 'stuck'] as const;
   const pages = states.map((state) => database.payouts.list({ network, state, limit: COMPARED_MAX }));
   const open = (await Promise.all(pages)).flat();
   const shown = (key: string) => shownAddress(deps, visit, network, key);
-  if (rows.length === 0) return html``;
-  return html`${list<OutgoingRecord>({
+  return list<OutgoingRecord>({
     caption: 'Unexplained',
     columns: [
       ['Transaction', ({ tx: text }) => shownOnChain({ config, words: visit.words }, { network, kind: 'tx', text })],
@@ -227,5 +227,5 @@ async function unexplainedList(deps: DashboardDeps, visit: Visit<null>, network:
     ],
     rows,
     empty: '',
-  })}`;
+  });
 }

@@ -130,7 +130,7 @@ test('skipped blocks that may hide a payment freeze money out', async ({ databas
   const [entry] = await database.audit.list(1);
   assert.equal({ code: entry?.before?.code, after: entry?.after }, { code: 'blocks_unsearched', after: null });
   assert.is((await allotFirst(database)).kind, 'allotted');
-  assert.is(await doubt(), null, 'whoever thawed has looked');
+  assert.is(await doubt(), null, 'a person looked before the thaw');
   assert.is(await cancel(), true);
 });
 
