@@ -40,7 +40,7 @@ import { runNotices } from './notifications/courier.ts';
 import { createSend } from './notifications/post.ts';
 import { createTargetMaker } from './notifications/targets.ts';
 import { createDestinationCheck } from './payments/destination.ts';
-import { createRates, type Rates, usualRates } from './rates/rates.ts';
+import { createRates, type Rates } from './rates/rates.ts';
 import { openSources } from './rates/sources.ts';
 import { keepSandboxAddresses } from './sandbox/operator/addresses.ts';
 import { fundSandboxWallets } from './sandbox/operator/funding.ts';
@@ -48,6 +48,7 @@ import { createSimulator } from './sandbox/operator/simulator.ts';
 import { attemptLimits } from './webhooks/format.ts';
 import { sendTestEvent } from './webhooks/test-event.ts';
 
+const RATES_MS = 60_000;
 const SETTLE_MS = 1000;
 const SETTLE_BATCH = 200;
 /** How long running answers may take after the stop. Everything together ends before the supervisor kills it. */
@@ -80,7 +81,8 @@ async function serve(parts: Parts, metrics: Metrics): Promise<void> {
   const dashboard = await listenForPeople({ ...parts, config: withPorts(config, { port: api.port }) });
   const { baseUrl, dashboardUrl } = withPorts(config, { port: api.port, dashboardPort: dashboard.port });
   bind(baseUrl);
-  const refreshing = rates.start();
+  const refresh = () => rates.refresh(signal);
+  const asking = every(RATES_MS, refresh, { clock, log, signal, what: 'asking for rates' });
   const funding = fundSandboxWallets(config, clock, log, signal);
   const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
   const demo = config.sandbox ? await ensureCredentials(database, at) : null;
@@ -111,8 +113,7 @@ async function serve(parts: Parts, metrics: Metrics): Promise<void> {
     operators.close(METRICS_PATIENCE_MS),
     dashboard.close(METRICS_PATIENCE_MS),
   ]);
-  await Promise.all([chores, simulating, funding, rates.stop()]);
-  await refreshing;
+  await Promise.all([chores, simulating, funding, asking]);
 }
 
 /**
@@ -259,7 +260,12 @@ await runProgram('server', async (parts) => {
       const networks = config.networks.map(({ key }) => key);
       await database.engines.settleIn(networks, clock.nowMs());
     }
-    const rates = createRates({ ...usualRates, ...config.rates, sources: openSources(config.rates), clock, log });
+    const rates = createRates({
+      sources: openSources(config.rates),
+      singleSource: config.rates.singleSource,
+      clock,
+      log,
+    });
     const metrics = createMetrics({ database, config, rates, clock });
     observeWrite = metrics.observeWrite;
     await serve({ ...parts, database, rates }, metrics);

@@ -7,30 +7,26 @@ import { DAY_MS } from '../lib/clock.ts';
 import type { FreshQuote } from './pegs.ts';
 import type { Pair } from './source.ts';
 
-export type AgreementRules = Readonly<{
-  /** Currencies for which one source is enough. */
-  singleSource: readonly string[];
-  /** How far from the median a rate still agrees with it, in millionths of the lower. */
-  spreadPpmMax: bigint;
-  /** How far a rate that no other source agrees with may be from the last quote, in millionths of the lower. */
-  jumpPpmMax: bigint;
-}>;
-
 /** The rate to use and the sources it is from, or why there is none. */
 type Agreement = Readonly<{ rate: Rate; sources: readonly string[] }> | Readonly<{ why: string }>;
 
 /** Decides on one pair. `fresh` must not be empty. */
 type Agree = (pair: Pair, fresh: readonly FreshQuote[], nowMs: number) => Agreement;
 
+/** How far from the median a rate still agrees with it, in millionths of the lower. */
+const SPREAD_PPM_MAX = 30_000n;
+/** How far a rate that no other source agrees with may be from the last quote, in millionths of the lower. */
+const JUMP_PPM_MAX = 100_000n;
 /** How long a quote is compared with later ones: a currency may change its value while no source is in reach. */
 const LAST_QUOTE_MS_MAX = DAY_MS;
 
-export function createAgreement({ singleSource, spreadPpmMax, jumpPpmMax }: AgreementRules): Agree {
+/** @param singleSource currencies for which one source is enough */
+export function createAgreement(singleSource: readonly string[]): Agree {
   const last = new Map<Pair, Readonly<{ rate: Rate; atMs: number }>>();
 
   function choose(pair: Pair, fresh: readonly FreshQuote[], steady: readonly FreshQuote[]): readonly FreshQuote[] {
     for (const quotes of [fresh, steady]) {
-      const agreeing = agreeingQuotes(quotes, spreadPpmMax);
+      const agreeing = agreeingQuotes(quotes, SPREAD_PPM_MAX);
       if (agreeing.length > 1) return agreeing;
     }
     const [only, ...others] = steady;
@@ -43,12 +39,12 @@ export function createAgreement({ singleSource, spreadPpmMax, jumpPpmMax }: Agre
     const [currency] = pair.split('/');
     if (!only || others.length > 0) {
       const said = fresh.map(({ source, rate }) => `${source} ${formatRate(rate)}`).join(', ');
-      return `the sources of ${pair} differ by more than ${percent(spreadPpmMax)} %: ${said}`;
+      return `the sources of ${pair} differ by more than ${percent(SPREAD_PPM_MAX)} %: ${said}`;
     }
-    if (from && !isWithin(only.rate, from, jumpPpmMax)) {
+    if (from && !isWithin(only.rate, from, JUMP_PPM_MAX)) {
       return (
         `${only.source} moved ${pair} from ${formatRate(from)} to ${formatRate(only.rate)}, by more than ` +
-        `${percent(jumpPpmMax)} %, and no other source agrees: check it, and add ${currency} to rates.static`
+        `${percent(JUMP_PPM_MAX)} %, and no other source agrees: check it, and add ${currency} to rates.static`
       );
     }
     return (
@@ -60,7 +56,7 @@ export function createAgreement({ singleSource, spreadPpmMax, jumpPpmMax }: Agre
   return (pair, fresh, nowMs) => {
     const before = last.get(pair);
     const from = before && nowMs - before.atMs < LAST_QUOTE_MS_MAX ? before.rate : null;
-    const steady = from ? fresh.filter(({ rate }) => isWithin(rate, from, jumpPpmMax)) : fresh;
+    const steady = from ? fresh.filter(({ rate }) => isWithin(rate, from, JUMP_PPM_MAX)) : fresh;
     const used = choose(pair, fresh, steady);
     if (used.length === 0) return { why: whyNone(pair, fresh, from) };
     const rate = medianRate(used.map((quote) => quote.rate));

@@ -9,7 +9,7 @@ import * as z from 'zod';
 import { invertRate, type Rate } from '../core/rate.ts';
 import { currencies as stablecoins } from '../core/transfer.ts';
 import { getJson, type HttpLimits } from './http.ts';
-import { type Pair, pairOf, type RateSource, readPrice } from './source.ts';
+import { LIVE_AGE_S_MAX, type Pair, pairOf, type RateSource, readPrice } from './source.ts';
 
 const NAME = 'binance';
 const limits: HttpLimits = { origin: 'https://data-api.binance.vision', timeoutMs: 10_000, bytesMax: 2 << 20 };
@@ -35,6 +35,7 @@ const answerShape = z.array(z.object({ symbol: z.string(), price: z.unknown() })
 export function binance(at: Partial<HttpLimits> = {}): RateSource {
   return {
     name: NAME,
+    ageSMax: LIVE_AGE_S_MAX,
     currencies: new Set([...asBase, ...asQuote]),
     async fetch(signal) {
       const path = '/api/v3/ticker/price?symbolStatus=TRADING';

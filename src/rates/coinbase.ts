@@ -8,7 +8,7 @@ import { invertRate, type Rate } from '../core/rate.ts';
 import { type Currency, currencies as stablecoins } from '../core/transfer.ts';
 import { isoCodes } from './currencies.ts';
 import { getJson, type HttpLimits } from './http.ts';
-import { type Pair, pairOf, type RateSource, readPrice } from './source.ts';
+import { LIVE_AGE_S_MAX, type Pair, pairOf, type RateSource, readPrice } from './source.ts';
 
 const NAME = 'coinbase';
 const limits: HttpLimits = { origin: 'https://api.coinbase.com', timeoutMs: 10_000, bytesMax: 1 << 20 };
@@ -26,6 +26,7 @@ const priced: Currency = 'USDT';
 export function coinbase(at: Partial<HttpLimits> = {}): RateSource {
   return {
     name: NAME,
+    ageSMax: LIVE_AGE_S_MAX,
     currencies: new Set(fiat),
     async fetch(signal) {
       const quotes = new Map<Pair, Rate>();

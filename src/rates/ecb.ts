@@ -12,6 +12,9 @@ import { malformed, type Pair, pairOf, type RateSource, readPrice } from './sour
 const NAME = 'ecb';
 const limits: HttpLimits = { origin: 'https://www.ecb.europa.eu', timeoutMs: 10_000, bytesMax: 256 << 10 };
 
+/** It publishes on working days; five days cover its longest holidays. */
+const AGE_S_MAX = 432_000;
+
 const fiat = (
   'AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR ILS INR ISK JPY KRW MXN MYR NOK NZD PHP PLN RON SEK SGD THB ' +
   'TRY ZAR'
@@ -24,6 +27,7 @@ const attributes = /([a-z]+)=(?:'([^'<>]*)'|"([^"<>]*)")/g;
 export function ecb(at: Partial<HttpLimits> = {}): RateSource {
   return {
     name: NAME,
+    ageSMax: AGE_S_MAX,
     currencies: new Set(fiat),
     async fetch(signal) {
       const text = await getText(NAME, { ...limits, ...at }, '/stats/eurofxref/eurofxref-daily.xml', signal);

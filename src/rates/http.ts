@@ -29,16 +29,13 @@ export async function getJson<Shape>(
 
 /** Gets a text document. Redirects are refused. @throws Fault transient, see `RateSource.fetch` */
 export async function getText(source: string, limits: HttpLimits, path: string, signal: AbortSignal): Promise<string> {
-  const { ok, status, text, whole } = await getOnce(source, limits, path, signal);
-  if (!ok) throw refused(source, limits, status, text);
-  if (!whole) throw malformed(source, 'the body', `is longer than ${limits.bytesMax} bytes`);
+  const { ok, status, text } = await getOnce(source, limits, path, signal);
+  if (!ok) throw refused(source, limits, status, text ?? '');
+  if (text === null) throw malformed(source, 'the body', `is longer than ${limits.bytesMax} bytes`);
   return text;
 }
 
-/** `whole` is false when the body was longer than allowed; the rest is not read. */
-type Got = Readonly<{ ok: boolean; status: number; text: string; whole: boolean }>;
-
-async function getOnce(source: string, limits: HttpLimits, path: string, signal: AbortSignal): Promise<Got> {
+async function getOnce(source: string, limits: HttpLimits, path: string, signal: AbortSignal) {
   const timeout = AbortSignal.timeout(limits.timeoutMs);
   try {
     const response = await fetch(limits.origin + path, {
@@ -46,8 +43,8 @@ async function getOnce(source: string, limits: HttpLimits, path: string, signal:
       headers: { 'user-agent': 'Quayside' },
       signal: AbortSignal.any([signal, timeout]),
     });
-    const body = await readBody(response, limits.bytesMax);
-    return { ok: response.ok, status: response.status, ...body };
+    const text = await readBody(response, limits.bytesMax);
+    return { ok: response.ok, status: response.status, text };
   } catch (error) {
     const why = timeout.aborted ? `no whole answer within ${limits.timeoutMs} ms` : deepestReason(error);
     throw transient(
@@ -66,16 +63,16 @@ function deepestReason(error: unknown): string {
   return error.message || code;
 }
 
-/** Reads at most `bytesMax` bytes, after decompression; `whole` says whether that was all. */
-async function readBody(response: Response, bytesMax: number): Promise<{ text: string; whole: boolean }> {
+/** Reads a body; null if it has more than `bytesMax` bytes after decompression. The rest is not read. */
+async function readBody(response: Response, bytesMax: number): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > bytesMax) break;
+    if (bytes > bytesMax) return null;
     chunks.push(chunk);
   }
-  return { text: Buffer.concat(chunks).toString('utf8'), whole: bytes <= bytesMax };
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 function refused(source: string, limits: HttpLimits, status: number, body: string) {

@@ -7,7 +7,7 @@ import * as z from 'zod';
 import { invertRate, meanRate, type Rate } from '../core/rate.ts';
 import { currencies as stablecoins } from '../core/transfer.ts';
 import { getJson, type HttpLimits } from './http.ts';
-import { check, malformed, type Pair, pairOf, type RateSource, readPrice } from './source.ts';
+import { check, LIVE_AGE_S_MAX, malformed, type Pair, pairOf, type RateSource, readPrice } from './source.ts';
 
 const NAME = 'kraken';
 const limits: HttpLimits = { origin: 'https://api.kraken.com', timeoutMs: 10_000, bytesMax: 4 << 20 };
@@ -26,6 +26,7 @@ const tickerShape = z.object({ a: side, b: side });
 export function kraken(at: Partial<HttpLimits> = {}): RateSource {
   return {
     name: NAME,
+    ageSMax: LIVE_AGE_S_MAX,
     currencies: new Set(fiat),
     async fetch(signal) {
       const { error, result } = await getJson(NAME, { ...limits, ...at }, '/0/public/Ticker', answerShape, signal);

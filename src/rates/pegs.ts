@@ -13,20 +13,21 @@ export type Peg = Readonly<{ currency: Currency; price: string | null; isOff: bo
 export type FreshQuote = Readonly<{ source: string; rate: Rate; fixed: boolean }>;
 
 /** In millionths of a dollar. */
-export type PegBounds = Readonly<{ pegPpmMin: bigint; pegPpmMax: bigint }>;
-
 const PAR_PPM = 1_000_000n;
+/** Outside of these bounds a coin is not offered. */
+const PPM_MIN = 980_000n;
+const PPM_MAX = 1_020_000n;
 
 /**
  * Creates the function that reads what the coins are worth. Beyond the bounds is what most of the sources say, at least
  * two of them unless a person chose the rate. Less evidence changes nothing: a coin that was off stays off.
  */
-export function createPegs({ pegPpmMin, pegPpmMax }: PegBounds): (freshOf: (pair: Pair) => FreshQuote[]) => Peg[] {
+export function createPegs(): (freshOf: (pair: Pair) => FreshQuote[]) => Peg[] {
   const off = new Set<Currency>();
 
   /** Returns whether a price is out of bounds; a coin that was off must first be halfway back to a dollar. */
   function isOutside(price: Rate, wasOff: boolean): boolean {
-    const [min, max] = wasOff ? [(pegPpmMin + PAR_PPM) / 2n, (pegPpmMax + PAR_PPM) / 2n] : [pegPpmMin, pegPpmMax];
+    const [min, max] = wasOff ? [(PPM_MIN + PAR_PPM) / 2n, (PPM_MAX + PAR_PPM) / 2n] : [PPM_MIN, PPM_MAX];
     return compareRates(price, { num: min, den: PAR_PPM }) < 0 || compareRates(price, { num: max, den: PAR_PPM }) > 0;
   }
 

@@ -21,8 +21,13 @@ export const pairOf = (currency: string, target: Currency): Pair => `${currency}
 /** Stablecoin per one unit of the session currency. `asOfMs`: when the source fixed the rates; null for "now". */
 export type Answer = Readonly<{ quotes: ReadonlyMap<Pair, Rate>; asOfMs: number | null }>;
 
+/** Of the sources that quote at all times: they are asked every minute. */
+export const LIVE_AGE_S_MAX = 300;
+
 export type RateSource = Readonly<{
   name: string;
+  /** Largest age at which its rates are usable, in seconds. */
+  ageSMax: number;
   /** Currencies that the source may quote. It may quote less; other currencies in its answers are ignored. */
   currencies: ReadonlySet<string>;
   /** True if a person chose the rates: they need no second source. */

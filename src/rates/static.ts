@@ -26,6 +26,7 @@ export function staticRates(table: Readonly<Record<string, string>>): RateSource
   }
   return {
     name: 'static',
+    ageSMax: Number.POSITIVE_INFINITY,
     currencies: new Set(Object.keys(table)),
     fixed: true,
     fetch: async () => ({ quotes, asOfMs: null }),

@@ -33,7 +33,6 @@ import { staticRates } from '../../src/rates/static.ts';
 import { createDatabaseFile } from './database-file.ts';
 import { handClock } from './hand-clock.ts';
 import { ingestedChain } from './ingested-chain.ts';
-import { plainRateRules } from './plain-policies.ts';
 import { pageSettings } from './preset.ts';
 import { type Credentials, signedClient } from './signed-client.ts';
 import { testNetwork } from './test-network.ts';
@@ -111,14 +110,12 @@ export async function startApi(options: ApiServerOptions = {}) {
   const clock = handClock();
   const { log, logged } = loggedText();
   const rates = createRates({
-    ...plainRateRules,
+    singleSource: [],
     sources: [options.rateSource ?? staticRates(staticTable)],
-    refresh: '0 0 1 1 *',
-    ageSMax: { static: 400 * 86_400 },
     clock,
     log,
   });
-  await rates.start();
+  await rates.refresh(new AbortController().signal);
 
   let app: Express | undefined;
   const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT' };
@@ -210,7 +207,6 @@ export async function startApi(options: ApiServerOptions = {}) {
     /** Stops the server; requests that are being answered have this long. */
     async close(patienceMs = 0) {
       stopping.abort();
-      await rates.stop();
       await server.close(patienceMs);
       database.close();
       rmSync(folder, { recursive: true });

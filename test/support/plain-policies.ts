@@ -10,12 +10,3 @@ export const plainSweepPolicy: SweepPolicy = {
 };
 
 export const plainDustFloorPar = 10n ** 16n;
-
-/** The usual rules for rates. */
-export const plainRateRules = {
-  singleSource: [] as readonly string[],
-  spreadPpmMax: 30_000n,
-  jumpPpmMax: 100_000n,
-  pegPpmMin: 980_000n,
-  pegPpmMax: 1_020_000n,
-};

@@ -73,7 +73,7 @@ const rooms: readonly Room[] = [
   },
   { name: 'src/addresses', files: /^src\/addresses\//, may: [repositories, codecs, config, /^node:crypto$/, /^zod$/] },
   { name: 'src/payments', files: payments, may: [repositories, codecs, config] },
-  { name: 'src/rates', files: rates, may: [/^config\/currencies\.json$/, /^(node-cron|undici|zod)$/] },
+  { name: 'src/rates', files: rates, may: [/^config\/currencies\.json$/, /^zod$/] },
   {
     name: 'src/api',
     files: /^src\/api\//,
@@ -154,7 +154,7 @@ const rooms: readonly Room[] = [
   {
     name: 'src/app',
     files: /^src\/(app|sandbox\/operator)\//,
-    may: [/^src\/(?!chains\/(transport|\w+\/node)\/)/, /^config\/[\w-]+\.json$/, node, /^(zod|prom-client|node-cron)$/],
+    may: [/^src\/(?!chains\/(transport|\w+\/node)\/)/, /^config\/[\w-]+\.json$/, node, /^(zod|prom-client)$/],
   },
   { name: 'tests', files: /^test\//, may: [/./] },
 ];

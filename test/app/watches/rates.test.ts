@@ -10,7 +10,7 @@ import { CALM_MS, PATIENCE_MS, type Watched, watched } from '../../support/watch
 
 /** A source that answered, or failed so. */
 const source = (name: string, fault: string | null = null): SourceStatus => ({
-  ...{ source: name, answeredAtMs: null, ageS: 0, pairs: 1 },
+  ...{ source: name, ageS: 0, pairs: 1 },
   fresh: fault === null,
   fault,
 });
