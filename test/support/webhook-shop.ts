@@ -111,11 +111,11 @@ async function openWebhookShop() {
 }
 
 /** Runs a test with a shop of its own, closed even if the test fails. */
-export const inShop = (run: (shop: WebhookShop) => Promise<void>) => async (): Promise<void> => {
+export async function inShop(run: (shop: WebhookShop) => Promise<void>): Promise<void> {
   const shop = await openWebhookShop();
   try {
     await run(shop);
   } finally {
     await shop.close();
   }
-};
+}
