@@ -1,7 +1,7 @@
 /**
  * A suite of tests in one browser, on one shop with its payment page.
  */
-import type { Browser, BrowserContextOptions } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core';
 import { suite, type Test } from 'uvu';
 import { type ApiServer, startApi } from '../support/api-server.ts';
 import { openBrowser, openPage, shows } from '../support/browser.ts';
@@ -9,12 +9,25 @@ import { openWalletSale } from './wallet-shop.ts';
 
 export type BrowserWorld = { browser: Browser; api: ApiServer };
 
-/** @param open the shop, if not the usual one */
-export function browserSuite(name: string, open = () => startApi({ pages: true })): Test<BrowserWorld> {
-  const test = suite<BrowserWorld>(name);
+/**
+ * Returns a suite whose tests close the pages that they open, even if they fail.
+ * @param open the shop, if not the usual one
+ */
+export function browserSuite<World extends BrowserWorld = BrowserWorld>(
+  name: string,
+  open = () => startApi({ pages: true }),
+): Test<World> {
+  const test = suite<World>(name);
+  let shared: readonly BrowserContext[] = [];
   test.before(async (world) => {
     world.browser = await openBrowser();
     world.api = await open();
+  });
+  test.before.each(({ browser }) => {
+    shared = browser.contexts();
+  });
+  test.after.each(async ({ browser }) => {
+    for (const own of browser.contexts()) if (!shared.includes(own)) await own.close();
   });
   test.after(async ({ browser, api }) => {
     await browser.close();

@@ -76,7 +76,6 @@ for (const { code, direction } of allWords) {
     assert.equal(await misfits(page, CONTROLS), []);
     await page.screenshot({ path: `${PICTURES}/underpaid-${code}.png`, fullPage: true });
     assert.equal(complaints, []);
-    await page.context().close();
   });
 }
 
@@ -87,11 +86,9 @@ test('a button prints the receipt, and is there only with scripts', async ({ bro
   await page.evaluate('window.print = () => { window.printed = (window.printed ?? 0) + 1; }');
   await page.click('#print');
   assert.is(await page.evaluate('window.printed'), 1);
-  await page.context().close();
   const { page: plain } = await openPage(browser, api.baseUrl, { javaScriptEnabled: false });
   await plain.goto(api.baseUrl + sale.path);
   assert.is(await plain.isVisible('#print'), false);
-  await plain.context().close();
 });
 
 test('the language is chosen by a link, and stays', async ({ browser, api }) => {
@@ -105,7 +102,6 @@ test('the language is chosen by a link, and stays', async ({ browser, api }) => 
   await says(page, /Envía 10\.50 USDT/);
   await sale.send('10.50');
   await says(page, /Pago visto/);
-  await page.context().close();
 });
 
 test('a payer on a phone, from the choice to the receipt, without reloading the page', async ({ browser, api }) => {
@@ -139,7 +135,6 @@ test('a payer on a phone, from the choice to the receipt, without reloading the 
   assert.is(await page.getAttribute('#back', 'href'), `https://shop.example/thanks?session_id=${sale.id}`);
   assert.is(await page.evaluate('window.isSamePage'), true);
   assert.equal(complaints, []);
-  await page.context().close();
 });
 
 test('with the keyboard alone', async ({ browser, api }) => {
@@ -169,7 +164,6 @@ test('with the keyboard alone', async ({ browser, api }) => {
   await api.chain('ethereum').report('fault');
   await until('the page has changed', async () => (await page.locator('#copy-address').count()) === 0);
   assert.is(await focused(), 'main', 'focus is not lost when what had it goes');
-  await page.context().close();
 });
 
 test('without scripts', async ({ browser, api }) => {
@@ -191,7 +185,6 @@ test('without scripts', async ({ browser, api }) => {
   await page.reload();
   assert.is(await headline(page).textContent(), 'Payment seen');
   await page.screenshot({ path: `${PICTURES}/without-scripts.png`, fullPage: true });
-  await page.context().close();
 });
 
 test('on a device whose clock is wrong by an hour', async ({ browser, api }) => {
@@ -211,7 +204,6 @@ test('on a device whose clock is wrong by an hour', async ({ browser, api }) => 
     const [minutes = 0, seconds = 0] = ((await page.textContent('#timer')) ?? '').split(':').map(Number);
     const left = minutes * 60 + seconds;
     assert.ok(left < 1800 && left > 1700, `${left} s are left by the server's clock`);
-    await page.context().close();
   }
 });
 
@@ -226,7 +218,6 @@ test('with two tabs, one of which gets no stream', async ({ browser, api }) => {
     await says(tab, /Payment seen/);
     await shows(tab.locator('.notice'), /0\.50 USDC more than was due/);
   }
-  await first.context().close();
 });
 
 test('a tab that slept past the end says so as soon as it is visible', async ({ browser, api }) => {
@@ -240,7 +231,6 @@ test('a tab that slept past the end says so as soon as it is visible', async ({ 
   await page.evaluate(`Object.defineProperty(document, 'hidden', { value: false, configurable: true });
     document.dispatchEvent(new Event('visibilitychange'))`);
   await says(page, /has expired/);
-  await page.context().close();
 });
 
 test('while the server is down the page stays, and continues afterwards', async ({ browser, api }) => {
@@ -253,7 +243,6 @@ test('while the server is down the page stays, and continues afterwards', async 
   await shows(headline(page), /Send 10\.50 USDT/);
   await page.context().setOffline(false);
   await says(page, /Payment seen/);
-  await page.context().close();
 });
 
 // ── The return to the shop ──────────────────────────────────────────────────────────────────────────────────────────
@@ -282,7 +271,6 @@ test('an open page returns to the shop by itself, and leaves no step back to it'
   await page.screenshot({ path: `${PICTURES}/return-phone.png`, fullPage: true });
   await until('the shop is shown', isAtShop);
   assert.is(await page.evaluate('history.length'), steps);
-  await page.context().close();
 });
 
 for (const [name, act] of [
@@ -302,7 +290,6 @@ for (const [name, act] of [
     await page.clock.runFor(20_000);
     assert.ok(page.url().endsWith(sale.path), 'nothing was loaded again, and nothing else');
     await page.screenshot({ path: `${PICTURES}/return-stayed.png`, fullPage: true });
-    await page.context().close();
   });
 }
 
@@ -338,7 +325,6 @@ for (const [name, accent] of [
       assert.equal(await barriers(page), [], `a button that is pointed at, in ${colorScheme}`);
       assert.is(await page.evaluate(`document.querySelector('.logo').naturalWidth > 0`), true);
       assert.equal(complaints, []);
-      await page.context().close();
     }
     await sale.send('10.50');
     const { page } = await openPage(browser, api.baseUrl, { colorScheme: 'light' });
@@ -347,7 +333,6 @@ for (const [name, accent] of [
     await confirmTip(api);
     await page.goto(api.baseUrl + sale.path);
     assert.equal(await barriers(page), [], 'paid');
-    await page.context().close();
   });
 }
 

@@ -3,28 +3,26 @@
  * example of the documentation.
  */
 import { readFileSync } from 'node:fs';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { suite } from 'uvu';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
-import { type ApiServer, startApi } from '../support/api-server.ts';
-import { barriers, openBrowser, openPage, shows } from '../support/browser.ts';
+import type { ApiServer } from '../support/api-server.ts';
+import { barriers, openPage, shows } from '../support/browser.ts';
 import { type MerchantServer, startMerchantServer } from '../support/merchant-server.ts';
 import { confirmTip, openSale, pass, type Sale } from '../support/payment-scenes.ts';
 import { exchange } from '../support/signed-client.ts';
 import { until } from '../support/until.ts';
+import { type BrowserWorld, browserSuite } from './browser-suite.ts';
 
 const PICTURES = '.tmp/pages';
 
-type World = { browser: Browser; api: ApiServer; shop: MerchantServer; stranger: MerchantServer };
-const test = suite<World>('the payment page in a merchant’s page');
+type World = BrowserWorld & { shop: MerchantServer; stranger: MerchantServer };
+const test = browserSuite<World>('the payment page in a merchant’s page');
 
 /** A policy as strict as a careful merchant's, plus what the tests need. */
 const policyOf = (base: string) =>
   `default-src 'none'; script-src ${base} 'unsafe-inline'; style-src 'none'; frame-src ${base}; img-src data:`;
 
 test.before(async (world) => {
-  world.browser = await openBrowser();
-  world.api = await startApi({ pages: true });
   const { baseUrl } = world.api;
   const example = readFileSync('docs/embed.html', 'utf8')
     .replaceAll('http://127.0.0.1:8420', baseUrl)
@@ -40,11 +38,9 @@ test.before(async (world) => {
   world.stranger = await open();
   await world.api.database().stores.update(world.api.merchantId, { embedOrigins: [world.shop.origin] });
 });
-test.after(async ({ browser, api, shop, stranger }) => {
-  await browser.close();
+test.after(async ({ shop, stranger }) => {
   await shop.close();
   await stranger.close();
-  await api.close();
 });
 
 const frameOf = (page: Page) => page.frameLocator('iframe');
@@ -88,7 +84,6 @@ test('a payer pays in the dialog, and the merchant’s page gets the result once
   assert.ok(received.every(({ origin, session }) => origin === world.api.baseUrl && session === sale.id));
   assert.is(received.at(-1)?.status, 'paid');
   assert.equal(complaints, []);
-  await page.context().close();
 });
 
 for (const [end, words, make] of [
@@ -115,7 +110,6 @@ for (const [end, words, make] of [
     await says(page, /How do you want to pay/);
     await make(world.api, sale);
     await isTold(page, words);
-    await page.context().close();
   });
 }
 
@@ -131,7 +125,6 @@ test('a dialog closed before the end reports `closed`, and whether a payment was
   await says(page, /Payment seen/);
   await page.getByRole('button', { name: 'Close the payment' }).click();
   await isTold(page, /on its way/);
-  await page.context().close();
 });
 
 test('by keyboard: focus stays in the dialog, Escape closes it inside and outside the frame, focus returns', async (world) => {
@@ -153,7 +146,6 @@ test('by keyboard: focus stays in the dialog, Escape closes it inside and outsid
   await page.keyboard.press('Escape');
   await page.locator('dialog').waitFor({ state: 'detached' });
   assert.is(await page.evaluate('document.documentElement.style.overflow'), '');
-  await page.context().close();
 });
 
 test('a page of another origin is refused, says so, and gets no messages', async (world) => {
@@ -170,7 +162,6 @@ test('a page of another origin is refused, says so, and gets no messages', async
   assert.equal(await page.evaluate('received'), []);
   await page.keyboard.press('Escape');
   await isTold(page, /You have not paid yet/);
-  await page.context().close();
 });
 
 test('messages go only to the origin that was named and is allowed', async (world) => {
@@ -203,7 +194,6 @@ test('messages go only to the origin that was named and is allowed', async (worl
     await shows(frame.locator('h1'), /seen/);
   }
   assert.equal(await page.evaluate('received'), []);
-  await page.context().close();
   await api.database().stores.update(api.merchantId, { embedOrigins: [shop.origin] });
 });
 
@@ -216,7 +206,6 @@ test('messages that only look like the payment’s are ignored', async (world) =
     ((await page.evaluate('received')) as { session: string }[]).some(({ session }) => session === 'x'),
   );
   assert.is(await result(page), '');
-  await page.context().close();
 });
 
 test('the link back to the shop leaves the frame', async (world) => {
@@ -227,7 +216,6 @@ test('the link back to the shop leaves the frame', async (world) => {
   await says(page, /¿Cómo quieres pagar\?/);
   await frameOf(page).locator('#cancel').click();
   await page.waitForURL(`${world.shop.origin}/cart`);
-  await page.context().close();
 });
 
 test('the headers say who may frame the page: nobody unless a store allows it', async ({ api, shop }) => {

@@ -79,7 +79,6 @@ test('a payer gives an address, confirms it, and the refund starts', async ({ ap
       assert.equal(await barriers(page), []);
       await page.screenshot({ path: `${PICTURES}/refund-named-${device}.png`, fullPage: true });
     }
-    await page.context().close();
   }
   await advanceRefunds(api);
   assert.is((await read()).status, 'processing');
@@ -220,7 +219,6 @@ test('both steps on the payment page work in a browser without scripts, also in 
     assert.is(await page.locator('.refund-address code.address').textContent(), payer);
     await page.screenshot({ path: `${PICTURES}/refund-left-${device}.png`, fullPage: true });
     assert.equal(complaints, []);
-    await page.context().close();
   }
 });
 
@@ -252,7 +250,6 @@ test('the payment page shows its payer what becomes of refunds, as it happens, a
       await page.getByText('The refund was canceled').waitFor();
     }
     assert.equal(complaints, []);
-    await page.context().close();
   }
   for (const path of [sale.path, `${sale.path}?k=${'0'.repeat(32)}`]) {
     assert.not.match(await read(path), /refund was canceled|4\.50/, path);

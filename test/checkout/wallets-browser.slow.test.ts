@@ -108,7 +108,6 @@ test('one confirmation sends the exact transfer, and the page follows it to the 
   await sale.send('10.50');
   await headlineSays(page, /Payment seen/);
   assert.equal(complaints, []);
-  await context.close();
 });
 
 /** Presses the button of a wallet in the page of a new sale, and waits for the page's words. */
@@ -122,7 +121,7 @@ async function press(world: BrowserWorld, pay: string, mind: WalletMind, words: 
 }
 
 test('a wallet on another chain is switched first', async (world) => {
-  const { context, addressOn, wallet } = await press(world, 'bsc-USDT', agreeable('0x1'), /Sent with MetaMask/);
+  const { addressOn, wallet } = await press(world, 'bsc-USDT', agreeable('0x1'), /Sent with MetaMask/);
   assert.equal(wallet.methods(), [
     'eth_requestAccounts',
     'eth_chainId',
@@ -135,7 +134,6 @@ test('a wallet on another chain is switched first', async (world) => {
   const [{ chainId, to, data }] = wallet.calls.at(-1)?.params ?? [];
   const exact = transferCall(addressOn, 10_500_000_000_000_000_000n);
   assert.equal({ chainId, to, data }, { chainId: '0x38', to: BSC_USDT, data: exact });
-  await context.close();
 });
 
 for (const [what, error] of [
@@ -151,7 +149,7 @@ for (const [what, error] of [
         if (asked === 1) throw error;
       },
     });
-    const { context, wallet } = await press(world, 'bsc-USDT', mind, /Sent with MetaMask/);
+    const { wallet } = await press(world, 'bsc-USDT', mind, /Sent with MetaMask/);
     const added = wallet.calls.find(({ method }) => method === 'wallet_addEthereumChain');
     assert.equal(added?.params, [
       {
@@ -162,7 +160,6 @@ for (const [what, error] of [
         blockExplorerUrls: ['https://bscscan.com'],
       },
     ]);
-    await context.close();
   });
 }
 
@@ -174,10 +171,9 @@ for (const [what, chains] of [
     let looks = 0;
     const mind = agreeable('0x1', { eth_chainId: () => chains[Math.min(looks++, chains.length - 1)] });
     const words = /MetaMask is on another network\. Choose BNB Smart Chain \(BEP20\) there/;
-    const { page, context, wallet } = await press(world, 'bsc-USDT', mind, words);
+    const { page, wallet } = await press(world, 'bsc-USDT', mind, words);
     assert.is(sends(wallet), 0);
     await page.locator(button).waitFor();
-    await context.close();
   });
 }
 
@@ -190,12 +186,11 @@ for (const method of ['eth_requestAccounts', 'wallet_switchEthereumChain', 'eth_
     };
     const mind = agreeable('0x1', { [method]: special });
     const words = /^You did not confirm in MetaMask\. Nothing was sent\.$/;
-    const { page, context, complaints, says, wallet } = await press(world, 'bsc-USDT', mind, words);
+    const { page, complaints, says, wallet } = await press(world, 'bsc-USDT', mind, words);
     assert.is(sends(wallet), method === 'eth_sendTransaction' ? 1 : 0);
     await page.click(button);
     await says(/Sent with MetaMask/);
     assert.equal(complaints, []);
-    await context.close();
   });
 }
 
@@ -227,16 +222,15 @@ for (const [what, method, answer, words] of [
   ],
 ] as const) {
   test(`a wallet that ${what} has sent nothing, and the page says what to do`, async (world) => {
-    const { page, context } = await press(world, 'ethereum-USDT', agreeable('0x1', { [method]: answer }), words);
+    const { page } = await press(world, 'ethereum-USDT', agreeable('0x1', { [method]: answer }), words);
     await page.locator(button).waitFor();
-    await context.close();
   });
 }
 
 test('a wallet that disappears meanwhile may have sent: it is not asked again until the payer says so', async (world) => {
   const mind = agreeable('0x1', { eth_sendTransaction: fails(4900, 'Disconnected from all chains') });
   const words = /MetaMask says: Disconnected from all chains\. Check there whether the payment was sent/;
-  const { page, context, complaints, says, wallet } = await press(world, 'ethereum-USDT', mind, words);
+  const { page, complaints, says, wallet } = await press(world, 'ethereum-USDT', mind, words);
   await isGone(page);
   await page.reload();
   await says(/We asked MetaMask to pay but have not heard back/);
@@ -247,7 +241,6 @@ test('a wallet that disappears meanwhile may have sent: it is not asked again un
   await page.locator(button).waitFor();
   assert.is(sends(wallet), 1);
   assert.equal(complaints, []);
-  await context.close();
 });
 
 test('a double click asks once', async (world) => {
@@ -263,7 +256,6 @@ test('a double click asks once', async (world) => {
   const { x = 0, y = 0 } = (await page.locator('#wallet-status').boundingBox()) ?? {};
   await page.mouse.dblclick(x + 20, y + 10);
   assert.is(sends(wallet), 1);
-  await context.close();
 });
 
 test('two tabs ask once, even if both are clicked at the same moment', async (world) => {
@@ -278,7 +270,6 @@ test('two tabs ask once, even if both are clicked at the same moment', async (wo
     await Promise.all([first.evaluate(click), second.evaluate(click)]);
     for (const tab of [first, second]) await says(/Sent with MetaMask/, tab);
     assert.is(sends(wallet), 1);
-    await context.close();
   }
 });
 
@@ -298,7 +289,6 @@ test('a tab that slept requests nothing that is no longer due', async (world) =>
   await says(/Sent with MetaMask/);
   const [transaction] = wallet.calls.at(-1)?.params ?? [];
   assert.is(transaction.data, transferCall(addressOn, 6_500_000n), 'the rest, exactly');
-  await context.close();
 });
 
 test('if the server is down or the time is up, nothing is sent', async (world) => {
@@ -317,7 +307,6 @@ test('if the server is down or the time is up, nothing is sent', async (world) =
   await page.evaluate(`document.querySelector(${JSON.stringify(button)})?.click()`);
   await headlineSays(page, /Time is up/);
   assert.is(sends(wallet), 0);
-  await context.close();
 });
 
 test('if the scripts do not load, the page still says what to send', async (world) => {
@@ -333,7 +322,6 @@ test('if the scripts do not load, the page still says what to send', async (worl
       complaints.filter((text) => !text.includes('Failed to load resource')),
       [],
     );
-    await context.close();
   }
 });
 
@@ -354,7 +342,6 @@ test('what a wallet announces is shown as text and an image, nothing else', asyn
     [dataIcon, dataIcon],
   );
   assert.equal(complaints, [], 'nothing was loaded from elsewhere');
-  await context.close();
 });
 
 // ── Looks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -392,7 +379,6 @@ for (const [name, options] of looks) {
     await page.click('#wallet-not-sent summary');
     await look(page, `sent-${name}`);
     assert.equal(complaints, []);
-    await context.close();
   });
 }
 

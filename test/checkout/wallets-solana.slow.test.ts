@@ -64,7 +64,6 @@ for (const isKnown of [false, true]) {
       { owner: address, mint, amount: isKnown ? '10500005' : '10500000' },
     );
     assert.equal(complaints, []);
-    await context.close();
   });
 }
 
@@ -82,7 +81,6 @@ test('a payer who refuses can try again, and a wallet that fails after it was as
   await page.click(button);
   await says(/Phantom says: Transaction simulation failed\. Check there whether the payment was sent/);
   assert.is(await page.locator(button).count(), 0);
-  await context.close();
 });
 
 test('a wallet without this cluster, without an account, or with one that cannot pay sends nothing', async (world) => {
@@ -98,7 +96,6 @@ test('a wallet without this cluster, without an account, or with one that cannot
     await page.click(button);
     await says(words);
     assert.equal(wallet.methods(), ['connect']);
-    await context.close();
   }
   // The deposit address cannot pay itself.
   const { page, context, address, show, says } = own;
@@ -108,7 +105,6 @@ test('a wallet without this cluster, without an account, or with one that cannot
   await page.click(button);
   await says(/Phantom shares no account with this page/);
   assert.equal(wallet.methods(), ['connect']);
-  await context.close();
 });
 
 test('a wallet that unregisters is no longer offered', async (world) => {
@@ -119,7 +115,6 @@ test('a wallet that unregisters is no longer offered', async (world) => {
   await until('both are offered', async () => (await page.locator('button.wallet').count()) === 2);
   await page.evaluate('window.unregisterWallet()');
   assert.equal(await page.locator('button.wallet').allTextContents(), ['Pay with Phantom']);
-  await context.close();
 });
 
 test.run();

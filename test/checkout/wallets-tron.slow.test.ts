@@ -141,12 +141,11 @@ test('one confirmation sends the exact transfer through the wallet’s own tronW
     [],
     'the policy lets the wallet through',
   );
-  await context.close();
 });
 
 test('a wallet on a test chain is switched first, and its chain is checked again', async (world) => {
   const attempt = { onTestChain: true, isPolicyOpen: true };
-  const { context, nodeCalls, wallet } = await press(world, attempt, /Sent with TronLink/);
+  const { nodeCalls, wallet } = await press(world, attempt, /Sent with TronLink/);
   assert.equal(wallet.calls[1], { method: 'wallet_switchEthereumChain', params: [{ chainId: '0x2b6653dc' }] });
   assert.equal(
     nodeCalls.map(({ host, path }) => `${host}${path}`),
@@ -158,18 +157,16 @@ test('a wallet on a test chain is switched first, and its chain is checked again
       `${TRON_NODE}/wallet/broadcasttransaction`,
     ],
   );
-  await context.close();
 });
 
 test('a wallet whose node is of another chain sends nothing, by our check or by the page’s policy', async (world) => {
   const mind = agreeable({ wallet_switchEthereumChain: () => 'stays' });
   for (const isPolicyOpen of [true, false]) {
     const words = isPolicyOpen ? /TronLink is on another network\. Choose TRON \(TRC20\) there/ : /Nothing was sent/;
-    const { page, context, paths, wallet } = await press(world, { mind, onTestChain: true, isPolicyOpen }, words);
+    const { page, paths, wallet } = await press(world, { mind, onTestChain: true, isPolicyOpen }, words);
     assert.is(signs(wallet), 0);
     assert.ok(paths.every((path) => path === '/wallet/getblockbynum'));
     assert.is(await page.locator(button).count(), 1, 'it can be tried again');
-    await context.close();
   }
 });
 
@@ -182,10 +179,9 @@ test('a payer who refuses has sent nothing', async (world) => {
     const sign = () => {
       throw error;
     };
-    const { page, context, paths } = await press(world, { mind: agreeable({ sign }) }, words);
+    const { page, paths } = await press(world, { mind: agreeable({ sign }) }, words);
     assert.not.ok(paths.includes('/wallet/broadcasttransaction'));
     assert.is(await page.locator(button).count(), 1);
-    await context.close();
   }
 });
 
@@ -194,9 +190,8 @@ test('each answer of the node to the signed transaction', async (world) => {
     ['DUP_TRANSACTION_ERROR', /Sent with TronLink/],
     ['SERVER_BUSY', /TronLink says: SERVER_BUSY\. Check there whether the payment was sent/],
   ] as const) {
-    const { page, context } = await press(world, { broadcast: { code, message: '00' } }, words);
+    const { page } = await press(world, { broadcast: { code, message: '00' } }, words);
     assert.is(await page.locator(button).count(), 0);
-    await context.close();
   }
 });
 
@@ -205,9 +200,8 @@ test('wallets that do not announce themselves are found by their global', async 
     ['tron', 'eth_requestAccounts'],
     ['tronLink', 'tron_requestAccounts'],
   ] as const) {
-    const { context, wallet } = await press(world, { place }, /Sent with/);
+    const { wallet } = await press(world, { place }, /Sent with/);
     assert.equal(wallet.methods(), [method, 'sign']);
-    await context.close();
   }
 });
 
@@ -217,9 +211,8 @@ test('an older wallet that is locked or refuses sends nothing, and the page says
     [{ code: null, message: '' }, /TronLink shares no account with this page\. Unlock it/],
   ] as const) {
     const mind = agreeable({ tron_requestAccounts: () => answer });
-    const { context, wallet } = await press(world, { place: 'tronLink', mind }, words);
+    const { wallet } = await press(world, { place: 'tronLink', mind }, words);
     assert.is(signs(wallet), 0);
-    await context.close();
   }
 });
 
