@@ -2,10 +2,11 @@
  * HTTP servers of the programs: listening with clear faults, and closing without cutting off answers.
  */
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Fault, permanent } from '../core/fault.ts';
 import { after } from '../lib/clock.ts';
+import { createServer } from '../lib/node-http.ts';
 import { discardBody, isUnread } from '../lib/request-body.ts';
 
 /** Far above what a busy shop and its payers open at once; keeps a flood from using up all file descriptors. */

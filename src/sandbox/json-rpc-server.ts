@@ -1,8 +1,9 @@
 /**
  * The listener of a simulated node: JSON-RPC over HTTP POST and over WebSocket, on one loopback port or on one each.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { createServer } from '../lib/node-http.ts';
 import {
   bearerOf,
   closeServer,

@@ -2,9 +2,10 @@
  * A simulated java-tron node on loopback: the full node's interface under `/wallet/` and the solidified chain's under
  * `/walletsolidity/`, on one port, as gateways do; and the sandbox's control methods by JSON-RPC at `/`.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tronAddress } from '../chains/tron/address.ts';
 import { isFields } from '../core/fields.ts';
+import { createServer } from '../lib/node-http.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { openControl } from './control.ts';
 import { bearerOf, closeServer, listenOnLoopback, readBody, refuse, sendJson } from './http-listener.ts';

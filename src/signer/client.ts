@@ -1,7 +1,7 @@
 /**
  * The client of the signer, for other processes: HTTP requests to its unix socket.
  */
-import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import * as z from 'zod';
 import type { SignedSpend } from '../chains/spend.ts';
@@ -9,6 +9,7 @@ import type { SignerConfig } from '../config/config.ts';
 import { Fault, permanent, transient } from '../core/fault.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { after } from '../lib/clock.ts';
+import { Agent, request } from '../lib/node-http.ts';
 import { BodyError, readBody } from '../lib/request-body.ts';
 import {
   ANSWER_BYTES_MAX,

@@ -3,13 +3,14 @@
  * authentication, so its folder belongs to one user; and everything has a limit, whoever the caller is.
  */
 import { chmodSync, rmSync, statSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
 import { Fault, permanent, transient } from '../core/fault.ts';
 import { after } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import { createServer } from '../lib/node-http.ts';
 import { BodyError, readBody } from '../lib/request-body.ts';
 import { isJournalError } from './journal.ts';
 import { type CallName, type CallParams, calls, type JsonCallName, REQUEST_BYTES_MAX } from './protocol.ts';

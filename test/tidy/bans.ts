@@ -46,6 +46,11 @@ const bans: readonly Ban[] = [
     todo: "write `import * as z from 'zod'`: a build then leaves out what is not used, two thirds of it",
   },
   {
+    pattern: /^import \{.*\} from 'node:http'/,
+    except: /^scripts\//,
+    todo: 'import types alone, and what runs from src/lib/node-http.ts: it saves each process 7 MB',
+  },
+  {
     pattern: new RegExp(
       [
         /\b(iif|instr|ifnull|json_(extract|set|each))\(|->> '|\b(LIKE|GLOB|LIMIT -1|INSERT OR|INDEXED BY|COLLATE)\b/,

@@ -63,7 +63,12 @@ const rooms: readonly Room[] = [
   {
     name: 'the database’s engine',
     files: /^src\/database\/engine\//,
-    may: [files, /^src\/database\//, /^(drizzle-orm|better-sqlite3)/, /^(pg|node:async_hooks|node:crypto)$/],
+    may: [
+      files,
+      /^src\/database\//,
+      /^(drizzle-orm|better-sqlite3)/,
+      /^(pg|node:async_hooks|node:crypto|node:module)$/,
+    ],
   },
   { name: 'src/database', files: /^src\/database\//, may: [files, /^drizzle-orm(\/sqlite-core)?$/] },
   {

@@ -4,11 +4,11 @@
  */
 import { createHash } from 'node:crypto';
 import Sqlite from 'better-sqlite3';
-import { Client } from 'pg';
 import { permanent } from '../../core/fault.ts';
 import { connect, guarded } from './connection.ts';
 import { type Mark, MOVE, movedFault, readMark } from './engine.ts';
 import { MADE_AT_MS, readScripts, refuseOtherSchema } from './migrate.ts';
+import { pg } from './pg.ts';
 import {
   ALONE,
   asPostgresFault,
@@ -216,7 +216,7 @@ export function openFile(file: string): End {
 /** Connects under a name that is not counted among those that use the database. */
 async function connectServer(url: string) {
   const name = databaseName(url);
-  const client = new Client({ ...connectionOf(url, ALONE), idle_in_transaction_session_timeout: 0 });
+  const client = new (pg().Client)({ ...connectionOf(url, ALONE), idle_in_transaction_session_timeout: 0 });
   // A connection that breaks fails its next statement.
   client.on('error', () => {});
   const translated = <T>(answer: Promise<T>): Promise<T> =>

@@ -1,11 +1,12 @@
 /**
  * A PostgreSQL server as `QUAYSIDE_DATABASE_URL` names it: how it is connected to, and what is refused before its use.
  */
-import { type ClientConfig, DatabaseError, Pool, type PoolConfig, types } from 'pg';
+import type { ClientConfig, Pool, PoolConfig, types } from 'pg';
 import { Fault, permanent, transient } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { liveFault } from './inspection.ts';
 import { MADE_AT_MS, readScripts, refuseOtherVersion, scriptsAfter } from './migrate.ts';
+import { pg } from './pg.ts';
 import { postgresTextOf } from './translate.ts';
 
 const VERSION_MIN = 15;
@@ -16,8 +17,8 @@ const IDLE_MS = 8_000;
 /** Clocks of this machine and of the server may differ by so much. */
 const CLOCK_MS_MAX = 5_000;
 
-/** Object ids of types (`pg_type`), and how their text is read: integers as numbers, as SQLite's. */
-const { BOOL, INT8, NUMERIC } = types.builtins;
+/** Object ids of types (`pg_type.dat` of PostgreSQL). Their text is read as numbers, like SQLite's integers. */
+const [BOOL, INT8, NUMERIC] = [16, 20, 1700];
 
 /** @throws RangeError for a number that is not exact */
 function exactly(text: string): number {
@@ -49,7 +50,7 @@ export function connectionOf(url: string, application = USER): ClientConfig {
     idle_in_transaction_session_timeout: IDLE_MS,
     types: {
       getTypeParser: (id: number, format?: 'text' | 'binary') =>
-        readers[id] ?? types.getTypeParser(id, format as 'text'),
+        readers[id] ?? pg().types.getTypeParser(id, format as 'text'),
     } as typeof types,
   };
 }
@@ -60,7 +61,7 @@ export function connectionOf(url: string, application = USER): ClientConfig {
  * @throws Fault permanent `database_url_wrong`
  */
 export function openPool(url: string, options: PoolConfig): Pool {
-  const pool = new Pool({ ...connectionOf(url, options.application_name), ...options });
+  const pool = new (pg().Pool)({ ...connectionOf(url, options.application_name), ...options });
   pool.on('error', () => {});
   pool.on('connect', (connection) => connection.on('error', () => {}));
   return pool;
@@ -250,7 +251,8 @@ const passing: Readonly<Record<string, string>> = {
 /** Codes of a transaction that lost against another one: serialization, deadlock. */
 const lost = new Set(['40001', '40P01']);
 
-export const codeOf = (error: unknown): string | null => (error instanceof DatabaseError ? (error.code ?? null) : null);
+export const codeOf = (error: unknown): string | null =>
+  error instanceof pg().DatabaseError ? (error.code ?? null) : null;
 
 /** Returns whether a transaction lost against another one, and is to be run again. */
 export const isLost = (error: unknown): boolean => lost.has(codeOf(error) ?? '');

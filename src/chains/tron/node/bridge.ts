@@ -7,7 +7,7 @@
  * bridge and the node are one, so it checks the node's identity again after either was restarted.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -15,6 +15,7 @@ import type { BlockRef } from '../../../core/block.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import type { Log } from '../../../lib/log.ts';
+import { createServer } from '../../../lib/node-http.ts';
 import { openRequestQueue, type RequestQueue } from '../../transport/request-queue.ts';
 import { readAnswer } from '../answer.ts';
 import { type BridgeRequest, readRequest, writeAnswers, writeFault, writeHead } from '../bridge-message.ts';
