@@ -206,6 +206,18 @@ test('a blocked target and a URL that should not have been saved are blocked', a
   assert.is(errorOf(await allowed.send({ ...post('http://127.0.0.1:8080/'), mode: 'live' })), 'blocked_address');
 });
 
+test('a POST may have less time than the sender, also while it connects', async () => {
+  const lookUp = () => new Promise<never>(() => {});
+  const limits = { timeoutMs: PATIENT_MS, responseBytesMax: 1_000 };
+  const hanging = createSender(createUrlGuard([], lookUp), limits, systemClock);
+  const startedMs = performance.now();
+  const keepAlive = setInterval(() => {}, 1_000);
+  assert.is(errorOf(await hanging.send({ ...post('https://shop.example/'), timeoutMs: HASTY_MS })), 'timeout');
+  clearInterval(keepAlive);
+  assert.ok(performance.now() - startedMs < PATIENT_MS / 2);
+  hanging.abort();
+});
+
 test('abort ends what is under way or starts later, with nothing to record', async () => {
   let sender = senderWith(PATIENT_MS);
   const server = await startMerchantServer(() => sender.abort());
