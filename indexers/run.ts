@@ -27,7 +27,7 @@ export async function runIndexer(family: Family, key = ''): Promise<void> {
   makeRoomForAnswers();
   await runProgram(`indexer ${key}`, async ({ config, log, signal }) => {
     const network = findNetwork(config.networks, family, key);
-    const database = openDatabase(config, process.env, { log });
+    const database = openDatabase(config, process.env);
     const own = { network, chain: chains[family], clock: systemClock, log, pid: process.pid, random: Math.random };
     const lease = { name: indexerLease(network.key), holder: holderOf(config.dataDir, 'indexer') };
     try {

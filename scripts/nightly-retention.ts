@@ -3,14 +3,16 @@
  * way; the rest is done the next night.
  */
 import '../src/lib/runtime.ts';
+import { databaseOptions } from '../src/app/database-options.ts';
 import { IN_BACKGROUND, runProgram } from '../src/app/program.ts';
-import { openRetention, runRetention } from '../src/app/retention.ts';
+import { runRetention } from '../src/app/retention.ts';
+import { openRetentionDatabase } from '../src/database/retention.ts';
 import { systemClock } from '../src/lib/clock.ts';
 
 await runProgram(
   'retention',
   async ({ config, log, signal }) => {
-    const database = openRetention(config, process.env);
+    const database = openRetentionDatabase(databaseOptions(config, process.env));
     try {
       const done = await runRetention({ config, database, clock: systemClock, signal });
       log.info({ ...done }, 'old data was removed');

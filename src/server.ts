@@ -253,7 +253,7 @@ function settleDue({ database, log, signal }: Parts): Promise<void> {
 await runProgram('server', async (parts) => {
   const { config, log } = parts;
   let observeWrite: Metrics['observeWrite'] = () => {};
-  const database = openDatabase(config, process.env, { onWrite: (measure) => observeWrite(measure), log });
+  const database = openDatabase(config, process.env, { onWrite: (measure) => observeWrite(measure) });
   try {
     await retireAfterGap({ addresses: database.addresses, clock, log });
     if (config.signer) {

@@ -29,8 +29,6 @@ import { systemClock } from '../lib/clock.ts';
 import { databaseFile } from '../lib/secret-key.ts';
 import { openScratch } from './backup/scratch.ts';
 
-const BUSY_TIMEOUT_MS = 5_000;
-
 export type MoveParts = Readonly<{
   config: Pick<Config, 'dataDir' | 'databaseUrl'>;
   /** The URL of a PostgreSQL database; null: back into SQLite's file. */
@@ -99,13 +97,13 @@ async function withTarget<T>({ config, to, isRehearsal }: MoveParts, work: (targ
     };
     return isRehearsal ? withScratchSchema(to, onServer) : onServer(to);
   }
-  const scratch = isRehearsal ? openScratch(dataDir, 'rehearsed-move') : null;
+  const scratch = isRehearsal ? openScratch(dataDir) : null;
   try {
     const file = scratch ? join(scratch.folder, 'quayside.db') : databaseFile(dataDir);
     migrate({ file, backupDir: join(dataDir, 'backups') });
     return await work({
       end: openFile(file),
-      db: openSqlite({ file, busyTimeoutMs: BUSY_TIMEOUT_MS }),
+      db: openSqlite({ file }),
     });
   } finally {
     scratch?.remove();

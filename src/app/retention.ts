@@ -1,13 +1,7 @@
 /** Removes old data, as the settings say. */
 import type { Config } from '../config/config.ts';
-import {
-  openRetentionDatabase,
-  type RetentionDatabase,
-  type RetentionKind,
-  retentionKinds,
-} from '../database/retention.ts';
+import { type RetentionDatabase, type RetentionKind, retentionKinds } from '../database/retention.ts';
 import { type Clock, DAY_MS } from '../lib/clock.ts';
-import { databaseOptions } from './database-options.ts';
 
 /** When the supervisor starts it, in UTC: no shop is at its busiest, and the nightly backup is made. */
 export const RETENTION_TIME = '03:40';
@@ -25,10 +19,6 @@ type RetentionParts = Readonly<{
   /** Ends it after the slice that is under way. */
   signal?: AbortSignal;
 }>;
-
-/** @throws Fault: see `openRetentionDatabase` */
-export const openRetention = (config: Config, env: NodeJS.ProcessEnv): RetentionDatabase =>
-  openRetentionDatabase(databaseOptions(config, env, {}));
 
 /**
  * Does what is due, slice by slice with pauses, and remembers that it did. Work that an interruption leaves is done the

@@ -17,8 +17,6 @@ import { runCommand } from './backup/command.ts';
 import { openScratch } from './backup/scratch.ts';
 import { readRoom } from './watches/disk.ts';
 
-const BUSY_TIMEOUT_MS = 5_000;
-
 const schema = z.strictObject({
   checked_at_ms: z.int(),
   /** How long before the check the newest commit was that the copy has. */
@@ -66,13 +64,13 @@ async function restoreAndCheck({ config, command, env }: Parts, startedMs: numbe
   if (freeBytes < usedBytes + alarms.diskFreeBytesMin)
     throw transient('standby_no_room', `${dataDir} has no room for a copy of the database; make some`);
   const ownMs = newestReportMs(databaseFile(dataDir));
-  const scratch = openScratch(dataDir, 'restored-standby');
+  const scratch = openScratch(dataDir);
   try {
     const file = join(scratch.folder, 'quayside.db');
     const why = await runCommand(command, { '{file}': file }, env);
     if (why !== null) throw transient('standby_not_restored', `the copy was not restored: ${why}`);
     const { pages, foreignKeys } = checkIntegrity(file);
-    const copy = openSqlite({ file, busyTimeoutMs: BUSY_TIMEOUT_MS });
+    const copy = openSqlite({ file });
     const ledger = await ledgerCommands(copy).verify().finally(copy.close);
     const copyMs = newestReportMs(file);
     return {

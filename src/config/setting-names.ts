@@ -1,10 +1,7 @@
-/**
- * The name of every setting, read from the schemas, and the environment variables that set them.
- */
+/** The name of every setting, read from the schemas. */
 import * as z from 'zod';
 import { generalSettings, networkSettings } from './schema.ts';
 import { isRecord } from './setting.ts';
-import { PREFIX } from './variables.ts';
 
 /** A setting or a group of them. `fallback`: what it is where no layer says anything. */
 export type NamedSetting = Readonly<{ path: readonly string[]; fallback: unknown }>;
@@ -39,10 +36,3 @@ export const namesOfAll = (): readonly NamedSetting[] =>
       namesIn(networkSettings(['a family'], derives), ['networks', '*'], undefined),
     ),
   ]);
-
-/** Returns the path of every setting. */
-export const settingPaths = (): readonly (readonly string[])[] => namesOfAll().map(({ path }) => path);
-
-/** Returns the name of the variable that sets what is at this path. */
-export const variableOf = (path: readonly string[]): string =>
-  `${PREFIX}${path.join('__').replaceAll('-', '_').toUpperCase()}`;

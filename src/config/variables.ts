@@ -71,16 +71,9 @@ function matchingKey(segment: string, keys: readonly string[], holdsCodes: boole
   );
 }
 
-const literals: ReadonlyMap<string, unknown> = new Map<string, unknown>([
-  ['null', null],
-  ['true', true],
-  ['false', false],
-]);
-
 /** Parses a value. Lists and objects are JSON; any other text stays text, such as digits or a comma-separated list. */
 function fromText(text: string): unknown {
-  if (literals.has(text)) return literals.get(text);
-  if (!/^\s*[[{]/.test(text)) return text;
+  if (!/^(\s*[[{]|(null|true|false)$)/.test(text)) return text;
   try {
     return JSON.parse(text);
   } catch {

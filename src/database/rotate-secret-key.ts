@@ -43,7 +43,6 @@ import {
 } from './tables.ts';
 import { macedTransfer } from './transfers.ts';
 
-const BUSY_TIMEOUT_MS = 5_000;
 /** Rows that are in memory at once. */
 const SLICE_ROWS = 1_000;
 
@@ -69,8 +68,7 @@ export type Resealing = Readonly<{ resealed: number; altered: number; claimLinks
 /** The database of an installation: a file, unless the URL names another. */
 export type DatabasePlace = Required<Pick<OpenOptions, 'file' | 'url'>>;
 
-const openAlone = (place: DatabasePlace): Db =>
-  openEngine({ ...place, busyTimeoutMs: BUSY_TIMEOUT_MS, isAlone: true }, async () => {});
+const openAlone = (place: DatabasePlace): Db => openEngine({ ...place, isAlone: true }, async () => {});
 
 /** Returns whether a key is the one that the database is sealed with. @throws Fault permanent `database_in_use` */
 export async function fitsDatabase(place: DatabasePlace, key: Uint8Array): Promise<boolean> {

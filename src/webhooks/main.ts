@@ -36,8 +36,8 @@ async function send({ config, log, signal }: ProgramParts, database: Database): 
 }
 
 await runProgram('webhooks', async (parts) => {
-  const { config, log } = parts;
-  const database = openSqliteDatabase(databaseOptions(config, process.env, { log }));
+  const { config } = parts;
+  const database = openSqliteDatabase(databaseOptions(config, process.env));
   try {
     await send(parts, database);
   } finally {

@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { type Config, loadConfig } from '../../src/config/config.ts';
+import { namesOfAll } from '../../src/config/setting-names.ts';
+import { PREFIX } from '../../src/config/variables.ts';
 import { Fault } from '../../src/core/fault.ts';
 
 /** @returns the functions; `close` removes the folder */
@@ -39,3 +41,10 @@ export function openConfigs() {
 
   return { folder, load, problems, close: () => rmSync(folder, { recursive: true, force: true }) };
 }
+
+/** Returns the path of every setting. */
+export const settingPaths = (): readonly (readonly string[])[] => namesOfAll().map(({ path }) => path);
+
+/** Returns the name of the variable that sets what is at this path. */
+export const variableOf = (path: readonly string[]): string =>
+  `${PREFIX}${path.join('__').replaceAll('-', '_').toUpperCase()}`;

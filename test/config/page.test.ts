@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { settingPaths } from '../../src/config/setting-names.ts';
+import { settingPaths } from './operator-config.ts';
 
 const SETTINGS_MAX = 75;
 const WORDS_MAX = 2_500;

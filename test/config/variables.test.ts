@@ -3,8 +3,7 @@ import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Config, loadConfig, withPorts } from '../../src/config/config.ts';
-import { settingPaths, variableOf } from '../../src/config/setting-names.ts';
-import { openConfigs } from './operator-config.ts';
+import { openConfigs, settingPaths, variableOf } from './operator-config.ts';
 
 const { folder, load, problems, close } = openConfigs();
 test.after(close);

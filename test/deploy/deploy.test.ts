@@ -18,8 +18,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { settingPaths, variableOf } from '../../src/config/setting-names.ts';
 import { otherVariables } from '../../src/config/variables.ts';
+import { settingPaths, variableOf } from '../config/operator-config.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-deploy-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));

@@ -73,7 +73,7 @@ export async function makeProvedBackup(
   }
   await refuseWithoutRoom(config);
   const file = join(folder, `quayside-${fileTime(act.atMs)}.tar.gz.age`);
-  const partial = `${file}.${process.pid}.partial`;
+  const partial = `${file}.partial`;
   prepareTarget(folder, partial);
   try {
     const { files, signerFault } = await packBackup(partial, parts, passphrase);
@@ -129,7 +129,7 @@ async function refuseWithoutRoom({ dataDir, alarms }: Config): Promise<void> {
 /** Writes the backup into a new file. */
 async function packBackup(file: string, parts: BackupParts, passphrase: Uint8Array) {
   const { config, env, act } = parts;
-  const scratch = openScratch(config.dataDir, 'making-backup');
+  const scratch = openScratch(config.dataDir);
   try {
     const inside = (name: string) => join(scratch.folder, name);
     copyDatabase(databaseFile(config.dataDir), inside('quayside.db'));

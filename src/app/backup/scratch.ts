@@ -7,16 +7,14 @@ import { join } from 'node:path';
 import { DAY_MS, systemClock } from '../../lib/clock.ts';
 
 /** The names that `openScratch` gives, and those of files that are being packed. */
-const OWN_NAME =
-  /^((making-backup|unpacked-backup|restored-standby|rehearsed-move)-\w{6}|quayside-\d{8}T\d{9}Z\.tar\.gz\.age\.\d+\.partial)$/;
+const OWN_NAME = /^(quayside-scratch-\w{6}|quayside-\d{8}T\d{9}Z\.tar\.gz\.age\.partial)$/;
 
-type ScratchKind = 'making-backup' | 'unpacked-backup' | 'restored-standby' | 'rehearsed-move';
 type Scratch = Readonly<{ folder: string; remove(): void }>;
 
 /** Makes a folder in `parent` for this process, after it has removed what killed ones left there. */
-export function openScratch(parent: string, kind: ScratchKind): Scratch {
+export function openScratch(parent: string): Scratch {
   removeAbandoned(parent);
-  const folder = mkdtempSync(join(parent, `${kind}-`));
+  const folder = mkdtempSync(join(parent, 'quayside-scratch-'));
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 

@@ -9,8 +9,6 @@ import { openSecretKey } from '../../lib/secret-key.ts';
 import { filesIn, type Manifest, unpackArchive } from './archive.ts';
 import { openScratch } from './scratch.ts';
 
-const BUSY_TIMEOUT_MS = 5_000;
-
 /** A folder with the files of a backup, its database brought to this program's schema and open. */
 export type Unpacked = Readonly<{
   folder: string;
@@ -30,7 +28,7 @@ export async function withUnpacked<T>(
   { parent, passphrase }: Readonly<{ parent: string; passphrase: Uint8Array }>,
   work: (unpacked: Unpacked) => Promise<T>,
 ): Promise<T> {
-  const scratch = openScratch(parent, 'unpacked-backup');
+  const scratch = openScratch(parent);
   const { folder } = scratch;
   try {
     const manifest = await unpackArchive(file, folder, passphrase);
@@ -38,8 +36,7 @@ export async function withUnpacked<T>(
     const { pages, foreignKeys } = checkIntegrity(path);
     migrate({ file: path, backupDir: null });
     const secretKey = openSecretKey(join(folder, 'secret.key'));
-    const options = { file: path, busyTimeoutMs: BUSY_TIMEOUT_MS, outageWaitS: 0 };
-    const database = openSqliteDatabase({ ...options, secretKey });
+    const database = openSqliteDatabase({ file: path, outageWaitS: 0, secretKey });
     try {
       await database.probe();
       return await work({ folder, manifest, problems: [...pages, ...foreignKeys], database });

@@ -29,11 +29,14 @@ export type Db = Readonly<{
   close(): void;
 }>;
 
+/** Other processes' writes take milliseconds except on slow disks. */
+const BUSY_TIMEOUT_MS = 5_000;
+
 export type SqliteOptions = WriteHooks &
   Readonly<{
     file: string;
-    /** How long a write may wait for other processes' writes. */
-    busyTimeoutMs: number;
+    /** How long a write may wait for other processes' writes. Default: `BUSY_TIMEOUT_MS`. */
+    busyTimeoutMs?: number;
     /** Size at which the file is full, as on a full disk. Default: none. */
     bytesMax?: number;
     /** Overwrites deleted content with zeros. */
@@ -44,7 +47,8 @@ export type SqliteOptions = WriteHooks &
  * Opens a file that `migrate` has brought to the current schema.
  * @throws Fault `storage_unavailable`, `storage_damaged`, `sqlite_too_old`, `schema_not_current`
  */
-export function openSqlite({ file, busyTimeoutMs, bytesMax, overwritesDeleted, ...hooks }: SqliteOptions): Db {
+export function openSqlite(options: SqliteOptions): Db {
+  const { file, busyTimeoutMs = BUSY_TIMEOUT_MS, bytesMax, overwritesDeleted, ...hooks } = options;
   const raw = guarded(file, () => connect(file, busyTimeoutMs, true));
   try {
     refuseOtherSchema(raw, file);
