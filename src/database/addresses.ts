@@ -58,9 +58,9 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
     `UPDATE addresses SET state = 'taken', session_id = :sessionId, mac = :mac WHERE id = :id AND state = 'free'`,
   );
   const spoil = db.client.prepare(`UPDATE addresses SET state = 'spoiled' WHERE id = ?`);
-  const highestSeq = db.client
-    .prepare('SELECT coalesce(max(seq), 0) FROM addresses WHERE family = :family AND mode = :mode')
-    .pluck();
+  const highestSeq = db.client.values(
+    'SELECT coalesce(max(seq), 0) FROM addresses WHERE family = :family AND mode = :mode',
+  );
 
   const accepts = createAddressCheck(guard);
 
@@ -99,7 +99,7 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
 });
 
 const counting = (client: Db['client'], state: 'free' | 'spoiled') =>
-  client.prepare(`SELECT count(*) FROM addresses WHERE pool_id = ? AND state = '${state}'`).pluck();
+  client.values(`SELECT count(*) FROM addresses WHERE pool_id = ? AND state = '${state}'`);
 
 /** A restart takes less. A longer gap is a stop, or a database or a whole machine that was restored. */
 export const GAP_MS_MIN = 15_000;
@@ -139,25 +139,23 @@ export function mayHaveGiven(hours: readonly HourOfUse[], gapMs: number): number
 /** Addresses that may have been given out by a run that this database does not know. */
 function gapCommands(db: Db) {
   const { client, write } = db;
-  const lastFollowed = client.prepare('SELECT max(updated_at_ms) FROM networks').pluck();
-  const use = client.prepare(
+  const lastFollowed = client.values<number | null>('SELECT max(updated_at_ms) FROM networks');
+  const use = client.prepare<HourOfUse>(
     `SELECT created_at_ms / ${HOUR_MS} AS hour, count(*) AS sessions FROM sessions
      WHERE id >= :fromId AND id < :toId GROUP BY created_at_ms / ${HOUR_MS}`,
   );
   const idAt = (ms: number) => `cs_${sortableTime(Math.max(0, ms))}`;
 
   const countFree = counting(client, 'free');
-  const spoilNext = client
-    .prepare(
-      `UPDATE addresses SET state = 'spoiled' WHERE id IN (
+  const spoilNext = client.values<number>(
+    `UPDATE addresses SET state = 'spoiled' WHERE id IN (
          SELECT id FROM addresses WHERE pool_id = :id AND state = 'free' ORDER BY id LIMIT :count)
        RETURNING derivation_index`,
-    )
-    .pluck();
+  );
 
   /** Retires the addresses that the pool would give out next, also those that are not derived yet. */
   async function retireNext({ id, nextIndex, retiredThrough }: PoolRow, count: number): Promise<void> {
-    const spoiled = (await spoilNext.all({ id, count })) as number[];
+    const spoiled = await spoilNext.all({ id, count });
     const unknown = count - spoiled.length;
     const through = unknown > 0 ? Math.max(nextIndex, retiredThrough) + unknown : 0;
     const known = spoiled.reduce((most, index) => Math.max(most, index + 1), retiredThrough);
@@ -179,10 +177,10 @@ function gapCommands(db: Db) {
       derivedFamilies,
     }: Gap): Promise<readonly (PoolKey & { retired: number })[]> {
       return write(async () => {
-        const lastMs = sinceMs ?? ((await lastFollowed.get()) as number | null);
+        const lastMs = sinceMs ?? (await lastFollowed.get()) ?? null;
         if (lastMs === null || nowMs < lastMs + GAP_MS_MIN) return [];
         const fromId = idAt(lastMs - USE_DAYS * DAY_MS);
-        const guess = mayHaveGiven((await use.all({ fromId, toId: idAt(lastMs) })) as HourOfUse[], nowMs - lastMs);
+        const guess = mayHaveGiven(await use.all({ fromId, toId: idAt(lastMs) }), nowMs - lastMs);
         const retired: (PoolKey & { retired: number })[] = [];
         for (const pool of await findRows(db, pools, { current: true })) {
           const { id, family, mode } = pool;
@@ -211,7 +209,7 @@ const newPool = { nextIndex: 0, retiredThrough: 0, gapSinceMs: null, gapGiven: 0
 export function poolCommands(db: SealedDb) {
   const countFree = counting(db.client, 'free');
   const countSpoiled = counting(db.client, 'spoiled');
-  const watched = db.client.prepare(
+  const watched = db.client.prepare<Readonly<{ seq: number; key: string }>>(
     `SELECT seq, key FROM addresses WHERE family = :family AND mode = :mode AND seq > :after ORDER BY seq LIMIT :limit`,
   );
   const firstTaken = db.client.prepare(
@@ -290,7 +288,7 @@ export function poolCommands(db: SealedDb) {
       limit: number,
     ): Promise<readonly Readonly<{ seq: number; key: string }>[]> {
       const page = { family, mode, after, limit };
-      return (await db.read(() => watched.all(page))) as Readonly<{ seq: number; key: string }>[];
+      return db.read(() => watched.all(page));
     },
   };
 }

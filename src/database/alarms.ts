@@ -278,7 +278,7 @@ const watched = ({ id, key, code, message, network, endedAtMs, acknowledgedAtMs 
 });
 
 function createAlarmWatch(db: Db) {
-  const newest = db.client.prepare('SELECT id FROM alarms WHERE id > ? ORDER BY id DESC LIMIT 1').pluck();
+  const newest = db.client.values<number>('SELECT id FROM alarms WHERE id > ? ORDER BY id DESC LIMIT 1');
   const needing = `WHERE id > :after AND id <= :lastId AND ended_at_ms IS NULL AND acknowledged_at_ms IS NULL
     ORDER BY id LIMIT :limit`;
   return {
@@ -288,7 +288,7 @@ function createAlarmWatch(db: Db) {
       limit: number,
     ): Promise<WatchedAlarms> {
       return db.read(async () => {
-        const lastId = ((await newest.get(after)) as number | undefined) ?? after;
+        const lastId = (await newest.get(after)) ?? after;
         const told = Object.keys(toldAtMs)
           .map(Number)
           .sort((a, b) => a - b);

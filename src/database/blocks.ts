@@ -28,8 +28,8 @@ export async function pruneBlocks(db: Db, network: NetworkKey, above: number, th
   if (through <= above) return above;
   const range = 'network = :network AND number > :above AND number <= :through';
   const slice = `SELECT number FROM blocks WHERE ${range} AND canonical = 1 ORDER BY number LIMIT ${PRUNED_MAX}`;
-  const lastOfSlice = db.client.prepare(`SELECT max(number) FROM (${slice}) AS slice`).pluck();
-  const last = ((await lastOfSlice.get({ network, above, through })) as number | null) ?? through;
+  const lastOfSlice = db.client.values<number | null>(`SELECT max(number) FROM (${slice}) AS slice`);
+  const last = (await lastOfSlice.get({ network, above, through })) ?? through;
   const hasNone = 'NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)';
   for (const chain of ['canonical = 1', 'canonical = 0'])
     await db.client
@@ -39,11 +39,11 @@ export async function pruneBlocks(db: Db, network: NetworkKey, above: number, th
 }
 
 export function blockCommands(db: Db) {
-  const tail = db.client.prepare(
+  const tail = db.client.prepare<Tail[number]>(
     `SELECT hash, parent, number, time_s AS "timeS" FROM blocks
      WHERE network = :network AND canonical = 1 ORDER BY number DESC LIMIT :limit`,
   );
-  const unconfirmed = db.client.prepare(
+  const unconfirmed = db.client.prepare<Pick<BlockRow, 'id' | 'hash' | 'number'>>(
     `SELECT DISTINCT b.id, b.hash, b.number
      FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id AND b.canonical = 1 AND b.number > :number
      WHERE t.network = :network AND t.confirmed = 0 AND t.dust = 0 ORDER BY b.number LIMIT :limit`,
@@ -53,12 +53,12 @@ export function blockCommands(db: Db) {
   return {
     /** Returns the newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
     async tail(network: NetworkKey, limit: number): Promise<Tail> {
-      return ((await db.read(() => tail.all({ network, limit }))) as Tail[number][]).reverse();
+      return (await db.read(() => tail.all({ network, limit }))).reverse();
     },
     /** Returns canonical blocks above `number` with unconfirmed transfers, lowest first, and their transactions. */
     async unconfirmed(network: NetworkKey, number: number, limit: number): Promise<readonly Unconfirmed[]> {
       return db.read(async () => {
-        const found = (await unconfirmed.all({ network, number, limit })) as Pick<BlockRow, 'id' | 'hash' | 'number'>[];
+        const found = await unconfirmed.all({ network, number, limit });
         return mapInOrder(found, async ({ id, ...block }) => ({ ...block, txs: [...new Set(await waiting(id))] }));
       });
     },

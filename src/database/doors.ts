@@ -72,7 +72,7 @@ const BINDING = ['money', 'name', 'notifyUrl', 'param'] as const satisfies reado
 
 export function doorCommands(db: VaultDb) {
   const secrets = webhookSecretsOf(db);
-  const countOfDialect = db.client.prepare('SELECT count(*) FROM endpoints WHERE dialect = ? AND removed = 0').pluck();
+  const countOfDialect = db.client.values('SELECT count(*) FROM endpoints WHERE dialect = ? AND removed = 0');
 
   /** Returns the doors that are on, with their keys. */
   async function open(column: 'id' | 'pid' | 'dialect', value: string | number): Promise<Door[]> {
@@ -121,13 +121,11 @@ function orderCommands(db: Db) {
     `INSERT INTO door_orders (id, endpoint_id, order_no, trade_no, terms, created_at_ms)
      VALUES (:id, :endpointId, :orderNo, :tradeNo, :terms, :createdAtMs) ON CONFLICT (endpoint_id, order_no) DO NOTHING`,
   );
-  const count = db.client
-    .prepare(
-      `SELECT count(*) FROM (SELECT 1 FROM door_orders
+  const count = db.client.values<number>(
+    `SELECT count(*) FROM (SELECT 1 FROM door_orders
          WHERE endpoint_id = :endpointId AND created_at_ms >= :fromMs AND created_at_ms < :beforeMs
          LIMIT ${COUNTED_MAX}) AS limited`,
-    )
-    .pluck();
+  );
   const update = (id: string, values: Partial<Pick<OrderRow, 'terms' | 'sessionId'>>) =>
     changeRows(db, doorOrders, { id }, values);
   const find = async (where: string, values: Readonly<Record<string, string | number | null>>) => {
@@ -177,7 +175,7 @@ function orderCommands(db: Db) {
       endpointId: string,
       { fromMs, beforeMs }: Readonly<{ fromMs: number; beforeMs: number }>,
     ): Promise<number> {
-      return db.read(async () => (await count.get({ endpointId, fromMs, beforeMs })) as number);
+      return (await db.read(() => count.get({ endpointId, fromMs, beforeMs }))) ?? 0;
     },
     /** Lists a door's orders, newest first. `isPaid` null: all. */
     async orders(
@@ -203,14 +201,14 @@ export async function doorOf(
   type: EventType,
 ): Promise<string | null> {
   if (id === undefined || type !== 'payment.completed') return null;
-  const take = client.prepare(
+  const take = client.values<string>(
     `UPDATE door_orders SET paid_session_id = :sessionId WHERE id = :id AND paid_session_id IS NULL
      RETURNING endpoint_id`,
   );
-  const endpointId = (await take.pluck().get({ id, sessionId })) as string | undefined;
+  const endpointId = await take.get({ id, sessionId });
   if (endpointId === undefined) return null;
-  const present = client.prepare('SELECT id FROM endpoints WHERE id = :id AND removed = 0').pluck();
-  return ((await present.get({ id: endpointId })) as string | undefined) ?? null;
+  const present = client.values<string>('SELECT id FROM endpoints WHERE id = :id AND removed = 0');
+  return (await present.get({ id: endpointId })) ?? null;
 }
 
 /** Adds to an order how it was paid. To be called within a transaction. */
@@ -220,13 +218,13 @@ async function showOrder(db: Db, order: OrderRow): Promise<ShownOrder> {
   if (!session) return { ...order, paid: null };
   const { id: sessionId, paidAtS, terms } = session;
   invariant(paidAtS !== null, `session ${sessionId}, which paid an order, is paid`);
-  const newest = db.client.prepare(
+  const newest = db.client.prepare<Omit<DoorPayment, 'units'> & { units: string }>(
     `SELECT t.network, t.currency, t.tx, a.family, a.key AS address, t.units, t.decimals
      FROM addresses AS a JOIN transfers AS t ON t.address_id = a.id
      WHERE a.session_id = :sessionId AND t.dust = 0 AND t.first_confirmed_at_ms IS NOT NULL
      ORDER BY t.first_confirmed_at_ms DESC, t.id DESC LIMIT 1`,
   );
-  const last = (await newest.get({ sessionId })) as (Omit<DoorPayment, 'units'> & { units: string }) | undefined;
+  const last = await newest.get({ sessionId });
   const due = terms.options.find((one) => one.networkKey === last?.network && one.currency === last.currency);
   const payment = last ? { ...last, units: due?.units ?? BigInt(last.units) } : null;
   return { ...order, paid: { atS: paidAtS, payment } };

@@ -289,10 +289,10 @@ export const webhookSecretsOf = perDatabase((db: VaultDb) => {
       sealed({ owner, mode, secret, nextSecret: null, rotatedAtMs: null }),
     /** Returns an endpoint's own secret, otherwise its store's for the mode. */
     async signing({ endpointId, storeId, mode }: Signed): Promise<WebhookSecret> {
-      const own = await client.prepare('SELECT secret FROM endpoints WHERE id = ?').pluck().get(endpointId);
-      if (own) return opened(endpointId, mode, own as string);
-      const ofStore = client.prepare(`SELECT ${mode}_secret FROM stores WHERE id = ?`).pluck();
-      return opened(storeId, mode, (await ofStore.get(storeId)) as string);
+      const own = await client.values<string | null>('SELECT secret FROM endpoints WHERE id = ?').get(endpointId);
+      if (own) return opened(endpointId, mode, own);
+      const ofStore = client.values<string>(`SELECT ${mode}_secret FROM stores WHERE id = ?`);
+      return opened(storeId, mode, (await ofStore.get(storeId)) ?? '');
     },
     /** Replaces the secret of an endpoint, or of a store in one mode. */
     async save(one: WebhookSecret): Promise<void> {

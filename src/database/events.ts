@@ -222,14 +222,14 @@ const NEWEST = eventTypes
 
 export function deliveryQueries({ client, read }: Db) {
   const looking = (isOne: string) =>
-    client.prepare(
+    client.prepare<ListedRow>(
       `SELECT ${COLUMNS} FROM events AS v
          LEFT JOIN deliveries AS d ON d.event_id = v.id ${isOne}
        WHERE v.id IN (${NEWEST}) AND (v.id < :fromId OR d.id > :afterId)
        ORDER BY v.id DESC, d.id LIMIT :limit`,
     );
   const [ofAll, ofEndpoint] = [looking(''), looking('AND d.endpoint_id = :endpointId')];
-  const attemptsOf = client.prepare(
+  const attemptsOf = client.prepare<Omit<Attempt, 'deliveryId'>>(
     `SELECT attempt, started_at_ms AS "startedAtMs", duration_ms AS "durationMs", status, error,
        response_excerpt AS "responseExcerpt"
      FROM attempts WHERE delivery_id = :id ORDER BY id`,
@@ -241,8 +241,10 @@ export function deliveryQueries({ client, read }: Db) {
       const where = id !== undefined ? 'd.id = :id' : sessionId !== undefined ? 'v.session_id = :sessionId' : '1 = 1';
       const text = `SELECT ${COLUMNS} FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
         WHERE ${where} ORDER BY v.id DESC, d.id LIMIT :limit`;
-      const found = await read(() => client.prepare(text).all({ id: deliveryNumberOf(id ?? ''), sessionId, limit }));
-      return (found as ListedRow[]).map(toDelivery);
+      const found = await read(() =>
+        client.prepare<ListedRow>(text).all({ id: deliveryNumberOf(id ?? ''), sessionId, limit }),
+      );
+      return found.map(toDelivery);
     },
     /**
      * Lists the deliveries of a store's events in one mode, newest event first.
@@ -259,13 +261,13 @@ export function deliveryQueries({ client, read }: Db) {
         const range = { ...at, fromId, afterId: deliveryNumberOf(after?.id ?? ''), limit: lookMax + 1 };
         const looked = await (endpointId === null ? ofAll.all(range) : ofEndpoint.all({ ...range, endpointId }));
         const fits = (one: ListedRow) => one.id !== null && (state === null || one.state === state);
-        const { rows, goOn } = pageOf(looked as ListedRow[], fits, { limit, lookMax });
+        const { rows, goOn } = pageOf(looked, fits, { limit, lookMax });
         return { deliveries: rows.map(toDelivery), goOn: goOn && toDelivery(goOn) };
       });
     },
     async attempts(deliveryId: string): Promise<readonly Attempt[]> {
       const found = await read(() => attemptsOf.all({ id: deliveryNumberOf(deliveryId) }));
-      return (found as Omit<Attempt, 'deliveryId'>[]).map((attempt) => ({ ...attempt, deliveryId }));
+      return found.map((attempt) => ({ ...attempt, deliveryId }));
     },
   };
 }
@@ -277,7 +279,7 @@ const targetOf = (which: Resend): string =>
 
 export function resendCommands(db: Db) {
   const looking = (isFound: string, where: string) =>
-    db.client.prepare(
+    db.client.prepare<Looked>(
       `SELECT d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId",
          CASE WHEN e.removed = 0 AND (${isFound}) THEN 1 ELSE 0 END AS "isFound"
        FROM deliveries AS d JOIN endpoints AS e ON e.id = d.endpoint_id
@@ -293,11 +295,10 @@ export function resendCommands(db: Db) {
   );
 
   async function look(which: Resend, after: Looked | null): Promise<Looked[]> {
-    if ('deliveryId' in which)
-      return (await ofDelivery.all({ deliveryId: deliveryNumberOf(which.deliveryId) })) as Looked[];
+    if ('deliveryId' in which) return ofDelivery.all({ deliveryId: deliveryNumberOf(which.deliveryId) });
     const { endpointId, sinceMs } = which;
     const from = { afterEvent: after?.eventId ?? firstEvent(sinceMs), afterEndpoint: after?.endpointId ?? '' };
-    return (await since.all({ endpointId, ...from })) as Looked[];
+    return since.all({ endpointId, ...from });
   }
 
   return {
@@ -360,48 +361,39 @@ export type WebhookTrouble = Readonly<{
 const IN_TROUBLE = '(failing_since_ms IS NOT NULL OR disabled_at_ms IS NOT NULL)';
 
 export function troubleQueries({ client, read }: Db) {
-  const firstDue = client
-    .prepare(
-      `SELECT due_at_ms FROM endpoints
+  const firstDue = client.values<number>(
+    `SELECT due_at_ms FROM endpoints
        WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs ORDER BY due_at_ms LIMIT 1`,
-    )
-    .pluck();
-  const failed = client
-    .prepare(
-      `SELECT count(*) FROM (SELECT 1 FROM deliveries
+  );
+  const failed = client.values<number>(
+    `SELECT count(*) FROM (SELECT 1 FROM deliveries
          WHERE state = 'failed' AND event_id >= :from AND last_error IS DISTINCT FROM 'endpoint_removed'
          ORDER BY event_id DESC LIMIT ${FAILED_COUNTED_MAX}) AS limited`,
-    )
-    .pluck();
-  const failing = client.prepare(
+  );
+  const failing = client.prepare<WebhookTrouble['failing'][number]>(
     `SELECT id, url, failing_since_ms AS "sinceMs" FROM endpoints
      WHERE ${IN_TROUBLE} AND failing_since_ms IS NOT NULL AND disabled_at_ms IS NULL AND removed = 0
      ORDER BY failing_since_ms, id LIMIT ${TROUBLED_MAX}`,
   );
-  const disabled = client.prepare(
+  const disabled = client.prepare<WebhookTrouble['disabled'][number]>(
     `SELECT id, url, disabled_reason AS reason FROM endpoints
      WHERE ${IN_TROUBLE} AND disabled_at_ms IS NOT NULL AND removed = 0 ORDER BY disabled_at_ms, id LIMIT ${TROUBLED_MAX}`,
   );
-  const failedOf = client
-    .prepare(
-      `SELECT (SELECT count(*) FROM (SELECT 1 FROM deliveries AS d
+  const failedOf = client.values<number>(
+    `SELECT (SELECT count(*) FROM (SELECT 1 FROM deliveries AS d
          WHERE d.endpoint_id = e.id AND d.state = 'failed' AND d.event_id >= :from LIMIT :limit) AS limited)
        FROM endpoints AS e WHERE e.store_id = :storeId AND e.mode = :mode AND e.removed = 0 LIMIT ${LOOKED_MAX}`,
-    )
-    .pluck();
+  );
   return {
     async trouble(nowMs: number, sinceMs: number): Promise<WebhookTrouble> {
       return read(async (): Promise<WebhookTrouble> => {
-        const due = await mapInOrder(
-          [0, 1],
-          async (isUnproven) => (await firstDue.get({ isUnproven, nowMs })) as number | undefined,
-        );
+        const due = await mapInOrder([0, 1], (isUnproven) => firstDue.get({ isUnproven, nowMs }));
         const dueMs = due.filter((atMs) => atMs !== undefined);
         return {
-          failing: (await failing.all()) as WebhookTrouble['failing'],
-          disabled: (await disabled.all()) as WebhookTrouble['disabled'],
+          failing: await failing.all(),
+          disabled: await disabled.all(),
           dueSinceMs: dueMs.length === 0 ? null : Math.min(...dueMs),
-          failed: (await failed.get({ from: firstEvent(sinceMs) })) as number,
+          failed: (await failed.get({ from: firstEvent(sinceMs) })) ?? 0,
         };
       });
     },
@@ -410,7 +402,7 @@ export function troubleQueries({ client, read }: Db) {
       const counted = await read(() => failedOf.all({ ...at, limit, from: firstEvent(sinceMs) }));
       return Math.min(
         limit,
-        (counted as number[]).reduce((sum, one) => sum + one, 0),
+        counted.reduce((sum, one) => sum + one, 0),
       );
     },
   };

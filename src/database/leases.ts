@@ -92,7 +92,7 @@ const LEASE_LOST = 'lease_lost';
  * @param onLost called when a write was refused
  */
 export function fenced<D extends Db>(db: D, { name, fence }: HeldLease, onLost: () => void): D {
-  const current = db.client.prepare('SELECT fence FROM leases WHERE name = ? /* lock */').pluck();
+  const current = db.client.values('SELECT fence FROM leases WHERE name = ? /* lock */');
   return {
     ...db,
     async write(work, options) {

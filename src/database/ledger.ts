@@ -39,9 +39,9 @@ const storeOf = (session: SessionRow | null) => ({ storeId: session?.storeId ?? 
 
 /** Returns functions that are called within a transaction. */
 export const ledgerOf = perDatabase((db: Db) => {
-  const nextOccurrence = db.client
-    .prepare('SELECT coalesce(max(occurrence), -1) + 1 FROM ledger_entries WHERE cause = :cause AND kind = :kind')
-    .pluck();
+  const nextOccurrence = db.client.values(
+    'SELECT coalesce(max(occurrence), -1) + 1 FROM ledger_entries WHERE cause = :cause AND kind = :kind',
+  );
 
   /** Returns how often an entry of this kind was written for a cause. */
   const occurrenceOf = async (cause: string, kind: EntryKind): Promise<number> =>
@@ -175,7 +175,7 @@ export function ledgerCommands(db: Db) {
   async function readJournal(): Promise<{ entries: number; unbalanced: string[]; journal: Balances }> {
     const journal: Balances = new Map();
     const unbalanced: string[] = [];
-    const all = client.prepare(
+    const all = client.prepare<PostingRow>(
       'SELECT network, seq, account, subject, asset, units FROM ledger_postings ORDER BY network, seq',
     );
     let entries = 0;
@@ -187,7 +187,7 @@ export function ledgerCommands(db: Db) {
       for (const what of imbalances(postings)) unbalanced.push(`unbalanced: entry ${entry}: ${what}`);
       for (const posting of postings) add(journal, posting);
     };
-    for await (const row of all.iterate() as AsyncIterable<PostingRow>) {
+    for await (const row of all.iterate()) {
       const next = `${row.network} ${row.seq}`;
       if (next !== entry) {
         close();
@@ -214,26 +214,27 @@ export function ledgerCommands(db: Db) {
       side(account, 1n);
       side(other, -1n);
     };
-    for await (const fact of client.prepare(paymentFacts).iterate() as AsyncIterable<PaymentFact>)
+    for await (const fact of client.prepare<PaymentFact>(paymentFacts).iterate())
       book(isReceived(fact) ? { ...fact, other: 'received' } : { ...fact, other: 'unclaimed', subject: null });
     for (const query of [promiseFacts, feeFacts]) {
-      for await (const fact of client.prepare(query).iterate() as AsyncIterable<Fact>) book(fact);
+      for await (const fact of client.prepare<Fact>(query).iterate()) book(fact);
     }
-    for await (const row of client.prepare(payoutFacts).iterate() as AsyncIterable<PayoutFact>) {
+    for await (const row of client.prepare<PayoutFact>(payoutFacts).iterate()) {
       for (const fact of factsOf(row)) book(fact);
     }
     // An operator's adjustment is a fact.
-    for await (const row of client.prepare(adjustmentFacts).iterate() as AsyncIterable<PostingRow>)
+    for await (const row of client.prepare<PostingRow>(adjustmentFacts).iterate())
       add(facts, { ...row, units: BigInt(row.units) });
     return facts;
   }
 
   /** Returns the decimals of every token that was ever received, by network and currency. */
   async function decimalsOfTokens(): Promise<ReadonlyMap<string, number>> {
-    const tokens = client.prepare('SELECT DISTINCT network, currency, decimals FROM transfers');
+    const tokens = client.prepare<Pick<TransferRow, 'network' | 'currency' | 'decimals'>>(
+      'SELECT DISTINCT network, currency, decimals FROM transfers',
+    );
     const decimals = new Map<string, number>();
-    for await (const token of tokens.iterate() as AsyncIterable<Pick<TransferRow, 'network' | 'currency' | 'decimals'>>)
-      decimals.set(`${token.network} ${token.currency}`, token.decimals);
+    for await (const token of tokens.iterate()) decimals.set(`${token.network} ${token.currency}`, token.decimals);
     return decimals;
   }
 
@@ -343,7 +344,7 @@ const facts = `
 /** @returns one line for each session whose sums are wrong */
 export async function auditSums({ client }: Db): Promise<string[]> {
   const expected = new Map<string, Map<string, bigint>>();
-  for await (const line of client.prepare(facts).iterate() as AsyncIterable<TransferLine>) {
+  for await (const line of client.prepare<TransferLine>(facts).iterate()) {
     const { sessionId, place, state, units } = line;
     const sums = expected.get(sessionId) ?? new Map<string, bigint>();
     expected.set(sessionId, sums);
@@ -351,8 +352,10 @@ export async function auditSums({ client }: Db): Promise<string[]> {
     sums.set(key, (sums.get(key) ?? 0n) + BigInt(units));
   }
   const wrong: string[] = [];
-  const kept = client.prepare('SELECT id, sums FROM sessions WHERE payment_count > 0 AND sums IS NOT NULL');
-  for await (const { id, sums } of kept.iterate() as AsyncIterable<{ id: string; sums: string }>) {
+  const kept = client.prepare<{ id: string; sums: string }>(
+    'SELECT id, sums FROM sessions WHERE payment_count > 0 AND sums IS NOT NULL',
+  );
+  for await (const { id, sums } of kept.iterate()) {
     const shown = readReceiptSums(sums).flatMap(({ network, currency, decimals, phase, ...amounts }) =>
       (['seen', 'confirmed', 'final'] as const)
         .filter((state) => amounts[state] > 0n)

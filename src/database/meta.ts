@@ -13,8 +13,8 @@ type On = Pick<Db, 'client'>;
 
 // To be used within a transaction.
 export async function readMeta({ client }: On, name: string): Promise<string | null> {
-  const read = client.prepare('SELECT value FROM meta WHERE name = ?').pluck();
-  return ((await read.get(name)) as string | undefined) ?? null;
+  const read = client.values<string>('SELECT value FROM meta WHERE name = ?');
+  return (await read.get(name)) ?? null;
 }
 
 export async function writeMeta({ client }: On, name: string, value: string): Promise<void> {
@@ -28,9 +28,9 @@ export const writeData = (db: On, name: string, value: unknown): Promise<void> =
 
 /** Returns the values that were written under names of one kind, such as `compared live:tron`, by name. */
 export async function listData<T>({ client }: On, kind: string): Promise<T[]> {
-  const within = client.prepare('SELECT value FROM meta WHERE name > ? AND name < ? ORDER BY name').pluck();
+  const within = client.values<string>('SELECT value FROM meta WHERE name > ? AND name < ? ORDER BY name');
   // `!` follows the space in the order of characters.
-  return ((await within.all(`${kind} `, `${kind}!`)) as string[]).map((text) => readBigJson<T>(text));
+  return (await within.all(`${kind} `, `${kind}!`)).map((text) => readBigJson<T>(text));
 }
 
 /** Has a session looked at for payer data again, however long ago it ended. */
@@ -50,10 +50,10 @@ export async function lookAgainForPayerData({ client }: On, sessionId: string): 
  * @param least the number is not below it
  */
 export async function nextNumber({ client }: On, owner: string, least = 1): Promise<number> {
-  const next = client.prepare(
+  const next = client.values<number>(
     `INSERT INTO counters (owner, last) VALUES (:owner, :least) ON CONFLICT (owner) DO UPDATE
      SET last = CASE WHEN excluded.last > counters.last THEN excluded.last ELSE counters.last + 1 END
      RETURNING last`,
   );
-  return (await next.pluck().get({ owner, least })) as number;
+  return Number(await next.get({ owner, least }));
 }

@@ -220,13 +220,12 @@ async function rewind(db: SealedDb, { network, to, act }: Rewind): Promise<Rewin
 
 /** Counts the transfers in canonical blocks above a number. */
 async function transfersAbove({ client }: Db, network: NetworkKey, to: number) {
-  return (await client
-    .prepare(
-      `SELECT count(*) AS transfers, count(*) FILTER (WHERE t.confirmed = 1) AS credited
+  const counted = client.prepare<{ transfers: number; credited: number }>(
+    `SELECT count(*) AS transfers, count(*) FILTER (WHERE t.confirmed = 1) AS credited
        FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id
        WHERE b.network = ? AND b.canonical = 1 AND b.number > ?`,
-    )
-    .get(network, to)) as { transfers: number; credited: number };
+  );
+  return (await counted.get(network, to)) ?? { transfers: 0, credited: 0 };
 }
 
 /** On the chain that is read instead, blocks above the rewind may be younger than the sessions that are open. */
@@ -420,18 +419,18 @@ type Place = Pick<BlockRef, 'hash' | 'number'>;
 
 /** Returns the lowest canonical block with at least this number; null if there is none. */
 async function anchorOf({ client }: Db, network: NetworkKey, number: number): Promise<Place | null> {
-  const from = client.prepare(
+  const from = client.prepare<Place>(
     `SELECT hash, number FROM blocks WHERE network = :network AND canonical = 1 AND number >= :number
      ORDER BY number LIMIT 1`,
   );
-  return ((await from.get({ network, number })) as Place | undefined) ?? null;
+  return (await from.get({ network, number })) ?? null;
 }
 
 /** Returns the canonical blocks with transfers. */
 async function payingBlocks({ client }: Db, network: NetworkKey, lowest: number, highest: number): Promise<Place[]> {
-  const paying = client.prepare(
+  const paying = client.prepare<Place>(
     `SELECT DISTINCT b.hash, b.number FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id
      WHERE b.network = :network AND b.canonical = 1 AND b.number BETWEEN :lowest AND :highest`,
   );
-  return (await paying.all({ network, lowest, highest })) as Place[];
+  return paying.all({ network, lowest, highest });
 }

@@ -43,7 +43,7 @@ export const replaysOf = perDatabase(({ client }: Db) => {
      SET body_hash = excluded.body_hash, made_id = excluded.made_id, keep_until_ms = excluded.keep_until_ms
      WHERE replays.keep_until_ms <= :nowMs`,
   );
-  const find = client.prepare(
+  const find = client.prepare<Readonly<{ bodyHash: string; madeId: string }>>(
     `SELECT body_hash AS "bodyHash", made_id AS "madeId" FROM replays
      WHERE scope = :scope AND key = :key AND keep_until_ms > :nowMs`,
   );
@@ -75,8 +75,7 @@ export const replaysOf = perDatabase(({ client }: Db) => {
     async recall(scope: ReplayScope): Promise<Recalled> {
       const { idempotencyKey: key, bodyHash } = scope.replay;
       if (key === null) return { kind: 'new' };
-      type Known = Readonly<{ bodyHash: string; madeId: string }>;
-      const known = (await find.get({ scope: scopeOf(scope), key, nowMs: scope.nowMs })) as Known | undefined;
+      const known = await find.get({ scope: scopeOf(scope), key, nowMs: scope.nowMs });
       if (!known) return { kind: 'new' };
       return known.bodyHash === bodyHash ? { kind: 'same_body', madeId: known.madeId } : { kind: 'other_body' };
     },

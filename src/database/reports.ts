@@ -41,11 +41,11 @@ export function creditQueries({ client, read }: Db) {
      * @param timesMs ascending; there is one period less
      */
     async sumCredits({ storeId, mode }: At, timesMs: readonly number[]): Promise<readonly (readonly CreditTotal[])[]> {
-      const summed = client.prepare(creditsOfPeriod);
+      const summed = client.prepare<CreditRow>(creditsOfPeriod);
       return read(() =>
         mapInOrder(timesMs.slice(1), async (toMs, at) => {
           const period = { storeId, mode, fromMs: timesMs[at] ?? toMs, toMs };
-          const rows = (await summed.all(period)) as CreditRow[];
+          const rows = await summed.all(period);
           return rows.map(({ currency, credits, decimals, units }) => ({
             ...{ currency, credits },
             par: -toPar(BigInt(units), decimals),
@@ -62,15 +62,13 @@ export function creditQueries({ client, read }: Db) {
 }
 
 export function countQueries({ client, read }: Db) {
-  const open = client
-    .prepare(
-      `SELECT count(*) FROM sessions WHERE store_id = :storeId AND mode = :mode AND status = 'pending' AND id >= :fromId`,
-    )
-    .pluck();
+  const open = client.values<number>(
+    `SELECT count(*) FROM sessions WHERE store_id = :storeId AND mode = :mode AND status = 'pending' AND id >= :fromId`,
+  );
   return {
     /** Returns how many sessions that a store created since then are open. */
     async countOpen({ storeId, mode }: At, sinceMs: number): Promise<number> {
-      return (await read(() => open.get({ storeId, mode, fromId: firstSessionId(sinceMs) }))) as number;
+      return (await read(() => open.get({ storeId, mode, fromId: firstSessionId(sinceMs) }))) ?? 0;
     },
   };
 }
@@ -82,20 +80,18 @@ const SESSIONS_COUNTED_MAX = 10_000;
 /** Returns what the metrics count. */
 export function statsQuery(db: Db) {
   const { client, read } = db;
-  const countSessions = client
-    .prepare(
-      `SELECT count(*) FROM (
+  const countSessions = client.values<number>(
+    `SELECT count(*) FROM (
          SELECT 1 FROM sessions
          WHERE store_id IN (SELECT id FROM stores) AND mode IN ('live', 'test') AND status = ? AND id >= ? LIMIT ?
        ) AS limited`,
-    )
-    .pluck();
+  );
   const sessionsOf = async (status: SessionStatus, fromId: string) =>
-    (await countSessions.get(status, fromId, SESSIONS_COUNTED_MAX)) as number;
+    (await countSessions.get(status, fromId, SESSIONS_COUNTED_MAX)) ?? 0;
   // Deliveries that wait have an index of their own. By that of all events, each delivered one would be passed over.
   const waiting = 'FROM deliveries WHERE due_at_ms IS NOT NULL';
   const oldestWaiting = `SELECT created_at_ms FROM events WHERE id = (SELECT min(event_id + 0) ${waiting})`;
-  const one = async (text: string) => (await client.prepare(text).pluck().get()) as number | undefined;
+  const one = (text: string) => client.values<number>(text).get();
   return (nowMs: number) =>
     read(async () => {
       const oldestMs = await one(oldestWaiting);
@@ -236,12 +232,12 @@ export function bookQueries(db: Db) {
     async newestEntries(): Promise<readonly NewestEntry[]> {
       const query = `SELECT substr(owner, length('ledger:') + 1) AS network, last AS entry FROM counters
         WHERE owner >= 'ledger:' AND owner < 'ledger;'`;
-      return db.read(async () => (await db.client.prepare(query).all()) as NewestEntry[]);
+      return db.read(() => db.client.prepare<NewestEntry>(query).all());
     },
     /** Returns what matches among a network's `BOOK_PAGE_ENTRIES` entries after the entry `after`, by entry. */
     async bookPage(filter: BookFilter, network: NetworkKey, after: number): Promise<readonly Booked[]> {
       const page = { ...filter, network, after, through: after + BOOK_PAGE_ENTRIES };
-      return db.read(async () => ((await db.client.prepare(bookPage).all(page)) as Row[]).map(toBooked));
+      return db.read(async () => (await db.client.prepare<Row>(bookPage).all(page)).map(toBooked));
     },
   };
 }

@@ -33,7 +33,7 @@ const walks: Readonly<Record<RetentionKind, (db: Db, times: RetentionTimes) => W
 /** Sessions that ended, and whose money can no longer be refunded or decided about. */
 function anonymising(db: Db, { beforeMs, nowMs }: RetentionTimes): Walk {
   const { client } = db;
-  const walked = client.prepare(
+  const walked = client.prepare<Row>(
     `SELECT s.id, s.created_at_ms AS "createdAtMs",
        CASE WHEN s.order_details IS NOT NULL
          OR EXISTS (SELECT 1 FROM refund_addresses WHERE session_id = s.id)
@@ -61,7 +61,7 @@ function anonymising(db: Db, { beforeMs, nowMs }: RetentionTimes): Walk {
   let isHeldUp = false;
   return async () => {
     after ??= (await readMeta(db, ANONYMISED_THROUGH)) ?? '';
-    const rows = (await walked.all({ after, beforeS })) as Row[];
+    const rows = await walked.all({ after, beforeS });
     const looked = rows.map((row) => ({ ...row, isLeft: row.isOpen === 1 || isRefundable(row) }));
     const old = looked.filter(({ createdAtMs }) => createdAtMs < beforeMs);
     const due = old.filter(({ isNamed, isLeft }) => isNamed === 1 && !isLeft);
@@ -79,9 +79,9 @@ function anonymising(db: Db, { beforeMs, nowMs }: RetentionTimes): Walk {
 /** The answers of merchants' servers. Times, statuses and errors stay. Ids rise with the time of the start. */
 function agingAttempts(db: Db, { beforeMs }: RetentionTimes): Walk {
   const { client } = db;
-  const walked = client
-    .prepare(`SELECT id FROM attempts WHERE id > :after AND id < :before ORDER BY id LIMIT ${LOOKED_AT}`)
-    .pluck();
+  const walked = client.values<number>(
+    `SELECT id FROM attempts WHERE id > :after AND id < :before ORDER BY id LIMIT ${LOOKED_AT}`,
+  );
   const forget = client.prepare(
     `UPDATE attempts SET response_excerpt = NULL
      WHERE id > :after AND id <= :through AND response_excerpt IS NOT NULL`,
@@ -89,7 +89,7 @@ function agingAttempts(db: Db, { beforeMs }: RetentionTimes): Walk {
   let after: number | null = null;
   return async () => {
     after ??= Number((await readMeta(db, ATTEMPTS_THROUGH)) ?? -1);
-    const ids = (await walked.all({ after, before: beforeMs * ATTEMPTS_PER_MS })) as number[];
+    const ids = await walked.all({ after, before: beforeMs * ATTEMPTS_PER_MS });
     const through = ids.at(-1);
     if (through === undefined) return { done: 0, isEnd: true };
     const { changes } = await forget.run({ after, through });

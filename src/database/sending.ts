@@ -85,7 +85,7 @@ export const sendingCommands = (db: VaultDb) => ({ ...claimCommands(db), ...reco
 function prepareChoosing(db: Db) {
   const dueEndpoints = `WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs
     ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`;
-  const dueOf = db.client.prepare(
+  const dueOf = db.client.prepare<DueRow>(
     `SELECT d.id, d.event_id AS "eventId", v.type AS "eventType", v.session_id AS "sessionId", v.facts,
        v.created_at_ms AS "createdAtMs", d.attempts
      FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
@@ -103,7 +103,7 @@ function prepareChoosing(db: Db) {
       for (const { endpoint, free } of due) {
         const most = Math.min(free, share, end - found.length);
         if (most <= 0) break;
-        const rows = (await dueOf.all({ endpointId: endpoint.id, nowMs, limit: most })) as DueRow[];
+        const rows = await dueOf.all({ endpointId: endpoint.id, nowMs, limit: most });
         // A clock that was set back makes a newer event due before an older one of its session.
         rows.sort((a, b) => a.eventId - b.eventId);
         for (const row of rows) found.push({ ...row, endpoint, isUnproven });
@@ -167,18 +167,16 @@ function claimCommands(db: VaultDb) {
     `UPDATE deliveries SET lease_until_ms = :leaseUntilMs, lease_holder = :holder
      WHERE id = :id AND due_at_ms <= :nowMs AND lease_until_ms IS NULL`,
   );
-  const expired = client.prepare(
+  const expired = client.prepare<Lease>(
     `SELECT id, endpoint_id AS "endpointId" FROM deliveries WHERE lease_until_ms <= :nowMs`,
   );
-  const leased = client.prepare(
+  const leased = client.prepare<Lease>(
     `SELECT id, endpoint_id AS "endpointId" FROM deliveries WHERE lease_until_ms IS NOT NULL AND lease_holder = :holder`,
   );
-  const leasedElsewhere = client
-    .prepare(
-      `SELECT d.endpoint_id || ' ' || v.session_id FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
+  const leasedElsewhere = client.values<string>(
+    `SELECT d.endpoint_id || ' ' || v.session_id FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
        WHERE d.lease_until_ms IS NOT NULL AND d.lease_holder <> :holder`,
-    )
-    .pluck();
+  );
   const release = client.prepare(
     'UPDATE deliveries SET lease_until_ms = NULL WHERE id = :id AND lease_until_ms <= :untilMs',
   );
@@ -198,14 +196,14 @@ function claimCommands(db: VaultDb) {
     async claim({ leaseMs, holder, ...limits }: Claim): Promise<readonly ClaimedDelivery[]> {
       const { nowMs } = limits;
       const leaseUntilMs = nowMs + leaseMs;
-      const over = await db.read(async () => (await expired.all({ nowMs })) as Lease[]);
+      const over = await db.read(() => expired.all({ nowMs }));
       if (over.length > 0) await db.write(() => releaseAll(over, nowMs));
       const found = await db.read(() => choose(limits));
       // The write lock is taken only when there is something to do.
       if (found.length === 0) return [];
       const leasing = async () => {
         // A session's events come in order, also if another machine sends the one before.
-        const elsewhere = new Set((await leasedElsewhere.all({ holder })) as string[]);
+        const elsewhere = new Set(await leasedElsewhere.all({ holder }));
         const taken = await filterInOrder(
           found.filter(({ endpoint, sessionId }) => !elsewhere.has(`${endpoint.id} ${sessionId}`)),
           async ({ id }) => (await lease.run({ id, leaseUntilMs, holder, nowMs })).changes === 1,
@@ -224,7 +222,7 @@ function claimCommands(db: VaultDb) {
     },
     /** Ends all leases of a sender that has ended: what it had under way is due at once. */
     async endLeases(holder: string): Promise<void> {
-      await db.write(async () => releaseAll((await leased.all({ holder })) as Lease[], Number.MAX_SAFE_INTEGER));
+      await db.write(async () => releaseAll(await leased.all({ holder }), Number.MAX_SAFE_INTEGER));
     },
   };
 }
@@ -323,7 +321,7 @@ const switchedOff = (id: string, url: string, why: string, atMs: number) => ({
  * @returns a function; its `count` is one for each success, so that an endpoint that works again is not flooded
  */
 function prepareReplay({ client }: Db) {
-  const refused = client.prepare(
+  const refused = client.prepare<{ id: number; attempts: number }>(
     `SELECT id, attempts FROM deliveries
      WHERE endpoint_id = :endpointId AND event_id >= :oldest
        AND state = 'failed' AND last_status IN (${refusalStatuses.join(', ')}) AND attempts < ${REPLAY_ATTEMPTS_MAX}
@@ -332,7 +330,7 @@ function prepareReplay({ client }: Db) {
   const again = client.prepare("UPDATE deliveries SET state = 'waiting', due_at_ms = :atMs WHERE id = :id");
   return async (endpointId: string, nowMs: number, count: number): Promise<void> => {
     const rows = await refused.all({ endpointId, oldest: firstEvent(nowMs - REPLAY_AGE_MS_MAX), count });
-    for (const { id, attempts } of rows as { id: number; attempts: number }[]) {
+    for (const { id, attempts } of rows) {
       await again.run({ id, atMs: replayAtMs(attempts, nowMs) });
     }
   };

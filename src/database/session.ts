@@ -149,19 +149,17 @@ const FOUND_MAX = 100;
 export async function idsOfPage({ client }: Db, { status, first, ...page }: SessionPaging): Promise<readonly string[]> {
   const isNewest = first === 'newest';
   const idsOf = (which: string) =>
-    client
-      .prepare(
-        `SELECT id FROM sessions
+    client.values<string>(
+      `SELECT id FROM sessions
          WHERE store_id = :storeId AND mode = :mode AND ${which} AND id >= :fromId AND id < :beforeId
          ORDER BY id ${isNewest ? 'DESC' : 'ASC'} LIMIT :limit`,
-      )
-      .pluck();
+    );
   const ofOrder = 'order_id = :orderId AND (CAST(:status AS TEXT) IS NULL OR status = :status)';
-  if (page.orderId !== null) return (await idsOf(ofOrder).all({ ...page, status })) as string[];
+  if (page.orderId !== null) return idsOf(ofOrder).all({ ...page, status });
   const ofEach = await mapInOrder(status === null ? sessionStatuses : [status], (one) =>
     idsOf('status = :status').all({ ...page, status: one }),
   );
-  const ids = (ofEach.flat() as string[]).sort();
+  const ids = ofEach.flat().sort();
   return (isNewest ? ids.reverse() : ids).slice(0, page.limit);
 }
 
@@ -171,24 +169,20 @@ export const sessionsById = async (db: Db, ids: readonly string[]): Promise<read
 
 export function sessionListQueries(db: Db) {
   // In the order of the list, whatever the planner makes of the join.
-  const held = db.client
-    .prepare(
-      `SELECT DISTINCT h.session_id FROM held_money AS h
+  const held = db.client.values<string>(
+    `SELECT DISTINCT h.session_id FROM held_money AS h
        WHERE h.state = 'open' AND h.session_id >= :fromId AND h.session_id < :beforeId
          AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = h.session_id AND s.store_id = :storeId AND s.mode = :mode)
        ORDER BY h.session_id DESC LIMIT :limit`,
-    )
-    .pluck();
+  );
 
-  const ofAddress = db.client
-    .prepare('SELECT session_id FROM addresses WHERE family = :family AND mode = :mode AND key = :key')
-    .pluck();
-  const ofTransaction = db.client
-    .prepare(
-      `SELECT DISTINCT a.session_id FROM transfers AS t JOIN addresses AS a ON a.id = t.address_id
+  const ofAddress = db.client.values<string | null>(
+    'SELECT session_id FROM addresses WHERE family = :family AND mode = :mode AND key = :key',
+  );
+  const ofTransaction = db.client.values<string | null>(
+    `SELECT DISTINCT a.session_id FROM transfers AS t JOIN addresses AS a ON a.id = t.address_id
        WHERE t.tx = ? LIMIT ${FOUND_MAX}`,
-    )
-    .pluck();
+  );
 
   /** Returns the ids of the sessions whose addresses a search is about. */
   async function idsOf(search: Extract<SessionSearch, { kind: 'address' | 'transaction' }>, mode: Mode) {
@@ -196,20 +190,18 @@ export function sessionListQueries(db: Db) {
       search.kind === 'address'
         ? await ofAddress.all({ family: search.family, mode, key: search.key })
         : (await mapInOrder(search.spellings, (tx) => ofTransaction.all(tx))).flat();
-    return [...new Set((found as (string | null)[]).flatMap((id) => id ?? []))];
+    return [...new Set(found.flatMap((id) => id ?? []))];
   }
 
-  const ofOrder = db.client
-    .prepare(
-      `SELECT id FROM sessions
+  const ofOrder = db.client.values<string>(
+    `SELECT id FROM sessions
        WHERE store_id IN (SELECT id FROM stores) AND mode IN ('live', 'test') AND order_id = ? ORDER BY id LIMIT ${FOUND_MAX}`,
-    )
-    .pluck();
+  );
 
   return {
     /** Returns the ids of the sessions of an order, of every store and mode. */
     async idsOfOrder(orderId: string): Promise<readonly string[]> {
-      return db.read(async () => (await ofOrder.all(orderId)) as string[]);
+      return db.read(() => ofOrder.all(orderId));
     },
     /**
      * Returns a page of a list, newest first.
@@ -227,7 +219,7 @@ export function sessionListQueries(db: Db) {
       return db.read(async () => {
         const ids =
           status === 'held'
-            ? ((await held.all(range)) as string[])
+            ? await held.all(range)
             : await idsOfPage(db, { ...range, status, orderId: null, first: 'newest' });
         const found = await sessionsById(db, ids);
         const rows = found.slice(0, limit).map(summaryOf);

@@ -90,17 +90,17 @@ const openSets = `
 
 /** Returns the ids of pending sessions that the clock ends now, longest overdue first. */
 async function dueSessions(db: SealedDb, nowMs: number, limit: number): Promise<string[]> {
-  const dueOfSet = db.client.prepare(
+  const dueOfSet = db.client.values<string>(
     `SELECT id FROM sessions WHERE networks = :networks AND deadline_s < :beforeS ORDER BY deadline_s, id LIMIT :limit`,
   );
   const nowS = toSeconds(nowMs);
   const found: string[] = [];
-  for (const networks of (await db.client.prepare(openSets).pluck().all()) as string[]) {
+  for (const networks of await db.client.values<string>(openSets).all()) {
     // Core's rule as a bound: the clock has passed the deadline, and so has reading, or the wait for reading is over.
     const { readThroughS, rewoundAtS } = await readingOf(db, JSON.parse(networks) as NetworkKey[]);
     const waitedSinceS = nowS - db.outageWaitS;
     const beforeS = Math.max(Math.min(nowS, readThroughS), rewoundAtS < waitedSinceS ? waitedSinceS : 0);
-    found.push(...((await dueOfSet.pluck().all({ networks, beforeS, limit: limit - found.length })) as string[]));
+    found.push(...(await dueOfSet.all({ networks, beforeS, limit: limit - found.length })));
   }
   return found;
 }
@@ -111,7 +111,7 @@ export function sessionCommands(db: SealedDb) {
   const replays = replaysOf(db);
   const transitions = transitionsOf(db);
   // An order whose session ended unpaid can be tried again. Late money may have paid an earlier session.
-  const findByOrder = db.client.prepare(
+  const findByOrder = db.client.prepare<Pick<SessionRow, 'id' | 'bodyHash'>>(
     `SELECT id, body_hash AS "bodyHash" FROM sessions
      WHERE store_id = :storeId AND mode = :mode AND order_id = :orderId AND status IN ('pending', 'paid')
      ORDER BY CASE status WHEN 'pending' THEN 0 ELSE 1 END, id DESC LIMIT 1`,
@@ -167,8 +167,7 @@ export function sessionCommands(db: SealedDb) {
     if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
     if (past.kind === 'same_body') return { kind: 'replayed', session: await viewOf(past.madeId) };
     const { storeId, mode, request, replay } = input;
-    type Earlier = Pick<SessionRow, 'id' | 'bodyHash'>;
-    const earlier = (await findByOrder.get({ storeId, mode, orderId: request.orderId })) as Earlier | undefined;
+    const earlier = await findByOrder.get({ storeId, mode, orderId: request.orderId });
     if (!earlier) {
       const { settings, isSuspended } = await storeRowsOf(db).of(storeId);
       if (isSuspended()) return { kind: 'store_suspended' };

@@ -58,18 +58,14 @@ function factSteps(db: SealedDb) {
       `UPDATE transfers SET confirmed = 1, first_confirmed_at_ms = coalesce(first_confirmed_at_ms, :nowMs)
        WHERE block_id = :blockId AND dust = 0 ${which}`,
     );
-  const earlier = db.client
-    .prepare(
-      `SELECT phase FROM transfers WHERE address_id = :addressId AND tx = :tx AND network = :network AND phase IS NOT NULL
+  const earlier = db.client.values<Phase>(
+    `SELECT phase FROM transfers WHERE address_id = :addressId AND tx = :tx AND network = :network AND phase IS NOT NULL
        ORDER BY id LIMIT 1`,
-    )
-    .pluck();
-  const blocksBetween = db.client
-    .prepare(
-      `SELECT DISTINCT b.id FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id AND t.dust = 0
+  );
+  const blocksBetween = db.client.values<number>(
+    `SELECT DISTINCT b.id FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id AND t.dust = 0
        WHERE b.network = :network AND b.canonical = 1 AND b.number > :above AND b.number <= :through ORDER BY b.id`,
-    )
-    .pluck();
+  );
   return {
     insert: async (transfer: Fact) => {
       await insertRow(db, transfers, { ...transfer, mac: db.guard.seal(macedTransfer(transfer)) });
@@ -86,10 +82,10 @@ function factSteps(db: SealedDb) {
     },
     /** Returns the phase of a transaction that paid the address in an earlier block, or null. */
     phaseOf: async (addressId: number, network: NetworkKey, tx: string): Promise<Phase | null> =>
-      ((await earlier.get({ addressId, network, tx })) as Phase | undefined) ?? null,
+      (await earlier.get({ addressId, network, tx })) ?? null,
     /** Returns the canonical blocks with shown transfers and `above` < number ≤ `through`. */
-    blocksBetween: async (network: NetworkKey, above: number, through: number): Promise<number[]> =>
-      (await blocksBetween.all({ network, above, through })) as number[],
+    blocksBetween: (network: NetworkKey, above: number, through: number): Promise<number[]> =>
+      blocksBetween.all({ network, above, through }),
     /**
      * Compares the shown transfers of blocks with what the sessions' sums contain of them, and notes the differences as
      * counted. @returns the differences, by the sessions that the blocks pay; each must then be added to the sums
@@ -132,7 +128,7 @@ const itsPlace = { ...canonicalPlace, id: transfers.id, confirmed: transfers.con
 /** Queries for what one session received. */
 function sessionQueries(db: SealedDb) {
   const { client, orm, guard } = db;
-  const addressesOf = client.prepare('SELECT id FROM addresses WHERE session_id = ?').pluck();
+  const addressesOf = client.values<number>('SELECT id FROM addresses WHERE session_id = ?');
   const newest = builtOnce(
     orm
       .select({ payment: shownPayment, place: { ...itsPlace, tipNumber: networks.tipNumber } })
@@ -146,12 +142,11 @@ function sessionQueries(db: SealedDb) {
   const firstConfirmed = `WHERE address_id = :addressId AND network = :network AND currency = :currency
     AND dust = 0 AND confirmed = 1
      ORDER BY id LIMIT ${SENDERS_MAX}`;
-  const idsOf = async (sessionId: string): Promise<number[]> => (await addressesOf.all(sessionId)) as number[];
 
   /** Returns the confirmed transfers that name senders; none if one of them was altered. */
   async function receivedFrom(sessionId: string, network: NetworkKey, currency: Currency) {
     const all = (
-      await mapInOrder(await idsOf(sessionId), (addressId) =>
+      await mapInOrder(await addressesOf.all(sessionId), (addressId) =>
         selectRows(db, transfers, firstConfirmed, { addressId, network, currency }),
       )
     ).flat();
@@ -166,7 +161,7 @@ function sessionQueries(db: SealedDb) {
     /** Returns the newest shown transfers to a session's addresses, oldest first. */
     async ofSession(sessionId: string, limit: number) {
       const found = (
-        await mapInOrder(await idsOf(sessionId), (addressId) => newest().all({ addressId, limit }))
+        await mapInOrder(await addressesOf.all(sessionId), (addressId) => newest().all({ addressId, limit }))
       ).flat();
       found.sort((one, other) => one.place.id - other.place.id);
       return found.slice(-limit).map(({ payment, place }) => {

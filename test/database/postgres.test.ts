@@ -32,9 +32,8 @@ const BOUND_MS = 12_000;
 
 /** Statements on a counter. */
 const add = (db: Db) => db.client.prepare('INSERT INTO counters (owner, last) VALUES (?, ?)');
-const read = (db: Db) => db.client.prepare('SELECT last FROM counters WHERE owner = ?').pluck();
-const raise = (db: Db) =>
-  db.client.prepare('UPDATE counters SET last = last + 1 WHERE owner = ? RETURNING last').pluck();
+const read = (db: Db) => db.client.values('SELECT last FROM counters WHERE owner = ?');
+const raise = (db: Db) => db.client.values('UPDATE counters SET last = last + 1 WHERE owner = ? RETURNING last');
 
 /** A test over two connections to a new database, as of two machines. */
 const onTwo = (title: string, work: (one: Db, two: Db, url: string) => Promise<void>) =>
@@ -79,7 +78,7 @@ onTwo(
       await set(one).run(21, 'a');
       if (isCut) return;
       isCut = true;
-      const own = await one.client.prepare('SELECT pg_backend_pid()').pluck().get();
+      const own = await one.client.values('SELECT pg_backend_pid()').get();
       await onPool(url, (pool) => pool.query('SELECT pg_terminate_backend($1)', [own]));
       await set(one).run(99, 'a');
     });
@@ -262,7 +261,7 @@ async function callSilent(): Promise<void> {
 onServer('a server that does not answer, or stops to, is unavailable and never waited for without end', async () => {
   const { url, remove } = copyTemplate(folder);
   const db = openPostgres(url, {});
-  const pid = db.client.prepare('SELECT pg_backend_pid()').pluck();
+  const pid = db.client.values('SELECT pg_backend_pid()');
   const paused = Number(await db.read(() => pid.get()));
   const [sinceMs, stopped] = [performance.now(), [paused]];
   const calling = callSilent();

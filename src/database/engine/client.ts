@@ -8,21 +8,24 @@ import { SQLiteRemoteSession } from 'drizzle-orm/sqlite-proxy';
 /** The changes of one statement. */
 export type Changes = Readonly<{ changes: number }>;
 
-/** A statement in SQL; it is compiled when it first runs. */
-export type Statement = Readonly<{
-  get(...values: readonly unknown[]): Promise<unknown>;
-  all(...values: readonly unknown[]): Promise<unknown[]>;
+/** A statement in SQL; it is compiled when it first runs. `Row` is what its text makes of a row. */
+export type Statement<Row = unknown> = Readonly<{
+  get(...values: readonly unknown[]): Promise<Row | undefined>;
+  all(...values: readonly unknown[]): Promise<Row[]>;
   run(...values: readonly unknown[]): Promise<Changes>;
   /** Returns rows one by one; within a body only. */
-  iterate(...values: readonly unknown[]): AsyncIterable<unknown>;
-  /** Returns the same statement, whose rows are their first column. */
-  pluck(): Statement;
-  /** Returns the same statement, whose rows are lists of their columns. */
-  raw(): Statement;
+  iterate(...values: readonly unknown[]): AsyncIterable<Row>;
 }>;
 
 /** Statements for the bodies of `read` and `write`. */
-export type Client = Readonly<{ prepare(text: string): Statement }>;
+export type Client = Readonly<{
+  /** Rows are objects with a member for each column. */
+  prepare<Row>(text: string): Statement<Row>;
+  /** Rows are their first column alone. */
+  values<Value>(text: string): Statement<Value>;
+  /** Rows are lists of their columns. */
+  lists(text: string): Statement<readonly unknown[]>;
+}>;
 
 /** Statements that are kept compiled: those that ran last. */
 const KEPT_MAX = 1_000;
@@ -35,20 +38,21 @@ export function noteTexts(texts: Set<string>): void {
 }
 
 /** Returns statements that `compile` makes once for each text, and again for one that has not run for long. */
-export function keepStatements(compile: Client['prepare']): Client {
-  const kept = new Map<string, Statement>();
-  return {
-    prepare(text) {
+export function keepStatements(compile: (text: string, rows: keyof Client) => Statement): Client {
+  const keep = (rows: keyof Client) => {
+    const kept = new Map<string, Statement>();
+    return <Row>(text: string): Statement<Row> => {
       const known = kept.get(text);
-      const statement = known ?? compile(text);
+      const statement = known ?? compile(text, rows);
       if (!known) noted?.add(text);
       kept.delete(text);
       const [oldest] = kept.keys();
       if (oldest !== undefined && kept.size >= KEPT_MAX) kept.delete(oldest);
       kept.set(text, statement);
-      return statement;
-    },
+      return statement as Statement<Row>;
+    };
   };
+  return { prepare: keep('prepare'), values: keep('values'), lists: keep('lists') };
 }
 
 export type Orm = BaseSQLiteDatabase<'async', Changes, Record<string, never>>;
@@ -58,7 +62,7 @@ export function createOrm(client: Client): Orm {
   const dialect = new SQLiteAsyncDialect({ casing: 'snake_case' });
   const session = new SQLiteRemoteSession(
     async (text, values, method) => {
-      const statement = client.prepare(text).raw();
+      const statement = client.lists(text);
       if (method === 'run') return { ...(await statement.run(...values)), rows: [] };
       const rows = method === 'get' ? await statement.get(...values) : await statement.all(...values);
       return { rows: rows as unknown[] };

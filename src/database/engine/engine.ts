@@ -72,14 +72,14 @@ const markQuery = `SELECT value FROM meta WHERE name = '${MOVE}'`;
  * Reads the mark of a database.
  * @param all returns rows as lists
  */
-export async function readMark(all: (text: string) => Promise<readonly unknown[]>): Promise<Mark | null> {
-  const [row] = (await all(markQuery)) as readonly (readonly [string])[];
-  return row ? (JSON.parse(row[0]) as Mark) : null;
+export async function readMark(all: (text: string) => Promise<readonly (readonly unknown[])[]>): Promise<Mark | null> {
+  const [row] = await all(markQuery);
+  return row ? (JSON.parse(String(row[0])) as Mark) : null;
 }
 
 /** @throws Fault permanent `database_moved`, `move_unfinished` */
 async function refuseMoved(db: Db): Promise<void> {
-  const mark = await db.read(() => readMark((text) => db.client.prepare(text).raw().all()));
+  const mark = await db.read(() => readMark((text) => db.client.lists(text).all()));
   if (mark) throw movedFault(db.name, mark);
 }
 

@@ -3,7 +3,7 @@
  */
 import type Sqlite from 'better-sqlite3';
 import { systemClock } from '../../lib/clock.ts';
-import { type Client, createOrm, keepStatements, type Orm, type Statement } from './client.ts';
+import { type Client, createOrm, keepStatements, type Orm } from './client.ts';
 import { asStorageFault, connect, guarded, lockWaitFault } from './connection.ts';
 import { refuseOtherSchema } from './migrate.ts';
 import { createTurns, createWriteQueue, type Turns, type WriteHooks, type WriteQueue } from './write-queue.ts';
@@ -105,8 +105,8 @@ function createRead(raw: Sqlite.Database, turns: Turns, file: string): Db['read'
 
 /** Returns statements that run on a connection, each within the body of a transaction. SQLite answers each at once. */
 function createSqliteClient(raw: Sqlite.Database, turns: Turns): Client {
-  const statementOf = (text: string, rows: 'objects' | 'lists' | 'values'): Statement => {
-    let [prepared, values, lists]: [Sqlite.Statement?, Statement?, Statement?] = [];
+  return keepStatements((text, rows) => {
+    let prepared: Sqlite.Statement | undefined;
     const compile = (): Sqlite.Statement => {
       const statement = raw.prepare(text);
       if (rows === 'values') statement.pluck();
@@ -125,9 +125,6 @@ function createSqliteClient(raw: Sqlite.Database, turns: Turns): Client {
       async *iterate(...given) {
         yield* own().iterate(...given);
       },
-      pluck: () => (values ??= statementOf(text, 'values')),
-      raw: () => (lists ??= statementOf(text, 'lists')),
     };
-  };
-  return keepStatements((text) => statementOf(text, 'objects'));
+  });
 }

@@ -15,7 +15,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import type { Pool, PoolClient, QueryArrayResult, QueryConfig } from 'pg';
 import { invariant, transient } from '../../core/fault.ts';
 import { after, systemClock } from '../../lib/clock.ts';
-import { type Client, createOrm, keepStatements, type Statement } from './client.ts';
+import { type Client, createOrm, keepStatements } from './client.ts';
 import type { Db } from './open.ts';
 import {
   ALONE,
@@ -101,7 +101,7 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks,
     return body?.isOpen ? body : null;
   };
   const client = createClient(inside);
-  const now = client.prepare(NOW).pluck();
+  const now = client.values(NOW);
   const changes = watchChanges(pool);
   const { again, once } = createTransactions(pool, { bodies, name, onCommit: changes.saw });
   const writer = randomBytes(12).toString('hex');
@@ -256,20 +256,22 @@ async function send(body: Body | null, text: string, values: readonly unknown[],
 }
 
 type Shape = (names: readonly string[]) => (row: Row) => unknown;
-const asObject: Shape = (columns) => (row) => Object.fromEntries(columns.map((column, at) => [column, row[at]]));
-const asCell: Shape = () => (row) => row[0];
-const asList: Shape = () => (row) => row;
+const shapes: Readonly<Record<keyof Client, Shape>> = {
+  prepare: (columns) => (row) => Object.fromEntries(columns.map((column, at) => [column, row[at]])),
+  values: () => (row) => row[0],
+  lists: () => (row) => row,
+};
 
 function createClient(inside: () => Body | null): Client {
-  const statementOf = (text: string, shape: Shape): Statement => {
-    let [translate, values, lists]: [ReturnType<typeof translator>?, Statement?, Statement?] = [];
+  return keepStatements((text, form) => {
+    let translate: ReturnType<typeof translator> | undefined;
     const query = async (given: readonly unknown[]) => {
       translate ??= translator(text);
       const { text: own, values: cells } = translate(given);
       return send(inside(), own, cells);
     };
     const rowsOf = ({ rows, fields }: QueryArrayResult): unknown[] =>
-      rows.map(shape(fields.map((field) => field.name)));
+      rows.map(shapes[form](fields.map((field) => field.name)));
     return {
       get: async (...given) => rowsOf(await query(given))[0],
       all: async (...given) => rowsOf(await query(given)),
@@ -287,11 +289,8 @@ function createClient(inside: () => Body | null): Client {
         }
         await send(body, `CLOSE ${cursor}`, [], '');
       },
-      pluck: () => (values ??= statementOf(text, asCell)),
-      raw: () => (lists ??= statementOf(text, asList)),
     };
-  };
-  return keepStatements((text) => statementOf(text, asObject));
+  });
 }
 
 type Commits = Readonly<{ commits: number }>;

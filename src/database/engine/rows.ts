@@ -82,14 +82,12 @@ function toRow<T extends SQLiteTable>({ columns }: Shape, cells: Cells): RowOf<T
 }
 
 async function first<T extends SQLiteTable>({ client }: On, shape: Shape, rest: string, values: Cells) {
-  const statement = client.prepare(`${shape.select} ${rest}`).raw();
-  const cells = (await statement.get(...values)) as Cells | undefined;
+  const cells = await client.lists(`${shape.select} ${rest}`).get(...values);
   return cells && toRow<T>(shape, cells);
 }
 
 async function all<T extends SQLiteTable>({ client }: On, shape: Shape, rest: string, values: Cells) {
-  const statement = client.prepare(`${shape.select} ${rest}`).raw();
-  return ((await statement.all(...values)) as Cells[]).map((cells) => toRow<T>(shape, cells));
+  return (await client.lists(`${shape.select} ${rest}`).all(...values)).map((cells) => toRow<T>(shape, cells));
 }
 
 /** Returns the first row with these values. */

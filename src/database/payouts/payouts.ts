@@ -241,7 +241,7 @@ const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout):
 export function payoutCommands(db: Db) {
   const { orm, read, write } = db;
   const steps = payoutStepsOf(db);
-  const counted = db.client.prepare(countedQuery);
+  const counted = db.client.prepare<OpenPayouts>(countedQuery);
 
   return {
     /** Plans payouts, all or none. An existing one with the same intent stays as it is. */
@@ -323,7 +323,7 @@ export function payoutCommands(db: Db) {
     },
     /** Counts the open payouts, by network and by what they wait for. */
     async countOpen(nowMs: number): Promise<readonly OpenPayouts[]> {
-      return (await read(() => counted.all({ nowMs }))) as OpenPayouts[];
+      return read(() => counted.all({ nowMs }));
     },
   };
 }
@@ -342,14 +342,14 @@ const countedQuery = `
 
 /** Returns a payout as people know it: "The refund of 4.50 USDT for order 17 of Corner shop (rf_…)". */
 const payoutNameOf = perDatabase((db: Db) => {
-  const orderOf = db.client.prepare(
+  const orderOf = db.client.prepare<Readonly<{ order: string; store: string }>>(
     `SELECT s.order_id AS "order", o.name AS store FROM sessions AS s JOIN stores AS o ON o.id = s.store_id WHERE s.id = ?`,
   );
   return async ({ id, intent }: Pick<PayoutRow, 'id' | 'intent'>): Promise<string> => {
     if (intent.kind === 'sweep') return `The sweep of ${intent.currency} on ${intent.network} (${id})`;
     if (intent.kind === 'gas') return `The gas for a wallet on ${intent.network} (${id})`;
     const { kind, currency, session } = intent;
-    const of = (await orderOf.get(session.id)) as Readonly<{ order: string; store: string }> | undefined;
+    const of = await orderOf.get(session.id);
     return `The ${kind} of ${session.amount} ${currency}${of ? ` for order ${of.order} of ${of.store}` : ''} (${id})`;
   };
 });

@@ -64,9 +64,9 @@ export function sweepCommands(db: Db) {
 
   /** Returns what one address holds, by currency. */
   async function ownersAt(poolId: number, network: NetworkKey, { id, index, key }: Given): Promise<SweepOwner[]> {
-    const taken = takenFrom((await parts.all(network, index, poolId)) as Part[]);
+    const taken = takenFrom(await parts.all(network, index, poolId));
     const sums = new Map<Currency, bigint>();
-    for (const { currency, units } of (await received.all(id, network)) as Received[])
+    for (const { currency, units } of await received.all(id, network))
       sums.set(currency, (sums.get(currency) ?? 0n) + BigInt(units));
     return [...sums].map(([currency, sum]) => {
       const { units: gone, openUnits, sweepCount } = taken.get(currency) ?? nothingTaken;
@@ -141,7 +141,7 @@ export function sweepCommands(db: Db) {
         const poolId = await poolIdOf(pool);
         if (poolId === undefined) return { owners: [], next: null };
         const first = poolId * INDEXES;
-        const page = (await given.all(Math.max(afterId, first - 1), first + INDEXES, limit)) as Given[];
+        const page = await given.all(Math.max(afterId, first - 1), first + INDEXES, limit);
         const owners = (await mapInOrder(page, (address) => ownersAt(poolId, network, address))).flat();
         return {
           owners: owners.filter(({ units, openUnits }) => units > 0n || openUnits > 0n),
@@ -203,17 +203,17 @@ export function sweepCommands(db: Db) {
 }
 
 const sweepStatements = ({ client }: Db) => ({
-  given: client.prepare(
+  given: client.prepare<Given>(
     `SELECT id, derivation_index AS "index", key FROM addresses
      WHERE id > ? AND id < ? AND state <> 'free' ORDER BY id LIMIT ?`,
   ),
-  received: client.prepare(
+  received: client.prepare<Received>(
     `SELECT t.currency, t.units
      FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id JOIN networks AS n ON n.key = t.network
      WHERE t.address_id = ? AND t.dust = 0 AND t.network = ? AND t.confirmed = 1 AND b.canonical = 1 AND b.number <= n.floor
      ORDER BY t.id`,
   ),
-  parts: client.prepare(
+  parts: client.prepare<Part>(
     `SELECT p.currency, p.units, y.state
      FROM sweep_parts AS p JOIN payouts AS y ON y.id = p.payout_id
      WHERE p.network = ? AND p.derivation_index = ? AND (p.pool_id IS NULL OR p.pool_id = ?)`,

@@ -41,7 +41,7 @@ const JUDGED_MAX = 100;
 
 /** Returns functions that are called within a transaction. */
 export const outgoingRowsOf = perDatabase((db: Db) => {
-  const highest = db.client.prepare('SELECT coalesce(max(seq), 0) FROM own_wallets WHERE network = ?').pluck();
+  const highest = db.client.values('SELECT coalesce(max(seq), 0) FROM own_wallets WHERE network = ?');
   const unexplained = `WHERE network = :network AND to_key = :to AND ${IS_UNEXPLAINED} AND NOT EXISTS (
        SELECT 1 FROM other_transfers AS o WHERE o.payout_id = :id AND o.transfer_id = outgoing_transfers.id)
      ORDER BY id`;
@@ -226,7 +226,7 @@ export function walletCommands(db: SealedDb) {
     const spentUnits = row ? await spentSince(db, network, row.ledgerSeq) : 0n;
     const { book, missingUnits: more } = readBook(row, { heldUnits, spentUnits, openUnits, nowMs });
     const missingUnits = (row?.missingUnits ?? 0n) + more;
-    const newest = db.client.prepare('SELECT coalesce(max(seq), 0) FROM ledger_entries WHERE network = ?').pluck();
+    const newest = db.client.values('SELECT coalesce(max(seq), 0) FROM ledger_entries WHERE network = ?');
     const next = { network, ledgerSeq: Number(await newest.get(network)), ...book, missingUnits };
     if (row) await changeRows(db, walletBooks, { network }, next);
     else await insertRow(db, walletBooks, next);
@@ -280,13 +280,13 @@ function takenBy({ intent: text, role, fee }: OpenRow, feeUnitsMax: bigint | und
 }
 
 async function spentSince({ client }: Db, network: NetworkKey, ledgerSeq: number): Promise<bigint> {
-  const spent = (await client.prepare(spentQuery).pluck().all({ network, ledgerSeq })) as string[];
+  const spent = await client.values<string>(spentQuery).all({ network, ledgerSeq });
   return spent.reduce((sum, units) => sum - BigInt(units), 0n);
 }
 
 /** Returns what payouts under way may take; null if that is not known. */
 async function unitsUnderWay({ client }: Db, network: NetworkKey, feeUnitsMax?: bigint): Promise<bigint | null> {
-  return ((await client.prepare(openQuery).all({ network })) as OpenRow[])
+  return (await client.prepare<OpenRow>(openQuery).all({ network }))
     .map((row) => takenBy(row, feeUnitsMax))
     .reduce((sum: bigint | null, units) => (sum === null || units === null ? null : sum + units), 0n);
 }

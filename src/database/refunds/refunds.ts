@@ -340,11 +340,9 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
   const rows = refundRowsOf(db);
   const stores = storeRowsOf(db);
   const transitions = transitionsOf(db);
-  const countReceipt = db.client
-    .prepare(
-      'UPDATE stores SET next_receipt_number = next_receipt_number + 1 WHERE id = ? RETURNING next_receipt_number',
-    )
-    .pluck();
+  const countReceipt = db.client.values<number>(
+    'UPDATE stores SET next_receipt_number = next_receipt_number + 1 WHERE id = ? RETURNING next_receipt_number',
+  );
 
   async function report(row: RefundRow, type: RefundEventType, nowMs: number): Promise<void> {
     // The merchant asked for no return, and knows none by its id.
@@ -392,7 +390,7 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
 
   /** Returns the receipt number of a refund. Returns have none: merchants see theirs without a gap. */
   async function nextReceipt(row: RefundRow, nowMs: number): Promise<string> {
-    const next = (await countReceipt.get(row.storeId)) as number | undefined;
+    const next = await countReceipt.get(row.storeId);
     invariant(next !== undefined, `store ${row.storeId} exists`);
     return receiptNumber(next - 1, new Date(nowMs).getUTCFullYear());
   }
