@@ -67,7 +67,6 @@ export type Attempt = Readonly<{
   feeUnitsMax: bigint;
   tx: string | null;
   bytes: Uint8Array | null;
-  allottedAtMs: number;
   signedAtMs: number | null;
   sentAtMs: number | null;
   /** The node's last answer to it, as a code and in words. */

@@ -217,22 +217,13 @@ export function poolCommands(db: SealedDb) {
      WHERE p.family = :family AND p.mode = :mode AND a.state = 'taken' LIMIT 1`,
   );
   /** Makes `source` the pool's current source. */
-  async function usePool({ family, mode }: PoolKey, source: string): Promise<typeof pools.$inferSelect> {
+  async function usePool({ family, mode }: PoolKey, source: string): Promise<PoolRow> {
     const known = await findRow(db, pools, { family, mode, source });
     if (known?.current) return known;
     await changeRows(db, pools, { family, mode, current: true }, { current: false });
+    const pool = known ?? { ...newPool, id: await nextNumber(db, 'pools'), family, mode, source, current: true };
     if (known) await changeRows(db, pools, { id: known.id }, { current: true });
-    else
-      await insertRow(db, pools, {
-        ...newPool,
-        id: await nextNumber(db, 'pools'),
-        family,
-        mode,
-        source,
-        current: true,
-      });
-    const pool = await findRow(db, pools, { family, mode, source });
-    invariant(pool, `the pool of ${source} exists`);
+    else await insertRow(db, pools, pool);
     return pool;
   }
   return {

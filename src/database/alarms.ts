@@ -30,33 +30,8 @@ export type Alarm = AlarmRow;
 /** The outcome of acknowledging an alarm. `over`: it ended before, by itself. `already`: a person did it before. */
 export type Acknowledged = Readonly<{ outcome: 'acknowledged' | 'already' | 'over'; alarm: Alarm }>;
 
-/** Kinds of subjects that are watched. Each network, pool or coin has an alarm of its own. */
-export const alarmScopes = [
-  'network',
-  'payments',
-  'pool',
-  'rates',
-  'coin',
-  'disk',
-  'wallet',
-  'payouts',
-  'frozen',
-  'refunds',
-  'held',
-  'endpoint',
-  'deliveries',
-  'sending',
-  'nightly',
-  'notices',
-  'backup',
-  'standby',
-  'store',
-  'approval',
-] as const;
-export type AlarmScope = (typeof alarmScopes)[number];
-
-/** Returns the key of a lasting alarm, such as `network:live:bsc`. */
-export const alarmKey = (scope: AlarmScope, subject: string): string => (subject ? `${scope}:${subject}` : scope);
+/** Returns the key of a lasting alarm, such as `network:live:bsc`: each network, pool or coin has one of its own. */
+export const alarmKey = (scope: string, subject: string): string => (subject ? `${scope}:${subject}` : scope);
 
 const ALARMS_KEPT_MAX = 10_000;
 /** Raises an alarm within the current transaction. With a key it lasts until it is ended. @returns its id */

@@ -2,12 +2,13 @@
  * Blocks: facts by hash, of which one chain is canonical.
  */
 
-import type { Tail } from '../core/block.ts';
+import type { BlockRef, Tail } from '../core/block.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { selectRow } from './engine/rows.ts';
+import { changeRows, insertRow, selectRow } from './engine/rows.ts';
 import { listData, writeData } from './meta.ts';
+import type { RowIds } from './networks.ts';
 import { blocks } from './tables.ts';
 import { shownIn } from './transfers.ts';
 
@@ -19,6 +20,21 @@ const PRUNED_MAX = 200;
 /** Returns the newest canonical block. */
 export const newestBlock = (db: Db, network: NetworkKey): Promise<BlockRow | undefined> =>
   selectRow(db, blocks, 'WHERE network = :network AND canonical = 1 ORDER BY number DESC LIMIT 1', { network });
+
+/** Puts a block on our chain. @returns its id */
+export async function makeCanonical(
+  db: Db,
+  { network, ids }: Readonly<{ network: NetworkKey; ids: RowIds }>,
+  block: BlockRef,
+  known: BlockRow | undefined,
+  watchedThrough: number,
+): Promise<number> {
+  const id = known?.id ?? ids.next();
+  const now = { canonical: true, watchedThrough, number: block.number };
+  if (known) await changeRows(db, blocks, { id }, now);
+  else await insertRow(db, blocks, { ...block, ...now, id, network });
+  return id;
+}
 
 /**
  * Deletes blocks without transfers, `above` < number ≤ `through`, lowest first, at most `PRUNED_MAX` of them.

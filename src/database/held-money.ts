@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto';
 import { and, desc, eq } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
-import { invariant } from '../core/fault.ts';
 import { type AcceptEffect, type HeldPart, type HeldState, heldParts, openPar } from '../core/held-money.ts';
 import { refundEntry } from '../core/ledger.ts';
 import { confirmedParts } from '../core/received.ts';
@@ -29,7 +28,7 @@ import {
   returnsOf,
 } from './refunds/refund.ts';
 import type { SealedDb } from './sealing.ts';
-import { findSession, lifeOf, type SessionRow, termsOf } from './session.ts';
+import { lifeOf, type SessionRow, sessionOf, termsOf } from './session.ts';
 import { amountText, countingSums, type HeldRow, heldRecordsOf, transitionsOf } from './session-transitions.ts';
 import { storeRowsOf } from './stores.ts';
 import { heldMoney as records, sessions } from './tables.ts';
@@ -110,12 +109,6 @@ export function heldMoneyCommands(db: SealedDb) {
     { confirmedPar }: Pick<Standing, 'confirmedPar'>,
   ): HeldSession => ({ status: life.status, paidLate: life.paidLate, duePar: terms.duePar, confirmedPar });
 
-  async function sessionOf(row: HeldRow): Promise<SessionRow> {
-    const session = await findSession(db, row.sessionId);
-    invariant(session, `session ${row.sessionId} of held money exists`);
-    return session;
-  }
-
   return {
     /** Returns held money, newest first. */
     async list({ storeId, mode, sessionId, state, limit }: HeldFilter): Promise<readonly HeldMoney[]> {
@@ -133,7 +126,7 @@ export function heldMoneyCommands(db: SealedDb) {
     async find(id: string): Promise<HeldMoney | null> {
       return db.read(async () => {
         const row = await held.find(id);
-        return row ? await viewOf(row, await sessionOf(row)) : null;
+        return row ? await viewOf(row, await sessionOf(db, row.sessionId)) : null;
       });
     },
     /**
@@ -144,7 +137,7 @@ export function heldMoneyCommands(db: SealedDb) {
       return writeOrTry(db, isDryRun, async (): Promise<AcceptHeldOutcome> => {
         const row = await held.find(id);
         if (!row) return { kind: 'not_found' };
-        const session = await sessionOf(row);
+        const session = await sessionOf(db, row.sessionId);
         const view = await viewOf(row, session);
         if (row.state !== 'open') return { kind: 'not_open', held: view };
         await held.settle(row, act.atMs);
@@ -213,12 +206,12 @@ export function heldReturnCommands(db: SealedDb) {
   async function returnNow(input: ReturnHeldMoney, check: DestinationCheck): Promise<ReturnHeldOutcome> {
     const { id, to, network, currency, act } = input;
     const row = await heldRecordsOf(db).find(id);
-    const session = row && (await findSession(db, row.sessionId));
-    if (!row || !session) return { kind: 'not_found' };
+    if (!row) return { kind: 'not_found' };
     if (row.state !== 'open') return { kind: 'not_open' };
+    const session = await sessionOf(db, row.sessionId);
     // The clock's changes of the session come first.
     await transitions.advance(session, act.atMs, null, []);
-    const now = (await findSession(db, session.id)) ?? session;
+    const now = await sessionOf(db, session.id);
     const counting = await countingSums(db, now, now.sums);
     const all = heldParts(termsOf(now), lifeOf(now), counting, row.kind, openPar(row));
     const wanted = all.filter(

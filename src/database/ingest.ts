@@ -22,14 +22,14 @@ import {
 } from '../core/transfer.ts';
 import { type Address, addressRowsOf } from './addresses.ts';
 import { raiseAlarm } from './alarms.ts';
-import { type BlockRow, newestBlock, pruneBlocks } from './blocks.ts';
+import { type BlockRow, makeCanonical, newestBlock, pruneBlocks } from './blocks.ts';
 import { mapInOrder } from './engine/bodies.ts';
-import { changeRows, findRow, insertRow, perDatabase } from './engine/rows.ts';
+import { changeRows, findRow, perDatabase } from './engine/rows.ts';
 import { ledgerOf } from './ledger.ts';
 import { beginNetwork, idsAfter, type RowIds, tipColumns } from './networks.ts';
 import { outgoingRowsOf } from './payouts/wallets.ts';
 import type { SealedDb } from './sealing.ts';
-import { findSession, type SessionRow, termsOf } from './session.ts';
+import { findSession, type SessionRow, sessionOf, termsOf } from './session.ts';
 import { transitionsOf } from './session-transitions.ts';
 import { storeRowsOf } from './stores.ts';
 import { blocks, networks } from './tables.ts';
@@ -68,12 +68,8 @@ export function ingestCommands(db: SealedDb) {
     const ours = await facts.recognise(step, content);
     await outgoing.add(step, block, content);
     const known = await findRow(db, blocks, { network: step.network, hash: block.hash });
-    const { network, watchedThrough } = step;
     if (known) refuseContradiction(step, known, block, await transfers.ofBlock(known.id), ours);
-    const id = known?.id ?? step.ids.next();
-    const now = { canonical: true, watchedThrough, number: block.number };
-    if (known) await changeRows(db, blocks, { id }, now);
-    else await insertRow(db, blocks, { ...block, ...now, id, network });
+    const id = await makeCanonical(db, step, block, known, step.watchedThrough);
     // Of a known block, only transfers to addresses that were not watched when it was first read are new.
     for (const found of ours) {
       if (found.address.seq > (known?.watchedThrough ?? 0)) await facts.add(step, id, block, found);
@@ -233,7 +229,7 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
 
   /** @returns the phase of what pays its session; null for what does not, and for dust */
   async function insert(
-    { network, ids, nowMs }: FactsContext,
+    { network, ids }: FactsContext,
     blockId: number,
     block: BlockRef,
     ours: Ours,
@@ -263,7 +259,6 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
       dust: isDust,
       phase,
       counted: 'none',
-      seenAtMs: nowMs,
     });
     return phase;
   }
@@ -323,9 +318,7 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
     async settle(network: NetworkKey, blockIds: readonly number[], floor: number, nowMs: number): Promise<string[]> {
       const found = await transfers.recount(blockIds, floor);
       for (const [id, changed] of found) {
-        const session = await findSession(db, id);
-        invariant(session, `session ${id} of a taken address exists`);
-        await transitions.advance(session, nowMs, network, changed);
+        await transitions.advance(await sessionOf(db, id), nowMs, network, changed);
       }
       return [...found.keys()];
     },
@@ -369,8 +362,7 @@ type Judged = Pick<WaitingTransfer, 'received' | 'stricter'>;
 
 function waitingQueries(db: SealedDb) {
   async function judged(sessionId: string, network: NetworkKey): Promise<Judged> {
-    const session = await findSession(db, sessionId);
-    invariant(session, `session ${sessionId} of a taken address exists`);
+    const session = await sessionOf(db, sessionId);
     const stricter = storeTiers((await storeRowsOf(db).of(session.storeId)).settings.credit, nameOf(network));
     return { received: receivedOn(network, session.sums), stricter };
   }

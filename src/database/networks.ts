@@ -19,10 +19,9 @@ import { type blocks, networks } from './tables.ts';
 export type NetworkRow = typeof networks.$inferSelect;
 
 /** Returns the columns of the newest canonical block. */
-export const tipColumns = (tip: Pick<typeof blocks.$inferSelect, 'hash' | 'number' | 'timeS'> | undefined) => ({
+export const tipColumns = (tip: Pick<typeof blocks.$inferSelect, 'hash' | 'number'> | undefined) => ({
   tipHash: tip?.hash ?? null,
   tipNumber: tip?.number ?? null,
-  tipTimeS: tip?.timeS ?? null,
 });
 
 /** Networks' numbers are below it: they are the end of the ids of their rows. */
@@ -67,7 +66,7 @@ export async function beginNetwork(db: Db, key: NetworkKey, nowMs: number): Prom
   const row: NetworkRow = {
     ...{ key, number: await nextNumber(db, 'networks'), lastId: 0 },
     ...{ state: 'starting', reason: null, updatedAtMs: nowMs, pid: 0 },
-    ...{ tipHash: null, tipNumber: null, tipTimeS: null, floor: 0, readThroughS: 0, prunedThrough: -1, gaps: [] },
+    ...{ tipHash: null, tipNumber: null, floor: 0, readThroughS: 0, prunedThrough: -1, gaps: [] },
     ...{ headNumber: null, nodeConnected: false, nodeHeardAtMs: 0, recoveries: 0, rewoundAtMs: 0 },
   };
   await insertRow(db, networks, row);

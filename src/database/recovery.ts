@@ -11,10 +11,10 @@ import { freezeTexts } from '../core/reasons.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
 import { raiseAlarm } from './alarms.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
-import { type BlockRow, newestBlock } from './blocks.ts';
+import { type BlockRow, makeCanonical, newestBlock } from './blocks.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, findRow, insertRow, selectRows } from './engine/rows.ts';
+import { changeRows, findRow, selectRows } from './engine/rows.ts';
 import { blockFactsOf, type FactsContext, type Ours } from './ingest.ts';
 import { idsAfter, type NetworkRow, numbersText, tipColumns } from './networks.ts';
 import { BLOCKS_UNSEARCHED, freezeAgain } from './payouts/holds.ts';
@@ -276,9 +276,18 @@ async function moveTo(db: SealedDb, row: NetworkRow, to: number, act: OperatorAc
 
 // ── Blocks that are read again ───────────────────────────────────────────────────────────────────────────────────────
 type Matched = Reread['blocks'][number];
+type Place = Pick<BlockRef, 'hash' | 'number'>;
 
 export function rereadCommands(db: SealedDb) {
   const facts = blockFactsOf(db);
+  const lowest = db.client.prepare<Place>(
+    `SELECT hash, number FROM blocks WHERE network = :network AND canonical = 1 AND number >= :number
+     ORDER BY number LIMIT 1`,
+  );
+  const paying = db.client.prepare<Place>(
+    `SELECT DISTINCT b.hash, b.number FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id
+     WHERE b.network = :network AND b.canonical = 1 AND b.number BETWEEN :from AND :to`,
+  );
 
   async function save(input: Reread): Promise<RereadOutcome> {
     const { network, from, to, act } = input;
@@ -295,7 +304,8 @@ export function rereadCommands(db: SealedDb) {
     const changed: number[] = [];
     for (const { matched, isAdded, unsaved, leaving, known } of results) {
       if (!isAdded) continue;
-      const id = await keep(context, matched.block, known);
+      const through = Math.max(known?.watchedThrough ?? 0, input.watchedThrough);
+      const id = await makeCanonical(db, context, matched.block, known, through);
       for (const found of unsaved) await facts.add(context, id, matched.block, found);
       await outgoingRowsOf(db).add(context, matched.block, leaving);
       changed.push(id);
@@ -313,24 +323,10 @@ export function rereadCommands(db: SealedDb) {
     return { kind: 'done', differences: [...results.flatMap((one) => one.differences), ...(await replaced(input))] };
   }
 
-  /** Makes a block canonical, in which something was missed. @returns its id */
-  async function keep(
-    { network, watchedThrough, ids }: Reread & FactsContext,
-    block: BlockRef,
-    known: BlockRow | undefined,
-  ): Promise<number> {
-    const id = known?.id ?? ids.next();
-    const through = Math.max(known?.watchedThrough ?? 0, watchedThrough);
-    const now = { canonical: true, watchedThrough: through, number: block.number };
-    if (known) await changeRows(db, blockTable, { id }, now);
-    else await insertRow(db, blockTable, { ...block, ...now, id, network });
-    return id;
-  }
-
   /** Returns the held blocks with transfers at heights where the node has no block at all. */
   async function replaced({ network, from, to, blocks: read }: Reread): Promise<RereadDifference[]> {
     const numbers = new Set(read.map(({ block }) => block.number));
-    return (await payingBlocks(db, network, from, to))
+    return (await paying.all({ network, from, to }))
       .filter(({ number }) => !numbers.has(number))
       .map(({ number, hash }) => ({ kind: 'other_block', number, block: hash, transfer: null }));
   }
@@ -338,7 +334,7 @@ export function rereadCommands(db: SealedDb) {
   return {
     /** Returns the lowest canonical block with at least this number; null if there is none. */
     async rereadAnchor(network: NetworkKey, number: number): Promise<Place | null> {
-      return db.read(() => anchorOf(db, network, number));
+      return (await db.read(() => lowest.get({ network, number }))) ?? null;
     },
     /** Compares blocks that were read again with what is held, and adds the transfers that were missed. */
     async saveReread(input: Reread): Promise<RereadOutcome> {
@@ -413,24 +409,4 @@ async function compare(db: SealedDb, context: FactsContext, { block, transfers: 
 async function shown(db: Db, { tx, position, currency, addressId, units }: TransferRow) {
   const address = await findRow(db, addressTable, { id: addressId });
   return { tx, index: position, currency, to: address?.key ?? '', units };
-}
-
-type Place = Pick<BlockRef, 'hash' | 'number'>;
-
-/** Returns the lowest canonical block with at least this number; null if there is none. */
-async function anchorOf({ client }: Db, network: NetworkKey, number: number): Promise<Place | null> {
-  const from = client.prepare<Place>(
-    `SELECT hash, number FROM blocks WHERE network = :network AND canonical = 1 AND number >= :number
-     ORDER BY number LIMIT 1`,
-  );
-  return (await from.get({ network, number })) ?? null;
-}
-
-/** Returns the canonical blocks with transfers. */
-async function payingBlocks({ client }: Db, network: NetworkKey, lowest: number, highest: number): Promise<Place[]> {
-  const paying = client.prepare<Place>(
-    `SELECT DISTINCT b.hash, b.number FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id
-     WHERE b.network = :network AND b.canonical = 1 AND b.number BETWEEN :lowest AND :highest`,
-  );
-  return paying.all({ network, lowest, highest });
 }

@@ -207,7 +207,6 @@ CREATE TABLE networks (
   reason TEXT CHECK (json_valid(reason)), --> Reason
   tip_hash TEXT, -- of the newest canonical block
   tip_number INTEGER,
-  tip_time_s INTEGER,
   head_number INTEGER, -- of the node
   node_connected INTEGER NOT NULL DEFAULT 0 CHECK (node_connected IN (0, 1)),
   node_heard_at_ms INTEGER NOT NULL DEFAULT 0,
@@ -253,7 +252,6 @@ CREATE TABLE transfers (
   dust INTEGER NOT NULL CHECK (dust IN (0, 1)), -- below the token's dust floor: touches no session, is not booked
   phase TEXT CHECK (phase IN ('in_time', 'top_up', 'late', 'too_late')), -- when its transaction first came; null: in no session
   counted TEXT NOT NULL CHECK (counted IN ('none', 'seen', 'confirmed', 'final')), -- which sum of its session contains it
-  seen_at_ms INTEGER, -- when it was first read in a block of ours
   confirmed INTEGER NOT NULL CHECK (confirmed IN (0, 1)), -- only while its block is canonical
   first_confirmed_at_ms INTEGER, -- kept for ever
   mac TEXT,
@@ -525,7 +523,6 @@ CREATE TABLE payout_attempts (
   fee_units_max TEXT NOT NULL,
   tx TEXT UNIQUE,
   bytes BLOB, -- on disk before any node gets them
-  allotted_at_ms INTEGER NOT NULL,
   signed_at_ms INTEGER,
   sent_at_ms INTEGER, -- when it was first handed to a node
   answer_code TEXT, -- of the node, the last time

@@ -3,10 +3,10 @@
  */
 
 import { type SessionStatus, sessionStatuses } from '../core/event.ts';
+import { invariant } from '../core/fault.ts';
 import { deadline, type Life, type ReceiptSum, type Standing, type Terms } from '../core/session.ts';
 import type { Mode } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
-import { firstSessionId } from '../lib/id.ts';
 import type { OrderDetails, SessionRequest } from './column-values.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
@@ -34,6 +34,13 @@ export type SessionRow = typeof sessions.$inferSelect;
 
 /** Finds a session's row by its full id, within a transaction. */
 export const findSession = (db: Db, id: string): Promise<SessionRow | undefined> => findRow(db, sessions, { id });
+
+/** Returns the row of a session that another row names. */
+export async function sessionOf(db: Db, id: string): Promise<SessionRow> {
+  const row = await findSession(db, id);
+  invariant(row, `session ${id} exists`);
+  return row;
+}
 
 const lifeNames = ['status', 'endedAtS', 'paidAtS', 'canceledAtS', 'paidLate', 'takesAnyToken'] as const;
 const standingNames = ['funded', 'firm', 'touched', 'late', 'seenPar', 'confirmedPar', 'latePar'] as const;
@@ -108,25 +115,13 @@ export const toSession = (
 // ── Lists ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 // Each reads an index from where the list goes on, so a page costs the same however many there are.
 
-export type SessionFilter = Readonly<{
-  storeId: string;
-  mode: Mode;
-  /** `held`: those with held money that waits for a decision. */
-  status: SessionStatus | 'held' | null;
-  /** Created from this time on, and before that one (Unix ms); null: no bound. */
-  fromMs: number | null;
-  toMs: number | null;
-}>;
-
-/**
- * A page of whole sessions, as their merchant reads them back. `first`: which of those that match come first. Null: no
- * filter.
- */
+/** A page of sessions. `first`: which of those that match come first. Null: no filter. */
 export type SessionPaging = Readonly<{
   storeId: string;
   mode: Mode;
   orderId: string | null;
-  status: SessionStatus | null;
+  /** `held`: those with held money that waits for a decision, newest first. */
+  status: SessionStatus | 'held' | null;
   /** Only ids from here on, and only ids below. */
   fromId: string;
   beforeId: string;
@@ -145,6 +140,13 @@ const LAST_CHARACTER = '\u{10ffff}';
 /** One address's transaction may pay others of ours; more than these are not shown. */
 const FOUND_MAX = 100;
 
+/** In the order of the list, whatever the planner makes of the join. */
+const withHeldMoney = `
+  SELECT DISTINCT h.session_id FROM held_money AS h
+  WHERE h.state = 'open' AND h.session_id >= :fromId AND h.session_id < :beforeId
+    AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = h.session_id AND s.store_id = :storeId AND s.mode = :mode)
+  ORDER BY h.session_id DESC LIMIT :limit`;
+
 /** Returns the ids of a page, in its order. The index has them by status, so each status is a seek. */
 export async function idsOfPage({ client }: Db, { status, first, ...page }: SessionPaging): Promise<readonly string[]> {
   const isNewest = first === 'newest';
@@ -154,6 +156,7 @@ export async function idsOfPage({ client }: Db, { status, first, ...page }: Sess
          WHERE store_id = :storeId AND mode = :mode AND ${which} AND id >= :fromId AND id < :beforeId
          ORDER BY id ${isNewest ? 'DESC' : 'ASC'} LIMIT :limit`,
     );
+  if (status === 'held') return client.values<string>(withHeldMoney).all(page);
   const ofOrder = 'order_id = :orderId AND (CAST(:status AS TEXT) IS NULL OR status = :status)';
   if (page.orderId !== null) return idsOf(ofOrder).all({ ...page, status });
   const ofEach = await mapInOrder(status === null ? sessionStatuses : [status], (one) =>
@@ -168,14 +171,6 @@ export const sessionsById = async (db: Db, ids: readonly string[]): Promise<read
   (await mapInOrder(ids, (id) => findSession(db, id))).flatMap((row) => row ?? []);
 
 export function sessionListQueries(db: Db) {
-  // In the order of the list, whatever the planner makes of the join.
-  const held = db.client.values<string>(
-    `SELECT DISTINCT h.session_id FROM held_money AS h
-       WHERE h.state = 'open' AND h.session_id >= :fromId AND h.session_id < :beforeId
-         AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = h.session_id AND s.store_id = :storeId AND s.mode = :mode)
-       ORDER BY h.session_id DESC LIMIT :limit`,
-  );
-
   const ofAddress = db.client.values<string | null>(
     'SELECT session_id FROM addresses WHERE family = :family AND mode = :mode AND key = :key',
   );
@@ -203,28 +198,9 @@ export function sessionListQueries(db: Db) {
     async idsOfOrder(orderId: string): Promise<readonly string[]> {
       return db.read(() => ofOrder.all(orderId));
     },
-    /**
-     * Returns a page of a list, newest first.
-     * @returns `goOnId`: the `beforeId` of the next page; null at the end
-     */
-    async list(
-      page: SessionFilter & Readonly<{ beforeId: string | null; limit: number }>,
-    ): Promise<Readonly<{ sessions: readonly SessionSummary[]; goOnId: string | null }>> {
-      const { storeId, mode, status, fromMs, toMs, beforeId, limit } = page;
-      const until = [beforeId, toMs === null ? null : firstSessionId(toMs)].filter((id) => id !== null).sort();
-      const range = {
-        ...{ storeId, mode, limit: limit + 1 },
-        ...{ fromId: fromMs === null ? '' : firstSessionId(fromMs), beforeId: until[0] ?? LAST_CHARACTER },
-      };
-      return db.read(async () => {
-        const ids =
-          status === 'held'
-            ? await held.all(range)
-            : await idsOfPage(db, { ...range, status, orderId: null, first: 'newest' });
-        const found = await sessionsById(db, ids);
-        const rows = found.slice(0, limit).map(summaryOf);
-        return { sessions: rows, goOnId: found.length > limit ? (rows.at(-1)?.id ?? null) : null };
-      });
+    /** Returns a page of sessions as lists show them. */
+    async list(page: SessionPaging): Promise<readonly SessionSummary[]> {
+      return db.read(async () => (await sessionsById(db, await idsOfPage(db, page))).map(summaryOf));
     },
     /** Returns at most `limit` sessions of the store and mode, newest first; a whole order id comes first of all. */
     async search(

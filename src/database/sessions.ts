@@ -3,7 +3,7 @@
  */
 
 import { certainlyBefore } from '../core/arrival.ts';
-import { invariant, permanent } from '../core/fault.ts';
+import { permanent } from '../core/fault.ts';
 import { graceOf, type InclusionGrace } from '../core/inclusion.ts';
 import { minorToPar } from '../core/money.ts';
 import { type CancelRefusal, newLife, newStanding, type Terms, toleratedPar } from '../core/session.ts';
@@ -26,6 +26,7 @@ import {
   type Session,
   type SessionPaging,
   type SessionRow,
+  sessionOf,
   sessionsById,
   standingOf,
   stateOf,
@@ -128,11 +129,7 @@ export function sessionCommands(db: SealedDb) {
     return toSession(row, own, await transfers.ofSession(row.id, PAYMENTS_MAX));
   }
 
-  async function viewOf(id: string): Promise<Session> {
-    const row = await findSession(db, id);
-    invariant(row, `session ${id} exists`);
-    return view(row);
-  }
+  const viewOf = async (id: string): Promise<Session> => view(await sessionOf(db, id));
 
   /** Saves a new session with one address per family; a family without a free address is left out. */
   async function begin(input: NewSession, settings: StoreSettings): Promise<CreateSessionOutcome> {

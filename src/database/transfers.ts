@@ -21,7 +21,7 @@ const SENDERS_MAX = 1_000;
 
 /** Returns the columns that the MAC of a transfer covers: sender, amount and our address. */
 export const macedTransfer = (
-  row: Omit<Fact, 'id' | 'confirmed' | 'firstConfirmedAtMs' | 'dust' | 'phase' | 'counted' | 'seenAtMs'>,
+  row: Omit<Fact, 'id' | 'confirmed' | 'firstConfirmedAtMs' | 'dust' | 'phase' | 'counted'>,
 ): MacedRow => {
   const { blockId, tx, position, network, currency, fromKey, addressId, units, decimals } = row;
   const fields = [network, currency, fromKey, addressId, units.toString(), decimals];
@@ -109,7 +109,7 @@ function factSteps(db: SealedDb) {
   };
 }
 
-/** A payment that a session shows. `seenAtMs`: when it was first read in this block. */
+/** A payment that a session shows. */
 const shownPayment = {
   networkKey: transfers.network,
   currency: transfers.currency,
@@ -120,8 +120,6 @@ const shownPayment = {
   block: blocks.hash,
   from: transfers.fromKey,
   blockTimeS: blocks.timeS,
-  seenAtMs: transfers.seenAtMs,
-  confirmedAtMs: transfers.firstConfirmedAtMs,
 };
 const itsPlace = { ...canonicalPlace, id: transfers.id, confirmed: transfers.confirmed, floor: networks.floor };
 

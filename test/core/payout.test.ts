@@ -51,7 +51,6 @@ const attempt: Attempt = {
   feeUnitsMax: 100n,
   tx: 'tx',
   bytes: new Uint8Array([1]),
-  allottedAtMs: T0,
   signedAtMs: T0,
   sentAtMs: T0,
   answerCode: 'accepted',

@@ -43,7 +43,7 @@ INSERT INTO payouts (id, kind, network, intent, state, generation, not_before_ms
   SELECT id, 'gas', '${NETWORK}', '{"kind":"gas"}', 'waiting', 0, 0, 1, 1, serves_id
   FROM (SELECT 'po_1' AS id, 'po_2' AS serves_id UNION ALL SELECT 'po_2', 'po_3' UNION ALL SELECT 'po_3', NULL);
 INSERT INTO payout_attempts (payout_id, generation, attempt, network, payer, payer_role, terms, fee_units_max, tx, bytes,
-  allotted_at_ms, signed_at_ms) VALUES ('po_1', 0, 0, '${NETWORK}', 'p', 'gas', '{}', '1', 't', x'0041ff5c', 1, 1);`;
+  signed_at_ms) VALUES ('po_1', 0, 0, '${NETWORK}', 'p', 'gas', '{}', '1', 't', x'0041ff5c', 1);`;
 
 /** Makes an installation that has a paid session and is stopped. */
 async function openFilled() {

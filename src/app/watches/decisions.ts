@@ -12,7 +12,7 @@ export const DECISIONS_REPORTED_MAX = 20;
 
 export const watchDecisions = ({ stores, refunds }: Database): Watch => ({
   what: 'what waits for a decision',
-  scopes: ['store', 'approval'],
+  rules: ['store_waiting', 'refund_unapproved'],
   async look() {
     const all = await stores.list();
     const waiting = all.filter(({ status }) => status === 'pending');

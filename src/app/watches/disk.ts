@@ -13,7 +13,7 @@ const mib = (bytes: number): string => `${Math.max(0, Math.floor(bytes / MIB))} 
 export function watchDisk(dataDir: string, bytesMin: number, read: typeof readRoom = readRoom): Watch {
   return {
     what: 'the disk',
-    scopes: ['disk'],
+    rules: ['disk_filling'],
     async look() {
       const { freeBytes } = await read(dataDir);
       if (freeBytes >= bytesMin) return [];

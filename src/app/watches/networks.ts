@@ -72,7 +72,16 @@ export function watchNetworks(database: Database, networks: readonly Watched[], 
 
   return {
     what: 'the networks',
-    scopes: ['network', 'payments'],
+    rules: [
+      'indexer_silent',
+      'network_halted',
+      'network_fault',
+      'network_behind',
+      'finality_stalled',
+      'second_node_disagrees',
+      'second_node_unavailable',
+      'payments_slow',
+    ],
     async look(nowMs) {
       const reports = new Map((await database.networks.list()).map((report) => [report.key, report]));
       const findings: (Finding | null)[] = [];

@@ -63,7 +63,7 @@ export function watchPayouts(
 
   return {
     what: 'payouts',
-    scopes: ['frozen', 'wallet', 'payouts', 'refunds'],
+    rules: ['payouts_frozen', 'wallet_low', 'payouts_delayed', 'refunds_overdue'],
     async look(nowMs) {
       const findings = [...(await frozen()), ...(await lowWallets())];
       const open = await database.payouts.countOpen(nowMs);

@@ -10,7 +10,7 @@ import type { Finding, Watch } from './watchdog.ts';
 
 export const watchPools = (addresses: Addresses, { networks }: Pick<Config, 'networks'>): Watch => ({
   what: 'the address pools',
-  scopes: ['pool'],
+  rules: ['address_pool_low', 'address_pool_empty', 'address_pool_unfilled'],
   async look() {
     const findings = [];
     for (const network of networkOfEachPool(networks)) {

@@ -21,7 +21,7 @@ export function watchRates(rates: Pick<Rates, 'status' | 'pegs'>): Watch {
 
   return {
     what: 'the exchange rates',
-    scopes: ['rates', 'coin'],
+    rules: ['rates_stale', 'rates_single_source', 'coin_depegged'],
     async look() {
       const off = rates
         .pegs()

@@ -26,7 +26,7 @@ export function watchUpkeep(blocks: Blocks, config: Upkeep): Watch {
   let sinceMs: number | null = null;
   return {
     what: 'backups and nightly work',
-    scopes: ['backup', 'nightly', 'standby'],
+    rules: ['backup_unproved', 'comparison_stale', 'standby_behind'],
     async look(nowMs) {
       sinceMs ??= nowMs;
       const moment = { nowMs, sinceMs };

@@ -5,7 +5,7 @@
 
 import { readFileSync } from 'node:fs';
 import type { NetworkKey } from '../../core/transfer.ts';
-import { type AlarmScope, alarmKey } from '../../database/alarms.ts';
+import { alarmKey } from '../../database/alarms.ts';
 import type { Alarms } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -25,7 +25,8 @@ export type Finding = Readonly<{
 export type Watch = Readonly<{
   /** Name of the watch for the log: `the disk`. */
   what: string;
-  scopes: readonly AlarmScope[];
+  /** Those that it looks after: a lasting alarm of their scopes is its own. */
+  rules: readonly WatchCode[];
   /**
    * Returns everything that is wrong now.
    * @throws Fault transient; nothing is decided then
@@ -59,17 +60,16 @@ type Trouble = Readonly<{
 
 /** @returns one look, which may fail with a transient fault and is then repeated */
 export function createWatchdog(
-  { what, scopes, look }: Watch,
+  { what, rules, look }: Watch,
   { alarms, settings, clock, log }: WatchdogOptions,
 ): () => Promise<void> {
   const troubles = new Map<string, Trouble>();
   let isLoaded = false;
 
   async function load(nowMs: number): Promise<void> {
-    const rules = Object.keys(watchRules) as WatchCode[];
     for (const { key, code, message, atMs, network } of await alarms.listOpen()) {
       const rule = rules.find((name) => key !== null && isOf(watchRules[name].scope, key));
-      if (key === null || rule === undefined || !scopes.includes(watchRules[rule].scope)) continue;
+      if (key === null || rule === undefined) continue;
       const saved = { code, message, atMs };
       troubles.set(key, { rule, network, sinceMs: atMs, ruleSinceMs: atMs, seenAtMs: nowMs, saved });
     }
@@ -131,7 +131,7 @@ export function createWatchdog(
   };
 }
 
-const isOf = (scope: AlarmScope, key: string): boolean => key === scope || key.startsWith(`${scope}:`);
+const isOf = (scope: string, key: string): boolean => key === scope || key.startsWith(`${scope}:`);
 
 // ── The rules ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -141,7 +141,7 @@ export type WatchCode = keyof typeof table;
  * `raise_after_s`: null stands for the setting `alarms.patience_s`. `advice` names the command to run; null where the
  * message does. The code of the alarm `network_halted` is that of the network's reason.
  */
-type Rule = Readonly<{ scope: AlarmScope; raise_after_s: number | null; advice: string | null }>;
+type Rule = Readonly<{ scope: string; raise_after_s: number | null; advice: string | null }>;
 
 export const watchRules: Readonly<Record<WatchCode, Rule>> = JSON.parse(
   readFileSync(new URL('./rules.json', import.meta.url), 'utf8'),

@@ -18,7 +18,7 @@ const since = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T
 export function watchWebhooks(deliveries: Deliveries): Watch {
   return {
     what: 'webhooks',
-    scopes: ['endpoint', 'deliveries', 'sending'],
+    rules: ['webhook_off', 'webhook_failing', 'webhooks_failed', 'webhooks_delayed'],
     async look(nowMs) {
       const trouble = await deliveries.trouble(nowMs, nowMs - FAILED_MS);
       const { failing, disabled, dueSinceMs, failed } = trouble;

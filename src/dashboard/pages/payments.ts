@@ -2,11 +2,12 @@
 import { refuse, say } from '../../acts/act.ts';
 import { titleOf } from '../../acts/refund-words.ts';
 import { MINOR_DECIMALS, parseUnits } from '../../core/money.ts';
-import type { SessionFilter, SessionSummary } from '../../database/session.ts';
+import type { SessionSummary } from '../../database/session.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { parseSessionId } from '../../lib/id.ts';
+import { firstSessionId, parseSessionId } from '../../lib/id.ts';
 import { exponentOf } from '../../rates/currencies.ts';
-import { type Chosen, dayFields, daysOf, type Field } from '../../web/filters.ts';
+import { dayFields, daysOf, type Field, pageOf } from '../../web/filters.ts';
 import { type Column, list } from '../../web/list.ts';
 import { data, time } from '../../web/show.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
@@ -81,11 +82,20 @@ const paymentList = (deps: DashboardDeps): Listing<StoreAt, SessionSummary> => (
   path: PATH,
   caption: ({ at, words }) => words.say(at.mode === 'test' ? 'Test payments' : 'Payments'),
   fields: fieldsOf,
-  async read(visit, chosen, after, limit) {
-    const filter = filterOf(visit, chosen);
-    const page = { beforeId: parseSessionId(after ?? ''), limit };
-    const { sessions, goOnId } = await deps.database.sessions.list({ ...filter, ...page });
-    return { rows: sessions, goOn: goOnId };
+  async read({ at, zone, nowMs }, chosen, after, limit) {
+    const { fromMs, toMs } = daysOf(chosen, zone);
+    const untilId = firstSessionId(toMs ?? nowMs + DAY_MS);
+    const [beforeId = untilId] = [untilId, parseSessionId(after ?? '') ?? untilId].sort();
+    const found = await deps.database.sessions.list({
+      ...at,
+      orderId: null,
+      status: [...statuses, 'held' as const].find((one) => one === chosen.status) ?? null,
+      fromId: firstSessionId(fromMs ?? 0),
+      beforeId,
+      first: 'newest',
+      limit: limit + 1,
+    });
+    return pageOf(found, limit, ({ id }) => id);
   },
   columns: (visit, sessions) => columnsOf(deps, visit, sessions),
   empty: ({ at, words }) => words.html(`payments.empty_${at.mode}`),
@@ -104,12 +114,6 @@ function fieldsOf({ words }: Visit<StoreAt>): readonly Field[] {
     ...dayFields(words),
   ];
 }
-
-const filterOf = ({ at, zone }: Visit<StoreAt>, chosen: Chosen): SessionFilter => ({
-  ...at,
-  status: [...statuses, 'held' as const].find((one) => one === chosen.status) ?? null,
-  ...daysOf(chosen, zone),
-});
 
 /** Leads to what a text names, or shows all that it may mean. */
 async function found(

@@ -229,9 +229,9 @@ const keyOf = ({ id: payoutId, generation, attempt }: AttemptName) => ({ payoutI
 
 const newAttempt = (
   network: NetworkKey,
-  { id: payoutId, generation, attempt, payer, payerRole, nonce, terms, feeUnitsMax, nowMs }: NewAttempt,
+  { id: payoutId, generation, attempt, payer, payerRole, nonce, terms, feeUnitsMax }: NewAttempt,
 ): AttemptRow => ({
-  ...{ payoutId, generation, attempt, network, payer, payerRole, nonce, terms, feeUnitsMax, allottedAtMs: nowMs },
+  ...{ payoutId, generation, attempt, network, payer, payerRole, nonce, terms, feeUnitsMax },
   ...{ tx: null, bytes: null, signedAtMs: null, sentAtMs: null, answerCode: null, answer: null, feeUnits: null },
 });
 

@@ -151,7 +151,7 @@ export function adoptionCommands(db: SealedDb) {
     await insertRow(db, payoutAttempts, {
       ...{ payoutId: intent.id, generation, attempt, network, payer, payerRole, nonce, terms, tx },
       // The terms hold the real limit in the family's format; a replacement is only compared with zero.
-      ...{ feeUnitsMax: 0n, bytes: Buffer.from(bytes), allottedAtMs: signedAtMs, signedAtMs },
+      ...{ feeUnitsMax: 0n, bytes: Buffer.from(bytes), signedAtMs },
       ...{ sentAtMs: null, answerCode: null, answer: null, feeUnits: null },
     });
     return true;

@@ -88,7 +88,7 @@ const settlementOf = perDatabase((db: SealedDb) => {
     nowMs: number,
   ): Promise<void> {
     const name = { payoutId: row.id, generation: row.generation, attempt: LEARNED_ATTEMPT, network: row.network };
-    const times = { allottedAtMs: nowMs, signedAtMs: nowMs, sentAtMs: nowMs };
+    const times = { signedAtMs: nowMs, sentAtMs: nowMs };
     const answer = { answerCode: 'learned', answer: 'learned from the chain' };
     const signed = { tx, bytes: Buffer.alloc(0), ...times, ...answer, feeUnits: null };
     await insertRow(db, payoutAttempts, {

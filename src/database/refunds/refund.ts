@@ -4,7 +4,6 @@
 
 import { createHash } from 'node:crypto';
 import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, ne, type SQL, sql } from 'drizzle-orm';
-import { invariant } from '../../core/fault.ts';
 import type { HeldKind, Returned } from '../../core/held-money.ts';
 import { type IntentMac, isPayback, type MacedRefund } from '../../core/intent.ts';
 import { formatUnits, MINOR_DECIMALS, parseUnits } from '../../core/money.ts';
@@ -27,7 +26,7 @@ import type { Db } from '../engine/open.ts';
 import { changeRows, findRow, findRows, insertRow, perDatabase, selectRows } from '../engine/rows.ts';
 import type { Replay } from '../replays.ts';
 import type { SealedDb } from '../sealing.ts';
-import { findSession } from '../session.ts';
+import { sessionOf } from '../session.ts';
 import { payouts, refunds, sessions } from '../tables.ts';
 
 /** A refund in its current state. `id` is ours; `refundId` is the merchant's. */
@@ -384,14 +383,13 @@ function viewingRefunds(db: SealedDb) {
     async view(row: RefundRow): Promise<Refund> {
       const { claimHash, claimUntilS, destination: _key, destinationFrom: _from, ...own } = row;
       const { mac: _mac, bodyHash: _body, ...shown } = own;
-      const session = await findSession(db, row.sessionId);
-      invariant(session, `refund ${row.id} belongs to a session`);
+      const { orderId } = await sessionOf(db, row.sessionId);
       const token = tokens.of('refund claim', row.id);
       // Another secret key may have made the link.
       const isOurs = claimHash !== null && claimHash === tokens.hashOf(token);
       return {
         ...shown,
-        orderId: session.orderId,
+        orderId,
         destination: destinationOf(row),
         claim: isOurs && claimUntilS !== null ? { token, untilS: claimUntilS } : null,
       };

@@ -33,7 +33,7 @@ import { ledgerOf } from '../ledger.ts';
 import { payoutStepsOf } from '../payouts/payouts.ts';
 import { type Replay, replaysOf } from '../replays.ts';
 import type { SealedDb } from '../sealing.ts';
-import { findSession } from '../session.ts';
+import { findSession, sessionOf } from '../session.ts';
 import { transitionsOf } from '../session-transitions.ts';
 import { storeRowsOf } from '../stores.ts';
 
@@ -347,8 +347,7 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
   async function report(row: RefundRow, type: RefundEventType, nowMs: number): Promise<void> {
     // The merchant asked for no return, and knows none by its id.
     if (row.heldKind !== null) return;
-    const session = await findSession(db, row.sessionId);
-    invariant(session, `refund ${row.id} belongs to a session`);
+    const session = await sessionOf(db, row.sessionId);
     const { refundId, network, amountMinor, currency } = row;
     const [orderId, destination] = [session.orderId, rows.destinationOf(row)];
     const facts = refundFacts({ type, orderId, refundId, network, destination, amountMinor, currency });
@@ -366,13 +365,8 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
 
   /** The money of a return that failed is held again, or counts by now. */
   async function holdAgain(sessionId: string, nowMs: number): Promise<void> {
-    const of = async () => {
-      const session = await findSession(db, sessionId);
-      invariant(session, `session ${sessionId} of a return exists`);
-      return session;
-    };
-    await transitions.followReturn(await of(), nowMs);
-    await transitions.advance(await of(), nowMs, null, []);
+    await transitions.followReturn(await sessionOf(db, sessionId), nowMs);
+    await transitions.advance(await sessionOf(db, sessionId), nowMs, null, []);
   }
 
   async function fail(row: RefundRow, reason: string, nowMs: number): Promise<void> {
@@ -409,8 +403,8 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
     /** Returns the first closed gate of those that only refunds have; null if all are open. */
     async closedGate(id: string) {
       const row = await rows.find(id);
-      const session = row && (await findSession(db, row.sessionId));
-      if (!session) return null;
+      if (!row) return null;
+      const session = await sessionOf(db, row.sessionId);
       const { currency, storeId, sessionId } = row;
       const { isSuspended, policy } = await stores.of(storeId);
       if (!isOperators(row) && isSuspended()) return 'refund_store_suspended';

@@ -13,7 +13,7 @@ watchdog.before.each((stage) => {
   stage.temp = openTempDatabase();
   stage.clock = handClock();
   stage.found = [];
-  stage.watch = { what: 'tests', scopes: ['network', 'disk'], look: async () => stage.found };
+  stage.watch = { what: 'tests', rules: ['network_behind', 'disk_filling'], look: async () => stage.found };
 });
 watchdog.after.each(({ temp }) => temp.close());
 

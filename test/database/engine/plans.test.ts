@@ -65,13 +65,13 @@ async function plansWithPayment(work: (database: Database, storeId: string) => P
 }
 
 test('lists and searches of payments seek in an index that has their order', async () => {
-  const none = { status: null, fromMs: null, toMs: null, beforeId: null };
+  const none = { status: null, orderId: null, fromId: '', beforeId: 'd', first: 'newest' } as const;
   let found = 0;
   const made = await plansWithPayment(async (database, storeId) => {
     const at = { storeId, mode: 'test' } as const;
-    for (const filter of [{}, { status: 'paid' }, { fromMs: 1, toMs: 2 }, { status: 'held' }] as const)
-      found += (await database.sessions.list({ ...none, ...filter, ...at, limit: 50 })).sessions.length;
-    const [session] = (await database.sessions.list({ ...none, ...at, limit: 1 })).sessions;
+    for (const filter of [{}, { status: 'paid' }, { status: 'held' }] as const)
+      found += (await database.sessions.list({ ...none, ...filter, ...at, limit: 50 })).length;
+    const [session] = await database.sessions.list({ ...none, ...at, limit: 1 });
     assert.is((await database.sessions.find(session?.id ?? ''))?.payments.length, 1);
     await database.refunds.ofSession([session?.id ?? '']);
     await database.refunds.room(session?.id ?? '', 1);
