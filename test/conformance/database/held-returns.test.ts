@@ -7,6 +7,7 @@ import type { HeldMoney, ReturnHeldMoney, ReturnHeldOutcome } from '../../../src
 import type { DestinationCheck, NewRefund } from '../../../src/database/refunds/refund.ts';
 import { has } from '../../support/fields.ts';
 import { counted } from '../../support/nonces.ts';
+import { allot, network, payer, sent, signatureOf, succeed } from './payout-scene.ts';
 import {
   act,
   booksAgree,
@@ -24,8 +25,6 @@ import {
 } from './place.ts';
 
 const GRACE_END_S = T0_S + 3600;
-const network = 'test:one';
-const payer = 'a'.repeat(40);
 const payee = 'b'.repeat(40);
 const check: DestinationCheck = (_network, key) =>
   key.length === 40 ? { kind: 'ok', family: 'evm', key } : { kind: 'bad', why: 'malformed' };
@@ -48,14 +47,8 @@ const brief = async (database: Database): Promise<string[]> =>
 
 async function giveBack({ database, one }: World, more: Partial<ReturnHeldMoney> = {}): Promise<ReturnHeldOutcome> {
   const open = (await held(database)).filter(({ state }) => state === 'open');
-  const wish = {
-    id: open[0]?.id ?? '',
-    to: payee,
-    act: act('held return', one.nowMs),
-    requestedBy: null,
-    isDryRun: false,
-  };
-  return database.held.giveBack({ ...wish, ...more }, check);
+  const wish = { id: open[0]?.id ?? '', to: payee, requestedBy: null, isDryRun: false };
+  return database.held.giveBack({ ...wish, act: act('held return', one.nowMs), ...more }, check);
 }
 
 async function returned(world: World, more: Partial<ReturnHeldMoney> = {}): Promise<string> {
@@ -74,30 +67,17 @@ async function bringOut(world: World, id: string, kind: 'refund' | 'return'): Pr
   assert.ok(open, 'a payout is due');
   const { intent } = open.payout;
   has(intent, { id, kind });
-  const name = { id, generation: 0, attempt: 0 };
   await database.payouts.offerNonce(network, payer, counted(0), one.nowMs);
-  const own = {
-    ...name,
-    intent,
-    payer,
-    payerRole: 'refund',
-    nonce: 0,
-    terms: { nonce: '0' },
-    feeUnitsMax: 9n,
-  } as const;
-  assert.is((await database.payouts.allot({ ...own, nowMs: laterMs(world) })).kind, 'allotted');
-  const signed = { id: 1, intent, generation: 0, attempt: 0, terms: own.terms, signedAtMs: one.nowMs };
+  assert.is((await allot(database, id, { nowMs: laterMs(world) })).kind, 'allotted');
   await database.engines.nextFence(network, 0);
-  await database.payouts.recordSigned(network, [{ ...signed, tx: 'tx 1', bytes: new Uint8Array([1]) }]);
-  await database.payouts.recordSent({ ...name, answerCode: 'ok', answer: 'ok', refusal: null, nowMs: one.nowMs });
+  await database.payouts.recordSigned(network, [signatureOf(intent, 1)]);
+  await sent(database, id);
 }
 
 /** Returns it as above, and settles it as paid. */
 async function payOut(world: World, id: string): Promise<void> {
-  const { database, one } = world;
   await bringOut(world, id, 'return');
-  const outcome = { kind: 'succeeded', ended: { tx: 'tx 1', feeUnits: 3n } } as const;
-  assert.ok(await database.payouts.settle({ id, generation: 0, outcome, nowMs: one.nowMs }));
+  assert.ok(await succeed(world.database, id));
 }
 
 const refundOf = (world: World, refundId: string, amountMinor: bigint): NewRefund => ({
@@ -255,18 +235,10 @@ test('a return that this database lost in a restore counts for nothing, and the 
   const named = { ...bound, session: { id: 'cs_o1', amount: '2.50' }, held: 'surplus' } as const;
   const mac = createIntentMac(new Uint8Array(32))(named);
   const intent: ReturnIntent = { kind: 'return', ...named, mac: tried.refund.destination?.mac ?? mac };
-  const signature = { id: 1, intent, generation: 0, attempt: 0, terms: { nonce: '0' }, tx: 'tx 1' };
-  const whole = {
-    ...signature,
-    bytes: new Uint8Array([1]),
-    signedAtMs: one.nowMs,
-    payer,
-    payerRole: 'refund',
-  } as const;
+  const whole = { ...signatureOf(intent, 1), payer, payerRole: 'refund' } as const;
   await database.payouts.adopt(network, { signatures: [whole], servedFence: 3, nowMs: one.nowMs });
   assert.equal(await brief(database), ['surplus gone 0 processing']);
-  const outcome = { kind: 'succeeded', ended: { tx: 'tx 1', feeUnits: 3n } } as const;
-  assert.ok(await database.payouts.settle({ id, generation: 0, outcome, nowMs: one.nowMs }));
+  assert.ok(await succeed(database, id));
   assert.equal(await brief(database), ['surplus gone 0 completed']);
   assert.is((await giveBack(world, { id: (await held(database))[0]?.id ?? '' })).kind, 'not_open');
   assert.is((await database.refunds.create(refundOf(world, 'r1', 1001n), check)).kind, 'refused');

@@ -1,15 +1,16 @@
 /** Payouts of one wallet of network one, as their engine plans, signs and sends them. */
 import * as assert from 'uvu/assert';
-import type { RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
+import type { Intent, RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
+import type { Reason } from '../../../src/core/reasons.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { JournaledSignature } from '../../../src/database/payouts/attempts.ts';
 import { refundIntent } from '../../support/intents.ts';
 import { counted } from '../../support/nonces.ts';
-import { inWorlds, T0_MS } from './place.ts';
+import { inWorlds, renewal, T0_MS } from './place.ts';
 
 export const network = 'test:one';
 export const payer = 'a'.repeat(40);
-type PlainIntent = RefundIntent | SweepIntent;
+type SentAnswer = Readonly<{ answerCode: string; answer: string; refusal: Reason | null }>;
 
 export const refund = (id: string, more: Partial<RefundIntent> = {}): RefundIntent =>
   refundIntent({ id, network, to: 'b'.repeat(40), ...more });
@@ -23,7 +24,7 @@ export const sweep = (id: string): SweepIntent => ({
 });
 
 /** Plans payouts that are due at once. */
-export const plan = (database: Database, ...intents: readonly PlainIntent[]) =>
+export const plan = (database: Database, ...intents: readonly Intent[]) =>
   database.payouts.plan(
     intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS })),
   );
@@ -49,7 +50,7 @@ export async function allot(database: Database, id: string, wish: Wish = {}) {
 export const txOf = (id: string, generation = 0, attempt = 0): string => `tx of ${id} ${generation}.${attempt}`;
 
 /** @param id of the signature in the signer's journal */
-export const signatureOf = (intent: PlainIntent, id: number, wish: Wish = {}): JournaledSignature => ({
+export const signatureOf = (intent: Intent, id: number, wish: Wish = {}): JournaledSignature => ({
   id,
   intent,
   generation: wish.generation ?? 0,
@@ -60,17 +61,26 @@ export const signatureOf = (intent: PlainIntent, id: number, wish: Wish = {}): J
   signedAtMs: T0_MS,
 });
 
-export const sent = (database: Database, id: string, generation = 0) =>
-  database.payouts.recordSent({
-    ...name(id, generation),
-    answerCode: 'accepted',
-    answer: 'accepted',
-    refusal: null,
-    nowMs: T0_MS,
-  });
+const accepted = { answerCode: 'accepted', answer: 'accepted', refusal: null };
+
+/** Records that a first attempt was sent, and what the node said. */
+export const sent = (database: Database, id: string, generation = 0, said: SentAnswer = accepted) =>
+  database.payouts.recordSent({ ...name(id, generation), ...said, nowMs: T0_MS });
+
+/** Settles a payout as paid by the first attempt of a generation. */
+export const succeed = (database: Database, id: string, generation = 0, feeUnits = 3n, tx = txOf(id, generation)) =>
+  database.payouts.settle({ id, generation, outcome: { kind: 'succeeded', ended: { tx, feeUnits } }, nowMs: T0_MS });
+
+/** Ends the first generation as one that can no longer be paid, unless something else is said. */
+export const renew = (database: Database, id: string, more: object = {}) =>
+  database.payouts.renew({ id, generation: 0, ...renewal, nowMs: T0_MS, ...more });
+
+/** Returns the ids of what is open now. */
+export const openIds = async (database: Database, limit = 10, nowMs = T0_MS) =>
+  (await database.payouts.open(network, nowMs, limit)).map(({ payout }) => payout.id);
 
 /** Allots, signs and sends an attempt of a payout. */
-export async function bringOut(database: Database, intent: PlainIntent, journalId: number, wish: Wish = {}) {
+export async function bringOut(database: Database, intent: Intent, journalId: number, wish: Wish = {}) {
   assert.is((await allot(database, intent.id, wish)).kind, 'allotted');
   assert.is(await database.payouts.recordSigned(network, [signatureOf(intent, journalId, wish)]), null);
   await sent(database, intent.id, wish.generation);

@@ -8,16 +8,19 @@ import {
   inPayoutWorlds,
   name,
   network,
+  openIds,
   payer,
   plan,
   refund,
+  renew,
   sent,
   signatureOf,
   stateOf,
+  succeed,
   sweep,
   txOf,
 } from './payout-scene.ts';
-import { breaks, renewal, T0_MS } from './place.ts';
+import { act, breaks, T0_MS } from './place.ts';
 
 const codes = async (database: Database) => (await database.alarms.list(100)).map(({ code }) => code);
 
@@ -102,17 +105,8 @@ readyTest('a payout whose attempts have all ended can be canceled', async (datab
     await bringOut(database, refund(id), at + 1, { nonce: at });
     assert.is(await database.payouts.cancel(id, T0_MS), false, 'it may be mined');
   }
-  const ended = (id: string) => ({ tx: txOf(id), feeUnits: 3n });
   const end = (id: string, more = {}) =>
-    database.payouts.renew({
-      id,
-      generation: 0,
-      ...renewal,
-      proof: 'failed',
-      ended: ended(id),
-      nowMs: T0_MS,
-      ...more,
-    });
+    renew(database, id, { proof: 'failed', ended: { tx: txOf(id), feeUnits: 3n }, ...more });
   await end('r1', { notBeforeMs: T0_MS + 60_000 });
   const why = { code: 'payout_generations', message: 'five times' };
   await end('r2', { isStuck: true, why });
@@ -124,21 +118,14 @@ readyTest('a payout whose attempts have all ended can be canceled', async (datab
   assert.is(await database.payouts.cancel('r2', T0_MS), true);
   await allot(database, 'r3', { generation: 1, nonce: 3 });
   assert.is(await database.payouts.cancel('r3', T0_MS), false);
-  assert.equal(await Promise.all(['r1', 'r2', 'r3'].map((id) => stateOf(database, id))), [
-    'canceled',
-    'canceled',
-    'sent',
-  ]);
+  const states = await Promise.all(['r1', 'r2', 'r3'].map((id) => stateOf(database, id)));
+  assert.equal(states, ['canceled', 'canceled', 'sent']);
 });
 
 readyTest('sweeps take no place of a refund; what was sent comes before what waits', async (database) => {
   await plan(database, sweep('s1'), sweep('s2'), refund('r1'), refund('r2'));
   await allot(database, 's2');
-  const open = await database.payouts.open(network, T0_MS, 1);
-  assert.equal(
-    open.map(({ payout }) => payout.id),
-    ['r1', 's2'],
-  );
+  assert.equal(await openIds(database, 1), ['r1', 's2']);
 });
 
 readyTest('a sweep waits for its gas', async (database) => {
@@ -148,14 +135,12 @@ readyTest('a sweep waits for its gas', async (database) => {
     { ...common, intent: sweep('s1'), servesId: null },
     { ...common, intent: gas, servesId: 's1' },
   ]);
-  const open = async () => (await database.payouts.open(network, T0_MS, 10)).map(({ payout }) => payout.id);
-  assert.equal(await open(), ['g1']);
+  assert.equal(await openIds(database), ['g1']);
   await allot(database, 'g1');
-  await database.payouts.recordSigned(network, [{ ...signatureOf(sweep('g1'), 1), intent: gas }]);
+  await database.payouts.recordSigned(network, [signatureOf(gas, 1)]);
   await sent(database, 'g1');
-  const ended = { tx: txOf('g1'), feeUnits: 2n };
-  await database.payouts.settle({ id: 'g1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
-  assert.equal(await open(), ['s1']);
+  await succeed(database, 'g1', 0, 2n);
+  assert.equal(await openIds(database), ['s1']);
   const { balances } = await database.ledger.verify();
   have(balances, [
     { asset: 'native', account: 'collected', units: 7n },
@@ -178,11 +163,7 @@ readyTest('nonces have no gaps: each is given out once, and taken back with a re
   assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
   await bringOut(database, refund('r2'), 1);
   assert.equal(await database.payouts.offerNonce(network, payer, counted(1), T0_MS), { kind: 'free', nonce: 1 });
-  assert.equal(
-    (await database.payouts.open(network, T0_MS + 4999, 10)).map(({ payout }) => payout.id),
-    ['r2'],
-    'the refused payout is looked at later',
-  );
+  assert.equal(await openIds(database, 10, T0_MS + 4999), ['r2'], 'the refused payout is looked at later');
   await breaks(database.payouts.withdraw({ ...name('r2'), wait, nextLookAtMs: T0_MS, nowMs: T0_MS }));
   const other = { code: 'fee_too_high', message: 'wait for a lower price' };
   await database.payouts.recordWait({ id: 'r1', generation: 0, wait: other, nextLookAtMs: T0_MS, nowMs: T0_MS });
@@ -262,17 +243,13 @@ readyTest('a replacement has its attempt’s nonce, a new generation its own', a
   assert.is((await allot(database, 'r1', { attempt: 2 })).kind, 'moved');
   assert.is((await allot(database, 'r1', { attempt: 1 })).kind, 'allotted');
   await database.payouts.recordSigned(network, [signatureOf(refund('r1'), 2, { attempt: 1 })]);
-  const ended = { tx: txOf('r1', 0, 1), feeUnits: 3n };
-  await database.payouts.renew({ id: 'r1', generation: 0, ...renewal, proof: 'failed', ended, nowMs: T0_MS });
-  assert.is(
-    await database.payouts.renew({ id: 'r1', generation: 0, ...renewal, proof: 'failed', ended, nowMs: T0_MS }),
-    false,
-  );
+  const failed = { proof: 'failed', ended: { tx: txOf('r1', 0, 1), feeUnits: 3n } };
+  await renew(database, 'r1', failed);
+  assert.is(await renew(database, 'r1', failed), false);
   assert.equal(await database.payouts.offerNonce(network, payer, counted(1), T0_MS), { kind: 'free', nonce: 1 });
   await bringOut(database, refund('r1'), 3, { generation: 1, nonce: 1 });
-  const outcome = { kind: 'succeeded', ended: { tx: txOf('r1', 1), feeUnits: 4n } } as const;
-  await database.payouts.settle({ id: 'r1', generation: 1, outcome, nowMs: T0_MS });
-  assert.is(await database.payouts.settle({ id: 'r1', generation: 1, outcome, nowMs: T0_MS }), false);
+  await succeed(database, 'r1', 1, 4n);
+  assert.is(await succeed(database, 'r1', 1, 4n), false);
   has(await database.payouts.find('r1'), { state: 'succeeded', tx: txOf('r1', 1), feeUnits: 4n });
   assert.is((await database.payouts.attempts('r1')).length, 3, 'every attempt is kept');
   const fees = (await database.ledger.verify()).balances.find(({ account }) => account === 'fees');
@@ -287,8 +264,7 @@ readyTest('settling in stops a first attempt, and a freeze a replacement too', a
   const freeze = { network, code: 'payouts_frozen', reason: 'lost', frozenBy: 'anna', sinceMs: T0_MS } as const;
   await database.holds.freeze(freeze, null);
   assert.is((await allot(database, 'r1', { attempt: 1 })).kind, 'moved');
-  const act = { atMs: T0_MS, operator: 'anna', command: 'payout thaw', reason: 'found' };
-  await database.holds.thaw({ freezes: [freeze], transfers: [] }, act);
+  await database.holds.thaw({ freezes: [freeze], transfers: [] }, act('payout thaw'));
   assert.is((await allot(database, 'r1', { attempt: 1 })).kind, 'allotted');
 });
 
@@ -308,13 +284,7 @@ readyTest('the reason to wait raises one alarm, and a refusal is reported', asyn
   assert.is((await database.payouts.find('r1'))?.wait, null);
   await database.payouts.recordSigned(network, [signatureOf(refund('r1'), 1)]);
   const refusal = { code: 'payout_not_included', message: 'pool full' };
-  await database.payouts.recordSent({
-    ...name('r1'),
-    answerCode: 'rejected',
-    answer: 'rejected',
-    refusal,
-    nowMs: T0_MS,
-  });
+  await sent(database, 'r1', 0, { answerCode: 'rejected', answer: 'rejected', refusal });
   assert.is((await database.payouts.find('r1'))?.wait?.code, 'payout_not_included');
   await sent(database, 'r1');
   assert.is((await database.payouts.find('r1'))?.wait, null);
@@ -362,12 +332,11 @@ readyTest('a sweep is in transit while it is on its way, in any generation', asy
     (await database.ledger.verify()).balances.flatMap(({ account, units }) => (account === 'in_transit' ? units : []));
   await bringOut(database, sweep('s1'), 1);
   assert.equal(await transit(), [9n]);
-  await database.payouts.renew({ id: 's1', generation: 0, ...renewal, nowMs: T0_MS });
+  await renew(database, 's1');
   assert.equal(await transit(), []);
   await bringOut(database, sweep('s1'), 2, { generation: 1, nonce: 1 });
   assert.equal(await transit(), [9n]);
-  const outcome = { kind: 'succeeded', ended: { tx: txOf('s1', 1), feeUnits: 0n } } as const;
-  await database.payouts.settle({ id: 's1', generation: 1, outcome, nowMs: T0_MS });
+  await succeed(database, 's1', 1, 0n);
   assert.equal(await transit(), []);
 });
 
@@ -383,13 +352,10 @@ readyTest('a payout fails only while none of its attempts can be on the chain', 
   assert.equal(await database.payouts.open(network, T0_MS, 10), []);
   assert.is((await database.holds.find(network))?.code, why.code, 'the other payouts are in danger');
   const look = (id: string, state: 'failed' | 'stuck', attemptCount: number) => {
-    const act = { atMs: T0_MS, operator: 'anna', command: 'payout resolve', reason: 'the node works again' };
-    const about = {
-      seen: { state, generation: 0, attemptCount },
-      conclusion: { kind: 'look' },
-      nowMs: T0_MS,
-    } as const;
-    return database.payouts.conclude({ id, ...about, act });
+    const seen = { state, generation: 0, attemptCount };
+    return database.payouts.conclude({
+      ...{ id, seen, conclusion: { kind: 'look' }, act: act('payout resolve'), nowMs: T0_MS },
+    });
   };
   assert.is(await look('r1', 'failed', 0), false);
   assert.is(await look('r2', 'stuck', 1), true);

@@ -21,31 +21,14 @@ const reorgDepthsMax = { 'test:one': 20 };
 
 const test = inWorlds('addresses');
 const source = 'xpub one';
+const level = (free: number, taken: number, nextIndex: number) => ({ free, taken, nextIndex, retiredThrough: 0 });
 
 test('levels and the watch list: every address, by id, in pages', async ({ database }) => {
-  assert.equal(await database.addresses.level(pool, source), {
-    ...pool,
-    free: 40,
-    taken: 0,
-    nextIndex: 40,
-    retiredThrough: 0,
-  });
+  assert.equal(await database.addresses.level(pool, source), { ...pool, ...level(40, 0, 40) });
   await start(database, 'o1');
-  assert.equal(await database.addresses.level(pool, source), {
-    ...pool,
-    free: 39,
-    taken: 1,
-    nextIndex: 40,
-    retiredThrough: 0,
-  });
-  assert.equal(await database.addresses.level({ ...pool, mode: 'live' }, source), {
-    family: 'evm',
-    mode: 'live',
-    free: 0,
-    taken: 0,
-    nextIndex: 0,
-    retiredThrough: 0,
-  });
+  assert.equal(await database.addresses.level(pool, source), { ...pool, ...level(39, 1, 40) });
+  const live = { ...pool, mode: 'live' } as const;
+  assert.equal(await database.addresses.level(live, source), { ...live, ...level(0, 0, 0) });
   const all = await database.addresses.watchList(pool, 0, 1000);
   assert.equal(
     column(all, 'key'),
@@ -53,7 +36,7 @@ test('levels and the watch list: every address, by id, in pages', async ({ datab
   );
   const page = await database.addresses.watchList(pool, all[9]?.seq ?? 0, 5);
   assert.equal(page, all.slice(10, 15));
-  assert.equal(await database.addresses.watchList({ ...pool, mode: 'live' }, 0, 10), []);
+  assert.equal(await database.addresses.watchList(live, 0, 10), []);
 });
 
 test('adding addresses again leaves them unchanged, and later ones get higher ids', async ({ database }) => {
@@ -76,13 +59,7 @@ test('a new source retires the free addresses of the old one, until it returns',
   assert.is(await database.addresses.source(pool), 'xpub two');
   assert.is(await start(database, 'o2'), keyOf(1001));
   assert.equal(await database.sessions.create(newSession('o3')), { kind: 'address_pool_empty', family: 'evm' });
-  assert.equal(await database.addresses.level(pool, 'xpub two'), {
-    ...pool,
-    free: 0,
-    taken: 1,
-    nextIndex: 1,
-    retiredThrough: 0,
-  });
+  assert.equal(await database.addresses.level(pool, 'xpub two'), { ...pool, ...level(0, 1, 1) });
   assert.is((await database.addresses.watchList(pool, 0, 1000)).length, 41);
   await database.addresses.add({ ...pool, source, firstIndex: 40, keys: [] });
   assert.is(await start(database, 'o4'), keyOf(2));

@@ -6,9 +6,9 @@ import type { Database } from '../../../src/database/database.ts';
 import { mapInOrder } from '../../../src/database/engine/bodies.ts';
 import type { PlannedSweep } from '../../../src/database/payouts/sweeps.ts';
 import { has, have } from '../../support/fields.ts';
+import { name, network, openIds, payer, sent, signatureOf, succeed } from './payout-scene.ts';
 import { type Feed, fails, inWorlds, keyOf, pays, pool, start, T0_MS } from './place.ts';
 
-const network = 'test:one';
 const place = { network, pool } as const;
 const treasury = 'd'.repeat(40);
 
@@ -49,20 +49,11 @@ const gasOf = (sweepId: string, id: string): GasIntent => ({
 /** Carries out a planned sweep, or gas for one, as the engine does. */
 async function carry(database: Database, intent: GasIntent | SweepIntent, journalId: number): Promise<void> {
   const { id } = intent;
-  const name = { id, generation: 0, attempt: 0 };
-  const own = { payer: 'a'.repeat(40), payerRole: 'collection', nonce: null, terms: {}, feeUnitsMax: 9n } as const;
-  assert.is((await database.payouts.allot({ ...name, ...own, intent, nowMs: T0_MS })).kind, 'allotted');
-  const signature = { terms: {}, tx: `tx of ${id}`, bytes: new Uint8Array([1]), signedAtMs: T0_MS };
-  await database.payouts.recordSigned(network, [{ ...name, ...signature, id: journalId, intent }]);
-  await database.payouts.recordSent({
-    ...name,
-    answerCode: 'accepted',
-    answer: 'accepted',
-    refusal: null,
-    nowMs: T0_MS,
-  });
-  const ended = { tx: signature.tx, feeUnits: 3n };
-  await database.payouts.settle({ id, generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
+  const own = { payerRole: 'collection', nonce: null, terms: {}, feeUnitsMax: 9n } as const;
+  assert.is((await database.payouts.allot({ ...name(id), payer, ...own, intent, nowMs: T0_MS })).kind, 'allotted');
+  await database.payouts.recordSigned(network, [{ ...signatureOf(intent, journalId), terms: {} }]);
+  await sent(database, id);
+  await succeed(database, id);
 }
 
 const test = inWorlds('sweeps');
@@ -187,12 +178,11 @@ readyTest('coin, loan, sweep and its return run one after another', async (datab
   const chain = { ...bare, before: [coin, loan], after: back };
   assert.equal(await plan(database, chain), [id]);
   assert.equal(await plan(database, chain), []);
-  const openIds = async () => (await database.payouts.open(network, T0_MS, 10)).map(({ payout }) => payout.id);
   for (const next of [coin.id, loan.id, id, back.id]) {
-    assert.equal(await openIds(), [next]);
+    assert.equal(await openIds(database), [next]);
     assert.ok(await database.payouts.cancel(next, T0_MS));
   }
-  assert.equal(await openIds(), []);
+  assert.equal(await openIds(database), []);
 });
 
 readyTest('a stale sweep is withdrawn with its gas; a made loan is reclaimed', async (database, one) => {
@@ -225,8 +215,7 @@ readyTest('a stale sweep is withdrawn with its gas; a made loan is reclaimed', a
   assert.equal(await statesOf(unsigned), ['canceled', 'canceled', 'canceled', 'canceled']);
   assert.equal(await statesOf(lent), ['canceled', 'succeeded', 'canceled', 'waiting']);
   assert.equal(await statesOf(short), ['waiting'], 'the wallet is short, and the alarm about it goes on');
-  const open = await database.payouts.open(network, dueMs, 10);
-  assert.equal(open.map(({ payout }) => payout.id).sort(), [lent.after?.id, short.sweep.id].sort());
+  assert.equal((await openIds(database, 10, dueMs)).sort(), [lent.after?.id, short.sweep.id].sort());
   assert.equal(await withdraw(false, T0_MS), [false, false, true], 'one that is impossible goes at once');
   const [again] = (await unswept(database)).filter(({ key }) => key === a.key);
   has(again, { units: a.units, openUnits: 0n }, 'it is planned again');
@@ -237,30 +226,15 @@ readyTest('a sweep that only the signer’s journal knows counts like any other'
   const [owner] = await unswept(database);
   assert.ok(owner);
   const { sweep } = planned([owner]);
-  const signature = {
-    id: 1,
-    intent: sweep,
-    generation: 0,
-    attempt: 0,
-    terms: {},
-    tx: 't',
-    bytes: new Uint8Array([1]),
-  };
-  const signatures = [{ ...signature, signedAtMs: T0_MS, payer: keyOf(1), payerRole: 'collection' as const }];
+  const signatures = [{ ...signatureOf(sweep, 1), terms: {}, payer: keyOf(1), payerRole: 'collection' as const }];
   assert.is(await database.payouts.adopt(network, { signatures, servedFence: 1, nowMs: T0_MS }), 1);
   has((await unswept(database))[0], { units: 0n, openUnits: 5_000_000n });
   assert.equal(await plan(database, planned([owner])), []);
 });
 
 readyTest('levels are replaced at each reading', async (database) => {
-  const level = {
-    network,
-    currency: 'USDT',
-    owners: 2,
-    units: 10n ** 24n,
-    openUnits: 0n,
-    readAtMs: T0_MS,
-  } as const;
+  const units = { owners: 2, units: 10n ** 24n, openUnits: 0n };
+  const level = { network, currency: 'USDT', ...units, readAtMs: T0_MS } as const;
   await database.sweeps.recordUnswept(network, [level, { ...level, currency: 'USDC' }]);
   await database.sweeps.recordUnswept('test:two', [{ ...level, network: 'test:two' }]);
   await database.sweeps.recordUnswept(network, [{ ...level, units: 5n }]);

@@ -43,6 +43,16 @@ async function send(database: Database, nowMs: number, status: number | null): P
   return claimed.map(({ sessionId, attempt }) => `${sessionId}#${attempt}`);
 }
 
+const any: DeliverySearch = { endpointId: null, state: null };
+
+/** Returns a page of the deliveries of the store, in test mode unless another one is named. */
+const ofStore = (
+  { deliveries }: Database,
+  page: Parameters<Database['deliveries']['ofStore']>[2],
+  search = any,
+  other: Partial<{ storeId: string; mode: 'live' }> = {},
+) => deliveries.ofStore({ storeId: 'm1', mode: 'test', ...other }, search, page);
+
 const isOff = async (database: Database) => (await database.endpoints.list('m1'))[0]?.disabledAtMs !== null;
 
 const test = inWorlds('webhooks');
@@ -362,21 +372,12 @@ test('a page of a store’s deliveries looks at so many events at most, and the 
   await cancelNew(database, 'first', T0_MS);
   for (const id of ['e1', 'e2']) await database.endpoints.remove(id);
   for (let n = 0; n < 4; n++) await cancelNew(database, `o${n}`, T0_MS + 1 + n);
-  const at = { storeId: 'm1', mode: 'test' } as const;
-  const any = { endpointId: null, state: null };
-  const pages = async (lookMax: number, search: DeliverySearch = any) => {
+  const pages = async (lookMax: number, search = any) => {
     const lengths: number[] = [];
     const seen = new Set<string>();
     for (let after: DeliveryCursor | null = null; ; ) {
-      const page: Awaited<ReturnType<Database['deliveries']['ofStore']>> = await database.deliveries.ofStore(
-        at,
-        search,
-        {
-          after,
-          limit: 1,
-          lookMax,
-        },
-      );
+      const limits = { after, limit: 1, lookMax };
+      const page: Awaited<ReturnType<Database['deliveries']['ofStore']>> = await ofStore(database, limits, search);
       for (const { id, sessionId } of page.deliveries) seen.add(`${sessionId} ${id}`);
       lengths.push(page.deliveries.length);
       if (page.goOn === null) return [lengths, seen.size];
@@ -390,11 +391,7 @@ test('a page of a store’s deliveries looks at so many events at most, and the 
   // A page that looks at two ends after them, found or not.
   assert.equal(await pages(2, { ...any, state: 'delivered' }), [[0, 0, 0], 0]);
   for (const other of [{ storeId: 'm2' }, { mode: 'live' }] as const) {
-    const none = await database.deliveries.ofStore({ ...at, ...other }, any, {
-      after: null,
-      limit: 9,
-      lookMax: 1,
-    });
+    const none = await ofStore(database, { after: null, limit: 9, lookMax: 1 }, any, other);
     assert.equal(none, { deliveries: [], goOn: null });
   }
 });
@@ -413,11 +410,8 @@ test('a store’s deliveries are found by endpoint and state', async ({ database
     if (status === undefined) continue;
     await answer(database, one, status, T0_MS, { kind: status !== null && status < 300 ? 'delivered' : 'failed' });
   }
-  const any = { endpointId: null, state: null } as const;
-  const at = { storeId: 'm1', mode: 'test' } as const;
   const find = async (search: Partial<DeliverySearch>) => {
-    const page = { after: null, limit: 9, lookMax: 99 };
-    const { deliveries } = await database.deliveries.ofStore(at, { ...any, ...search }, page);
+    const { deliveries } = await ofStore(database, { after: null, limit: 9, lookMax: 99 }, { ...any, ...search });
     return deliveries.map(({ endpointId, sessionId }) => `${endpointId} ${sessionId}`).sort();
   };
   const own = (id: string) => [0, 1, 2, 3].map((n) => `${id} cs_o${n}`);
