@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createPayer, type Payer } from '../../../indexers/payouts/engine.ts';
-import type { SecondOpinion } from '../../../indexers/payouts/nodes.ts';
 import type { Node } from '../../../src/chains/chain.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode, SpendRules } from '../../../src/chains/spend.ts';
@@ -49,17 +48,20 @@ export type Bench = Readonly<{
   /** Restarts the signer with a policy that names this refund wallet. */
   useWallet(index: number): void;
   alarms(): Promise<string[]>;
+  /** The chain's own client, and the real signer. */
+  own: Readonly<{ node: PayoutNode; signer: PayingSigner }>;
+  /** What answers in their place, from now on. */
+  instead: { node: Partial<PayoutNode>; signer: Partial<PayingSigner>; opinion: readonly string[] };
 }>;
 type Change = Readonly<{
-  node?: (node: PayoutNode) => PayoutNode;
   chainNode?: Pick<Node, 'head' | 'finalized'>;
   /** After a gap, it waits. */
   settles?: true;
-  signer?: (signer: PayingSigner) => PayingSigner;
-  secondOpinion?: SecondOpinion;
 }>;
 
-const same = <T>(one: T): T => one;
+/** Returns what has the members of `own`, or at each moment those in its place. */
+const through = <T extends object>(own: T, instead: () => Partial<T>): T =>
+  new Proxy(own, { get: (_, name) => Reflect.get({ ...own, ...instead() }, name) });
 
 type PayerParts = Parameters<typeof createPayer>[0];
 
@@ -79,7 +81,7 @@ export const openPayer = (
     ...parts,
   });
 
-/** An engine on a chain without trouble, unless the test changes its node or its signer. */
+/** An engine on a chain without trouble, until the test puts something in the place of its node or its signer. */
 export const onBench =
   (work: (bench: Bench) => Promise<void>, change: Change = {}) =>
   async () => {
@@ -91,14 +93,15 @@ export const onBench =
     const chain = createChain('sequence', createRandom('payer'), () => {});
     const serviceOf = (refund: number) => signing.service(network, 'sequence', { refund, gas: 0 });
     let service = serviceOf(0);
+    const own = { node: chain.node(), signer: overSocket(() => service) };
+    const instead: Bench['instead'] = { node: {}, signer: {}, opinion: [] };
     const payer = openPayer({
       ...(change.settles && { rules: chains[familyOf.sequence].spendRules }),
-      node: (change.node ?? same)(chain.node()),
       ...(change.chainNode && { chainNode: change.chainNode }),
-      signer: (change.signer ?? same)(overSocket(() => service)),
-      ...(change.secondOpinion && { secondOpinion: change.secondOpinion }),
-      database,
-      clock,
+      node: through(own.node, () => instead.node),
+      signer: through(own.signer, () => instead.signer),
+      secondOpinion: async () => instead.opinion,
+      ...{ database, clock },
     });
     const report = (state: NetworkState) => database.networks.report(networkReport(network, clock.nowMs(), { state }));
     try {
@@ -130,6 +133,7 @@ export const onBench =
           service = serviceOf(index);
         },
         alarms: async () => (await database.alarms.list(100)).map(({ code }) => code),
+        ...{ own, instead },
       });
     } finally {
       temp.close();

@@ -29,7 +29,11 @@ const benchTest = (title: string, ...args: Parameters<typeof onBench>) => test(t
 
 benchTest(
   'nothing is requested from node or signer while the network is not followed',
-  async ({ payer, plan, report, database }) => {
+  async ({ payer, plan, report, database, own, instead }) => {
+    const asked = () => assert.unreachable('it is asked');
+    const refuseAll = (of: object) => Object.fromEntries(Object.keys(of).map((name) => [name, asked]));
+    instead.node = refuseAll(own.node);
+    instead.signer = refuseAll(own.signer);
     await plan('r1');
     for (const state of ['starting', 'behind', 'fault', 'halted'] as const) {
       await report(state);
@@ -37,37 +41,28 @@ benchTest(
     }
     have(await database.engines.list(), [{ fence: 0, settlingUntilMs: 0 }]);
   },
-  { settles: true, node: () => ({}) as PayoutNode, signer: () => ({}) as PayingSigner },
+  { settles: true },
 );
 
-let isCapped = true;
-benchTest(
-  'a payout that the signer refuses waits without its number, and others continue',
-  async (bench) => {
-    const { plan, pass, database, alarms } = bench;
-    await plan('r1', 'r2');
-    assert.is(await pass(), null);
-    assert.equal((await database.payouts.find('r1'))?.wait, {
-      code: 'signer_refused_cap',
-      message: 'too much today',
-    });
-    assert.equal(await database.payouts.attempts('r1'), []);
-    assert.is((await database.payouts.attempts('r2'))[0]?.nonce, 0);
-    assert.equal(await alarms(), ['signer_refused_cap']);
-    isCapped = false;
-    await untilSettled(bench, 'r1');
-    assert.is((await database.payouts.attempts('r1'))[0]?.nonce, 1);
-  },
-  {
-    signer: (signer) => ({
-      ...signer,
-      async sign(request) {
-        if (isCapped && request.intent.id === 'r1') throw permanent('signer_refused_cap', 'too much today');
-        return signer.sign(request);
-      },
-    }),
-  },
-);
+benchTest('a payout that the signer refuses waits without its number, and others continue', async (bench) => {
+  const { plan, pass, database, alarms, own, instead } = bench;
+  instead.signer.sign = async (request) => {
+    if (request.intent.id === 'r1') throw permanent('signer_refused_cap', 'too much today');
+    return own.signer.sign(request);
+  };
+  await plan('r1', 'r2');
+  assert.is(await pass(), null);
+  assert.equal((await database.payouts.find('r1'))?.wait, {
+    code: 'signer_refused_cap',
+    message: 'too much today',
+  });
+  assert.equal(await database.payouts.attempts('r1'), []);
+  assert.is((await database.payouts.attempts('r2'))[0]?.nonce, 0);
+  assert.equal(await alarms(), ['signer_refused_cap']);
+  instead.signer = {};
+  await untilSettled(bench, 'r1');
+  assert.is((await database.payouts.attempts('r1'))[0]?.nonce, 1);
+});
 
 benchTest('an altered payout waits for a person', async ({ plan, pass, database, alarms }) => {
   await plan('r1');
@@ -83,16 +78,19 @@ benchTest('an altered payout waits for a person', async ({ plan, pass, database,
   assert.is((await database.payouts.find('r1'))?.state, 'sent');
 });
 
-let trouble: 'destination_frozen' | 'token_short' | null = 'destination_frozen';
 benchTest(
   'a receiver that can never be paid ends a payout; a wallet that is short makes it wait and raises wallet_low',
   async (bench) => {
-    const { plan, pass, database, alarms, clock } = bench;
+    const { plan, pass, database, alarms, clock, instead } = bench;
     const lasting = watched(watchPayouts(database, watchedConfig), database, clock);
+    const refuse = (refused: 'destination_frozen' | 'token_short') => {
+      instead.node.quote = async () => ({ refused, message: 'by the chain', missing: null });
+    };
+    refuse('destination_frozen');
     await plan('r1');
     await pass();
     assert.equal((await database.payouts.find('r1'))?.state, 'failed');
-    trouble = 'token_short';
+    refuse('token_short');
     await plan('r2');
     const low = async () => (await database.wallets.balances()).find(({ role }) => role === 'refund')?.low;
     for (let n = 0; n < 8; n++) await pass();
@@ -103,195 +101,147 @@ benchTest(
       assert.equal(await lasting.look(), ['wallet_low']);
     }
     assert.equal(await alarms(), ['wallet_low', 'token_short', 'destination_frozen']);
-    trouble = null;
+    instead.node = {};
     await untilSettled(bench, 'r2');
     for (let n = 0; n < 42; n++) await pass();
     assert.equal(await low(), []);
     await lasting.look();
     assert.equal(await lasting.after(CALM_MS), []);
   },
-  {
-    node: (node) => ({
-      ...node,
-      quote: async (...question) =>
-        trouble ? { refused: trouble, message: 'by the chain', missing: null } : node.quote(...question),
-    }),
-  },
 );
 
-let isPruned = false;
-benchTest(
-  'while the node no longer has the final state, payouts are made on the count at its head',
-  async (bench) => {
-    const { plan, pass, chain, database } = bench;
-    isPruned = true;
-    await plan('r1', 'r2');
-    await untilSettled(bench, 'r1');
-    await untilSettled(bench, 'r2');
-    have(chain.blocks().flat(), [
-      { intentId: 'r1', nonce: 0 },
-      { intentId: 'r2', nonce: 1 },
-    ]);
-    chain.usurp(keyOf({ role: 'refund' }));
-    await plan('r3');
+benchTest('while the node no longer has the final state, payouts are made on the count at its head', async (bench) => {
+  const { plan, pass, chain, database, own, instead } = bench;
+  instead.node.count = async (key) => {
+    const counts = await own.node.count(key);
+    return counts && { ...counts, final: null };
+  };
+  await plan('r1', 'r2');
+  await untilSettled(bench, 'r1');
+  await untilSettled(bench, 'r2');
+  have(chain.blocks().flat(), [
+    { intentId: 'r1', nonce: 0 },
+    { intentId: 'r2', nonce: 1 },
+  ]);
+  chain.usurp(keyOf({ role: 'refund' }));
+  await plan('r3');
+  await pass();
+  assert.is((await database.payouts.find('r3'))?.state, 'waiting');
+  assert.is((await database.holds.find(network))?.code, 'payout_nonce_foreign');
+});
+
+benchTest('faults that delay payouts for ten minutes raise an alarm, which ends when they go on', async (bench) => {
+  const { plan, pass, alarms, database, clock, instead } = bench;
+  const lasting = watched(watchPayouts(database, watchedConfig), database, clock);
+  instead.node.quote = () => {
+    throw transient('node_history_pruned', 'the state is gone');
+  };
+  await plan('r1');
+  assert.is((await pass())?.code, 'node_history_pruned');
+  await lasting.look();
+  for (let n = 0; n < 59; n++) {
     await pass();
-    assert.is((await database.payouts.find('r3'))?.state, 'waiting');
-    assert.is((await database.holds.find(network))?.code, 'payout_nonce_foreign');
-  },
-  {
-    node: (node) => ({
-      ...node,
-      async count(key) {
-        const counts = await node.count(key);
-        return counts && isPruned ? { ...counts, final: null } : counts;
-      },
-    }),
-  },
-);
-
-let isSilent = false;
-benchTest(
-  'faults that delay payouts for ten minutes raise an alarm, which ends when they go on',
-  async (bench) => {
-    const { plan, pass, alarms, database, clock } = bench;
-    const lasting = watched(watchPayouts(database, watchedConfig), database, clock);
-    isSilent = true;
-    await plan('r1');
-    assert.is((await pass())?.code, 'node_history_pruned');
     await lasting.look();
-    for (let n = 0; n < 59; n++) {
-      await pass();
-      await lasting.look();
-    }
-    assert.equal(await alarms(), []);
-    await pass();
-    assert.equal(await lasting.look(), ['payouts_delayed']);
-    const { message } = (await lasting.open())[0] ?? {};
-    assert.match(message ?? '', /faults delay payouts on test:one \(1\), such as: the state is gone/);
-    isSilent = false;
-    await untilSettled(bench, 'r1');
-    await lasting.look();
-    assert.equal(await lasting.after(CALM_MS), []);
-  },
-  {
-    node: (node) => ({
-      ...node,
-      quote: (...of) => {
-        if (isSilent) throw transient('node_history_pruned', 'the state is gone');
-        return node.quote(...of);
-      },
-    }),
-  },
-);
+  }
+  assert.equal(await alarms(), []);
+  await pass();
+  assert.equal(await lasting.look(), ['payouts_delayed']);
+  const { message } = (await lasting.open())[0] ?? {};
+  assert.match(message ?? '', /faults delay payouts on test:one \(1\), such as: the state is gone/);
+  instead.node = {};
+  await untilSettled(bench, 'r1');
+  await lasting.look();
+  assert.equal(await lasting.after(CALM_MS), []);
+});
 
-let broken: readonly string[] = [];
-benchTest(
-  'what keeps one payout from advancing is saved with it, and the others go on',
-  async (bench) => {
-    const { plan, pass, database, alarms } = bench;
-    const faultOf = async (id: string) => (await database.payouts.find(id))?.fault?.code;
-    broken = ['r1'];
-    await plan('r1', 'r2');
-    const dueAtMs = (await database.payouts.find('r1'))?.notBeforeMs;
-    assert.is((await pass())?.code, 'node_inconsistent');
-    const refused = await database.payouts.find('r1');
-    has(refused, {
-      state: 'waiting',
-      wait: null,
-      fault: { code: 'node_inconsistent', message: 'no sense in r1' },
-      notBeforeMs: dueAtMs,
-    });
-    await untilSettled(bench, 'r2');
-    assert.is(await faultOf('r1'), 'node_inconsistent');
-    assert.is(await faultOf('r2'), undefined);
-    assert.equal(await alarms(), []);
-    broken = [];
-    for (let n = 0; n < 4; n++) await pass();
-    assert.is(await faultOf('r1'), undefined);
-    // Nor once it is sent.
-    await plan('r3');
-    await pass();
-    broken = ['r3'];
-    for (let n = 0; n < 3; n++) await pass();
-    has(await database.payouts.find('r3'), { state: 'sent' });
-    assert.is(await faultOf('r3'), 'node_inconsistent');
-    broken = [];
-    await untilSettled(bench, 'r3');
-    assert.is(await faultOf('r3'), undefined);
-  },
-  {
-    node: (node) => {
-      const refuse = ({ intent: { id } }: SpendDraft): void => {
-        if (broken.includes(id)) throw transient('node_inconsistent', `no sense in ${id}`);
-      };
-      return {
-        ...node,
-        quote: async (...of) => {
-          refuse(of[0]);
-          return node.quote(...of);
-        },
-        outcome: async (...of) => {
-          refuse(of[0]);
-          return node.outcome(...of);
-        },
-      };
-    },
-  },
-);
+benchTest('what keeps one payout from advancing is saved with it, and the others go on', async (bench) => {
+  const { plan, pass, database, alarms, own, instead } = bench;
+  const faultOf = async (id: string) => (await database.payouts.find(id))?.fault?.code;
+  const breakFor = (broken: string) => {
+    const refuse = ({ intent: { id } }: SpendDraft): void => {
+      if (id === broken) throw transient('node_inconsistent', `no sense in ${id}`);
+    };
+    instead.node.quote = async (...of) => {
+      refuse(of[0]);
+      return own.node.quote(...of);
+    };
+    instead.node.outcome = async (...of) => {
+      refuse(of[0]);
+      return own.node.outcome(...of);
+    };
+  };
+  breakFor('r1');
+  await plan('r1', 'r2');
+  const dueAtMs = (await database.payouts.find('r1'))?.notBeforeMs;
+  assert.is((await pass())?.code, 'node_inconsistent');
+  const refused = await database.payouts.find('r1');
+  has(refused, {
+    state: 'waiting',
+    wait: null,
+    fault: { code: 'node_inconsistent', message: 'no sense in r1' },
+    notBeforeMs: dueAtMs,
+  });
+  await untilSettled(bench, 'r2');
+  assert.is(await faultOf('r1'), 'node_inconsistent');
+  assert.is(await faultOf('r2'), undefined);
+  assert.equal(await alarms(), []);
+  instead.node = {};
+  for (let n = 0; n < 4; n++) await pass();
+  assert.is(await faultOf('r1'), undefined);
+  // Nor once it is sent.
+  await plan('r3');
+  await pass();
+  breakFor('r3');
+  for (let n = 0; n < 3; n++) await pass();
+  has(await database.payouts.find('r3'), { state: 'sent' });
+  assert.is(await faultOf('r3'), 'node_inconsistent');
+  instead.node = {};
+  await untilSettled(bench, 'r3');
+  assert.is(await faultOf('r3'), undefined);
+});
 
-let isForgetful = false;
-benchTest(
-  'a signer whose journal has lost a recorded signature gets no more requests',
-  async (bench) => {
-    const { plan, pass, alarms, database } = bench;
-    await plan('r1');
-    await untilSettled(bench, 'r1');
-    isForgetful = true;
-    await plan('r2');
-    assert.is((await pass())?.code, 'signer_journal_behind');
-    // As after a restart: the same, before anything is signed.
-    assert.is((await pass())?.code, 'signer_journal_behind');
-    assert.equal(
-      (await database.payouts.attempts('r2')).filter(({ sentAtMs }) => sentAtMs !== null),
-      [],
-    );
-    assert.equal(await alarms(), []);
-    isForgetful = false;
-    await untilSettled(bench, 'r2');
-  },
-  {
-    signer: (signer) => ({
-      ...signer,
-      journal: async (key, after, limit) => (isForgetful ? [] : signer.journal(key, after, limit)),
-    }),
-  },
-);
+benchTest('a signer whose journal has lost a recorded signature gets no more requests', async (bench) => {
+  const { plan, pass, alarms, database, instead } = bench;
+  await plan('r1');
+  await untilSettled(bench, 'r1');
+  instead.signer.journal = async () => [];
+  await plan('r2');
+  assert.is((await pass())?.code, 'signer_journal_behind');
+  // As after a restart: the same, before anything is signed.
+  assert.is((await pass())?.code, 'signer_journal_behind');
+  assert.equal(
+    (await database.payouts.attempts('r2')).filter(({ sentAtMs }) => sentAtMs !== null),
+    [],
+  );
+  assert.equal(await alarms(), []);
+  instead.signer = {};
+  await untilSettled(bench, 'r2');
+});
 
-let freezeWhen: 'quoted' | 'signed' | null = null;
-let freezeNow = async () => {};
-const freezesWhen = async <T>(when: typeof freezeWhen, answer: Promise<T>): Promise<T> => {
-  const got = await answer;
-  if (freezeWhen === when) await freezeNow();
-  return got;
-};
-let broadcasts = 0;
+/** Counts from now on what is broadcast. */
+function countBroadcasts({ own, instead }: Bench): () => number {
+  let broadcasts = 0;
+  instead.node.broadcast = (bytes) => {
+    broadcasts++;
+    return own.node.broadcast(bytes);
+  };
+  return () => broadcasts;
+}
+
 benchTest(
   'a freeze at any moment: nothing is signed, a signed attempt is not sent, and a sent one is watched to its end',
   async (bench) => {
-    const { plan, pass, database, clock } = bench;
+    const { plan, pass, database, clock, own, instead } = bench;
     const why = { code: 'payouts_frozen', reason: 'a laptop is gone', frozenBy: 'anna' };
-    freezeNow = async () => {
-      await database.holds.freeze({ ...why, network: null, sinceMs: clock.nowMs() }, null);
-    };
+    const freezeNow = () => database.holds.freeze({ ...why, network: null, sinceMs: clock.nowMs() }, null);
     const act = { atMs: 0, operator: 'anna', command: 'payout thaw', reason: 'found' };
-    const thaw = async () => {
-      freezeWhen = null;
-      await thawAll(database, null, act);
-    };
+    const thaw = () => thawAll(database, null, act);
+    const broadcasts = countBroadcasts(bench);
+    const attempts = () => database.payouts.attempts('waiting');
 
     await plan('sent');
     await pass();
-    assert.is(broadcasts, 1);
+    assert.is(broadcasts(), 1);
     await freezeNow();
     await plan('waiting');
     const fault = await pass();
@@ -299,57 +249,57 @@ benchTest(
     assert.match(fault?.message ?? '', /every network by anna: a laptop is gone/);
     await untilSettled(bench, 'sent');
     for (let n = 0; n < 20; n++) await pass();
-    assert.equal({ broadcasts, attempts: await database.payouts.attempts('waiting') }, { broadcasts: 1, attempts: [] });
+    assert.equal({ broadcasts: broadcasts(), attempts: await attempts() }, { broadcasts: 1, attempts: [] });
 
     await thaw();
-    freezeWhen = 'quoted';
+    instead.node.quote = async (...of) => {
+      const quote = await own.node.quote(...of);
+      await freezeNow();
+      return quote;
+    };
     for (let n = 0; n < 20; n++) await pass();
-    assert.equal({ broadcasts, attempts: await database.payouts.attempts('waiting') }, { broadcasts: 1, attempts: [] });
+    assert.equal({ broadcasts: broadcasts(), attempts: await attempts() }, { broadcasts: 1, attempts: [] });
 
     await thaw();
-    freezeWhen = 'signed';
+    delete instead.node.quote;
+    instead.signer.sign = async (request) => {
+      const signed = await own.signer.sign(request);
+      await freezeNow();
+      return signed;
+    };
     for (let n = 0; n < 20; n++) await pass();
-    const [attempt] = await database.payouts.attempts('waiting');
-    assert.is(broadcasts, 1);
+    const [attempt] = await attempts();
+    assert.is(broadcasts(), 1);
     assert.is.not(attempt?.tx, null);
     assert.is(attempt?.sentAtMs, null);
 
     await thaw();
+    instead.signer = {};
     await untilSettled(bench, 'waiting');
-    assert.is((await database.payouts.attempts('waiting')).length, 1, 'it was sent as it had been signed');
-  },
-  {
-    node: (node) => ({
-      ...node,
-      quote: (...of) => freezesWhen('quoted', node.quote(...of)),
-      broadcast(bytes) {
-        broadcasts++;
-        return node.broadcast(bytes);
-      },
-    }),
-    signer: (signer) => ({ ...signer, sign: (request) => freezesWhen('signed', signer.sign(request)) }),
+    assert.is((await attempts()).length, 1, 'it was sent as it had been signed');
   },
 );
 
-let isAltered = true;
-let sentOut = 0;
 benchTest(
   'bytes that the chain’s SDK reads otherwise are not broadcast: an alarm, a freeze, and a way out',
   async (bench) => {
-    const { plan, pass, database, alarms } = bench;
+    const { plan, pass, database, alarms, instead } = bench;
+    const sentOut = countBroadcasts(bench);
+    instead.opinion = ['transfers: 7 units instead of 5 units'];
     await plan('r1');
     for (let n = 0; n < 3; n++) await pass();
     const payout = await database.payouts.find('r1');
     assert.equal({ state: payout?.state, code: payout?.wait?.code }, { state: 'stuck', code: 'payout_bytes_differ' });
     assert.match(payout?.wait?.message ?? '', 'transfers: 7 units instead of 5 units');
-    assert.is(sentOut, 0);
+    assert.is(sentOut(), 0);
     assert.ok((await alarms()).includes('payout_bytes_differ'));
 
     await plan('r2');
     assert.is((await pass())?.code, 'payouts_frozen');
-    assert.equal({ attempts: (await database.payouts.attempts('r2')).length, sentOut }, { attempts: 0, sentOut: 0 });
+    const done = { attempts: (await database.payouts.attempts('r2')).length, sentOut: sentOut() };
+    assert.equal(done, { attempts: 0, sentOut: 0 });
 
-    isAltered = false;
+    instead.opinion = [];
     const nowMs = bench.clock.nowMs();
     const act = { atMs: nowMs, operator: 'anna', command: 'payout resolve', reason: 'the node works again' };
     await thawAll(database, network, { ...act, command: 'payout reconcile' });
@@ -357,17 +307,7 @@ benchTest(
     assert.ok(await database.payouts.conclude({ id: 'r1', seen, conclusion: { kind: 'look' }, act, nowMs }));
     await untilSettled(bench, 'r1');
     assert.is((await database.payouts.find('r1'))?.state, 'succeeded');
-    assert.ok(sentOut > 0);
-  },
-  {
-    secondOpinion: async () => (isAltered ? ['transfers: 7 units instead of 5 units'] : []),
-    node: (node) => ({
-      ...node,
-      broadcast: (bytes) => {
-        sentOut += 1;
-        return node.broadcast(bytes);
-      },
-    }),
+    assert.ok(sentOut() > 0);
   },
 );
 

@@ -54,56 +54,41 @@ test('a refund whose lock another wallet has set says which wallet the policy mu
   assert.match(fault.message, first);
 });
 
-let isLost = false;
-let signs = 0;
 benchTest(
   'the answer to a signature is lost, and another wallet pays: the signed bytes are used, and nothing else',
   async (bench) => {
     await bench.plan('r1');
-    isLost = true;
+    let signs = 0;
+    bench.instead.signer.sign = async (request) => {
+      await bench.own.signer.sign(request);
+      signs += 1;
+      throw transient('signer_unreachable', 'the answer was lost');
+    };
     for (let n = 0; n < 3; n++) await bench.pass();
     assert.ok(signs > 0);
     bench.useWallet(1);
-    isLost = false;
+    bench.instead.signer = {};
     await untilSettled(bench, 'r1');
     assert.equal(paidBy(bench), [first]);
     assert.equal(await payersOf(bench, 'r1'), [[0, 0, first]]);
   },
-  {
-    signer: (signer) => ({
-      ...signer,
-      async sign(request) {
-        const signed = await signer.sign(request);
-        signs += 1;
-        if (isLost) throw transient('signer_unreachable', 'the answer was lost');
-        return signed;
-      },
-    }),
-  },
 );
 
-let isDown = true;
 benchTest(
   'an attempt is allotted but not signed, and another wallet pays: it is withdrawn, and the next wallet pays',
   async (bench) => {
+    bench.instead.signer.sign = async () => {
+      throw transient('signer_unreachable', 'it is restarted');
+    };
     await bench.plan('r1');
     await bench.pass();
     assert.equal(await payersOf(bench, 'r1'), [[0, 0, first]]);
     bench.useWallet(1);
-    isDown = false;
+    bench.instead.signer = {};
     await untilSettled(bench, 'r1');
     assert.equal(paidBy(bench), [second]);
     assert.equal(await payersOf(bench, 'r1'), [[0, 0, second]]);
     assert.equal(await bench.database.holds.list(), []);
-  },
-  {
-    signer: (signer) => ({
-      ...signer,
-      async sign(request) {
-        if (isDown) throw transient('signer_unreachable', 'it is restarted');
-        return signer.sign(request);
-      },
-    }),
   },
 );
 
