@@ -3,10 +3,11 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { GasIntent, Intent, RefundIntent } from '../../src/core/intent.ts';
+import type { Intent, RefundIntent } from '../../src/core/intent.ts';
 import { APPROVAL_S_MAX, approverOf, isApproved, signApproval } from '../../src/signer/approval.ts';
 import type { PolicySettings } from '../../src/signer/policy.ts';
 import { handClock } from '../support/hand-clock.ts';
+import { gasIntent, sweepIntent } from '../support/intents.ts';
 import {
   approvalOf,
   firstOf,
@@ -113,15 +114,8 @@ testAt('each new generation uses the caps again, a replacement does not', ({ ref
 testAt('gas has its own caps; sweeps have none', ({ sign, refusal, clock, refund }) => {
   let count = 0;
   const gas = (milli: bigint): string => {
-    const intent: GasIntent = {
-      kind: 'gas',
-      id: `ga_${++count}`,
-      network: 'test:one',
-      form: 'transfer',
-      index: count,
-      units: milli * 10n ** 15n,
-    };
-    return refusal(firstOf(intent, count));
+    count++;
+    return refusal(firstOf(gasIntent({ id: `ga_${count}`, index: count, units: milli * 10n ** 15n }), count));
   };
   assert.equal(
     [gas(11n), gas(10n), gas(10n), gas(6n), gas(5n), gas(1n)],
@@ -129,14 +123,7 @@ testAt('gas has its own caps; sweeps have none', ({ sign, refusal, clock, refund
   );
   clock.advance(12 * HOUR_MS);
   assert.is(gas(10n), 'none');
-  const sweep = {
-    kind: 'sweep',
-    id: 'sw_1',
-    network: 'test:one',
-    currency: 'USDT',
-    from: [{ index: 1, units: usdt(1_000_000) }],
-  } as const;
-  sign(firstOf(sweep, 0));
+  sign(firstOf(sweepIntent({ from: [{ index: 1, units: usdt(1_000_000) }] }), 0));
   assert.is(refund(100), 'signed', 'neither counts for refunds');
 });
 
@@ -150,11 +137,10 @@ testAt(
   (place) => {
     let count = 0;
     // 65,000 gas at 20 gwei: 0.0013 for each.
-    const at = { network: 'test:one', currency: 'USDT' } as const;
     const kinds: readonly ((id: string) => Intent)[] = [
       (id) => refundOf(`rf_${id}`, 1n),
-      (id) => ({ kind: 'sweep', id: `sw_${id}`, ...at, from: [{ index: 1, units: 1n }] }),
-      (id) => ({ kind: 'gas', id: `ga_${id}`, network: 'test:one', form: 'transfer', index: 1, units: 1n }),
+      (id) => sweepIntent({ id: `sw_${id}` }),
+      (id) => gasIntent({ id: `ga_${id}` }),
     ];
     const ask = (): string => {
       count++;

@@ -12,18 +12,20 @@ import { ANSWER_BYTES_MAX } from '../../src/signer/protocol.ts';
 import { faultOf } from '../conformance/chain.ts';
 import { firstOf, refundOf } from '../support/temp-signer.ts';
 
+const PATIENT_MS = 30_000;
+const never: Answering = () => {};
 const dir = mkdtempSync(join(tmpdir(), 'quayside-client-'));
 const path = join(dir, 'signer.sock');
 test.after(() => rmSync(dir, { recursive: true, force: true }));
 
 /** @param count number of the request, from 1 */
-type Answering = (response: ServerResponse, count: number, body: string) => void;
+type Answering = (response: ServerResponse, count: number, body: string) => unknown;
 
-/** Runs a test against a server that answers each request with `answer`. */
+/** Runs a test against a server that answers each request, before a client that waits this long. */
 async function serving(
   answer: Answering,
+  timeoutMs: number,
   work: (client: ReturnType<typeof openSigner>) => Promise<void>,
-  timeoutMs = 30_000,
 ): Promise<void> {
   let count = 0;
   const server = createServer((request, response) => {
@@ -66,7 +68,7 @@ test('answers reach their calls, in any order and in any pieces', async () => {
       one.end();
     }
   };
-  await serving(answer, async (client) => {
+  await serving(answer, PATIENT_MS, async (client) => {
     const numbers = [1001, 2002, 3003];
     assert.equal(await Promise.all(numbers.map((number) => client.fence(`test:${number}`))), numbers);
   });
@@ -74,11 +76,10 @@ test('answers reach their calls, in any order and in any pieces', async () => {
 
 test('refusals become faults', async () => {
   const error = { kind: 'permanent', code: 'signer_refused_cap', message: 'wait' };
-  await serving(
-    (response) => refuseWith(response, error),
-    async (client) =>
-      assert.is(await codeOf(client.sign(firstOf(refundOf('rf_1', 1n), 0))), 'permanent signer_refused_cap'),
-  );
+  const refuse: Answering = (response) => refuseWith(response, error);
+  await serving(refuse, PATIENT_MS, async (client) => {
+    assert.is(await codeOf(client.sign(firstOf(refundOf('rf_1', 1n), 0))), 'permanent signer_refused_cap');
+  });
 });
 
 const nonsense: readonly (readonly [what: string, Answering])[] = [
@@ -105,7 +106,7 @@ for (const [what, answer] of nonsense) {
         if (what.startsWith('disconnects within')) response.socket?.end();
       }
     };
-    await serving(once, async (client) => {
+    await serving(once, PATIENT_MS, async (client) => {
       assert.is(await codeOf(client.fence('test:one')), unreachable);
       assert.is(await client.fence('test:one'), 7);
     });
@@ -121,40 +122,29 @@ for (const [what, begin] of [
       if (count === 1) begin(response);
       else response.end('2');
     };
-    await serving(
-      answer,
-      async (client) => {
-        const first = codeOf(client.fence('test:one'));
-        assert.is(await client.fence('test:one'), 2);
-        assert.is(await first, unreachable);
-      },
-      200,
-    );
+    await serving(answer, 200, async (client) => {
+      const first = codeOf(client.fence('test:one'));
+      assert.is(await client.fence('test:one'), 2);
+      assert.is(await first, unreachable);
+    });
   });
 }
 
 test('calls that wait for a connection time out too', async () => {
-  await serving(
-    () => {},
-    async (client) => {
-      const calls = Array.from({ length: 20 }, () => codeOf(client.fence('test:one')));
-      for (const code of await Promise.all(calls)) assert.is(code, unreachable);
-    },
-    100,
-  );
+  await serving(never, 100, async (client) => {
+    const calls = Array.from({ length: 20 }, () => codeOf(client.fence('test:one')));
+    for (const code of await Promise.all(calls)) assert.is(code, unreachable);
+  });
 });
 
 test('all pending calls end when the connection is lost or the client is closed', async () => {
-  await serving(
-    () => {},
-    async (client) => {
-      const more = Array.from({ length: 20 }, () => client.fence('test:one'));
-      const calls = [client.journal('test:one', 0, 10), client.wallets('test:one'), ...more].map(codeOf);
-      await new Promise((done) => setImmediate(done));
-      await client.close();
-      for (const code of await Promise.all(calls)) assert.is(code, unreachable);
-    },
-  );
+  await serving(never, PATIENT_MS, async (client) => {
+    const more = Array.from({ length: 20 }, () => client.fence('test:one'));
+    const calls = [client.journal('test:one', 0, 10), client.wallets('test:one'), ...more].map(codeOf);
+    await new Promise((done) => setImmediate(done));
+    await client.close();
+    for (const code of await Promise.all(calls)) assert.is(code, unreachable);
+  });
 });
 
 test('calls beyond the connection limit wait', async () => {
@@ -168,7 +158,7 @@ test('calls beyond the connection limit wait', async () => {
       response.end('7');
     });
   };
-  await serving(answer, async (client) => {
+  await serving(answer, PATIENT_MS, async (client) => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => client.fence('test:one')));
     assert.is(answers.length, 50);
   });
@@ -183,23 +173,18 @@ async function backedUp(client: ReturnType<typeof openSigner>): Promise<string> 
 
 test('a backup that the signer refuses, does not go on with, or ends early is no backup', async () => {
   const error = { kind: 'transient', code: 'backup_running', message: 'wait' };
-  await serving(
-    (response) => refuseWith(response, error),
-    async (client) => assert.is(await codeOf(backedUp(client)), 'transient backup_running'),
-  );
   const begin = (response: ServerResponse) => response.writeHead(200).write('a part');
-  await serving(
-    (response) => void begin(response),
-    async (client) => assert.is(await codeOf(backedUp(client)), unreachable),
-    200,
-  );
-  await serving(
-    (response) => {
-      begin(response);
-      setImmediate(() => response.destroy());
-    },
-    async (client) => assert.is(await codeOf(backedUp(client)), unreachable),
-  );
+  const endEarly: Answering = (response) => {
+    begin(response);
+    setImmediate(() => response.destroy());
+  };
+  const cases: readonly (readonly [Answering, timeoutMs: number, code: string])[] = [
+    [(response) => refuseWith(response, error), PATIENT_MS, 'transient backup_running'],
+    [(response) => begin(response), 200, unreachable],
+    [endEarly, PATIENT_MS, unreachable],
+  ];
+  for (const [answer, timeoutMs, code] of cases)
+    await serving(answer, timeoutMs, async (client) => assert.is(await codeOf(backedUp(client)), code));
 });
 
 test('a backup takes as long as it takes, however long its caller needs for a part', async () => {
@@ -210,29 +195,23 @@ test('a backup takes as long as it takes, however long its caller needs for a pa
     }
     response.end();
   };
-  await serving(
-    answer,
-    async (client) => {
-      let text = '';
-      for await (const part of client.backup()) {
-        text += Buffer.from(part).toString();
-        if (text.length === 1) await new Promise((done) => setTimeout(done, 600));
-      }
-      assert.is(text, '123456');
-    },
-    400,
-  );
+  await serving(answer, 400, async (client) => {
+    let text = '';
+    for await (const part of client.backup()) {
+      text += Buffer.from(part).toString();
+      if (text.length === 1) await new Promise((done) => setTimeout(done, 600));
+    }
+    assert.is(text, '123456');
+  });
 });
 
 test('an invalid request is refused before it is sent', async () => {
-  await serving(
-    () => assert.unreachable(),
-    async (client) => {
-      const crooked = firstOf(refundOf('rf\n1', 1n), 0);
-      assert.is(await codeOf(client.sign(crooked)), 'permanent signer_refused_request');
-      assert.is(await codeOf(client.addresses('test:one', [2 ** 31])), 'permanent signer_refused_request');
-    },
-  );
+  const unasked = () => assert.unreachable();
+  await serving(unasked, PATIENT_MS, async (client) => {
+    const crooked = firstOf(refundOf('rf\n1', 1n), 0);
+    assert.is(await codeOf(client.sign(crooked)), 'permanent signer_refused_request');
+    assert.is(await codeOf(client.addresses('test:one', [2 ** 31])), 'permanent signer_refused_request');
+  });
 });
 
 test.run();
