@@ -78,13 +78,13 @@ export async function withPayoutAccess<T>(
 
 /** Adopts what the signer has signed. */
 async function adopt(
-  { key }: NetworkConfig,
-  { progress }: Pick<Input, 'progress'>,
-  { database: { payouts }, clock }: Pick<Installation, 'database' | 'clock'>,
-  { signer, rules }: Pick<PayoutAccess, 'signer' | 'rules'>,
+  { key: network }: NetworkConfig,
+  { progress }: Input,
+  { database: { payouts }, clock }: Installation,
+  { signer, rules }: PayoutAccess,
 ) {
-  const onProgress = (count: number) => progress.show(`compared ${count} signatures on ${key}`);
-  const adopting = adoptPayouts({ network: key, rules, signer, payouts, nowMs: clock.nowMs(), onProgress });
+  const onProgress = (count: number) => progress.show(`compared ${count} signatures on ${network}`);
+  const adopting = adoptPayouts({ network, rules, signer, payouts, nowMs: clock.nowMs(), onProgress });
   return adopting.finally(progress.end);
 }
 
@@ -230,7 +230,6 @@ export const payoutsReconcile: Command = {
     const { act } = input;
     return withPayoutAccess(network, installation, async (access) => {
       const adopted = isDryRun ? { signatures: null, added: 0 } : await adopt(network, input, installation, access);
-      const { signatures, added } = adopted;
       const parts: ReconcileParts = { ...access, network: network.key, database: installation.database, act };
       const seen = await survey(parts, transactionsOf(input, 'tx', network));
       const shown = rowsOf(seen, network, installation);
@@ -242,7 +241,7 @@ export const payoutsReconcile: Command = {
       }
       const left = isDryRun || !hasMore ? seen.freezes : await reconcile(parts, seen);
       const still_frozen = left.map(({ code, reason }) => ({ code, reason }));
-      const json = { network: network.key, dry_run: isDryRun, signatures, added, unexplained: shown };
+      const json = { network: network.key, dry_run: isDryRun, ...adopted, unexplained: shown };
       return recordAnswer(
         { ...json, settled: settledBy(seen), still_frozen },
         [

@@ -1,27 +1,21 @@
-/** Plans, runs and follows sweeps of deposit addresses to the treasury. */
+/** Plans sweeps of deposit addresses to the treasury, which the server makes. */
 import { readOwners } from '../../indexers/payouts/sweep-watch.ts';
 import { createSweeper, type SweepPlan } from '../../indexers/payouts/sweeper.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
-import { delayOf, type Payout } from '../../src/core/payout.ts';
 import type { Currency } from '../../src/core/transfer.ts';
-import { type Command, dryRunOption, type Input, type Installation } from './command.ts';
+import { type Command, dryRunOption } from './command.ts';
 import { networkOf } from './networks.ts';
-import { progressBar } from './output.ts';
 import { shownPayout, withPayoutAccess } from './payouts.ts';
 import { listLines, recordLines } from './table.ts';
 import { agree, yesOption } from './terminal.ts';
 
-const POLL_MS = 500;
-/** How long sweeps are followed; they continue after that. */
-const FOLLOWED_MS = 1_800_000;
-
 export const sweep: Command = {
   name: 'sweep',
   args: '<network>',
-  summary: 'Sweep deposit addresses to the treasury: show what and at what cost, ask, and follow it to its end.',
+  summary: 'Sweep deposit addresses to the treasury: show what and at what cost, ask, and have the server make it.',
   options: {
     yes: yesOption,
     dryRun: dryRunOption,
@@ -37,17 +31,17 @@ export const sweep: Command = {
       if (input.options.dryRun === true) return { json, lines };
       if (plan.sweeps.length === 0) return { json: { plan: json, sweeps: [] }, lines };
       await agree(input, lines, 'Sweep this now?');
-      const ended = await follow(await sweeper.commit(plan), input, installation);
-      const sweeps = ended.map((payout) => shownPayout(payout, config));
-      const isBad = sweeps.some(({ state }) => state !== 'succeeded');
-      const shown = listLines(sweeps, ['id', 'amount', 'state', 'waits_for', 'transaction_hash']);
+      const planned = await Promise.all((await sweeper.commit(plan)).map((id) => database.payouts.find(id)));
+      const sweeps = planned.flatMap((payout) => (payout ? [shownPayout(payout, config)] : []));
       return {
         json: { plan: json, sweeps },
-        lines: [
-          ...(sweeps.length === 0 ? ['nothing was swept: somebody else planned these sweeps meanwhile'] : shown),
-          ...(isBad ? ['what has not ended goes on while the server runs: `quayside payout list`'] : []),
-        ],
-        isBad,
+        lines:
+          sweeps.length === 0
+            ? ['nothing is swept: somebody else planned these sweeps meanwhile']
+            : [
+                ...listLines(sweeps, ['id', 'amount', 'state']),
+                'they are made while the server runs: `quayside payout list` shows how they go',
+              ],
       };
     });
   },
@@ -83,22 +77,4 @@ function planJson(network: NetworkConfig, plan: SweepPlan) {
       plan.sweeps.reduce((sum, { costUnits }) => sum + costUnits, 0n),
     ),
   };
-}
-
-const ended = ({ state }: Payout): boolean => !['waiting', 'sent'].includes(state);
-
-/** Watches the payouts until all have ended or the time is up, and shows a progress bar on a terminal. */
-async function follow(
-  ids: readonly string[],
-  { progress }: Input,
-  { database, clock }: Installation,
-): Promise<Payout[]> {
-  const untilMs = clock.nowMs() + FOLLOWED_MS;
-  for (;;) {
-    const payouts = (await Promise.all(ids.map((id) => database.payouts.find(id)))).flatMap((one) => one ?? []);
-    const waits = payouts.flatMap((one) => (one.state === 'waiting' ? (delayOf(one)?.code ?? []) : []));
-    progress.show(progressBar('sweeps', payouts.filter(ended).length, ids.length, [...new Set(waits)].join(', ')));
-    if (payouts.every(ended) || clock.nowMs() >= untilMs) return payouts;
-    await clock.sleep(POLL_MS);
-  }
 }

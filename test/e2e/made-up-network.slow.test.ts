@@ -99,10 +99,8 @@ test('its deposit addresses are swept to the treasury given to that command', as
     return plan.sweeps.length + plan.left.length > 0;
   });
   const { sweeps } = await quayside.cli('sweep', 'velum', '--yes');
-  assert.equal(
-    sweeps.map(({ amount, state }: { amount: string; state: string }) => [amount, state]),
-    [['60.00 USDT', 'succeeded']],
-  );
+  assert.is(sweeps[0]?.amount, '60.00 USDT');
+  await until('it is swept', async () => (await quayside.cli('show', sweeps[0].id)).state === 'succeeded');
   assert.is(await usdt.balanceOf(treasury), 60_000_000n);
 });
 
