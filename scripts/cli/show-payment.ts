@@ -1,6 +1,7 @@
 /** Payments: sessions with the transfers to their addresses; transactions and addresses that no session has. */
 
 import { heldAdvice, heldJson, meanings, parText } from '../../src/acts/held.ts';
+import { transactionsNamed } from '../../src/acts/networks.ts';
 import { paymentSession } from '../../src/api/session-view.ts';
 import { chains } from '../../src/chains/index.ts';
 import { openPar } from '../../src/core/held-money.ts';
@@ -23,11 +24,6 @@ const HELD_MAX = 10;
 const SESSIONS_SHOWN_MAX = 10;
 /** A transaction that a reorg took out is usually in another block within this time. */
 const MINED_AGAIN_MS = 3_600_000;
-
-/** Returns the ids of transactions that a text may be, by its form. */
-const transactionsNamed = (text: string): readonly string[] => [
-  ...new Set(Object.values(chains).flatMap(({ transactionId }) => transactionId(text) ?? [])),
-];
 
 /** Returns the deposit addresses of this installation that a text is. */
 async function addressesNamed({ database }: Scene, text: string): Promise<readonly TracedAddress[]> {
@@ -99,7 +95,7 @@ function unreadNetworks({ places, nowMs }: Scene, session: Session): Finding[] {
 /** Returns what a session waits for, or why it is not paid. */
 function creditFindings({ life, terms, standing }: Session, isAnyKnown: boolean): Finding[] {
   const sum = `${parText(standing.confirmedPar)} of ${parText(terms.duePar)} is confirmed`;
-  const ask = 'a payer who has paid can paste the transaction on the payment page';
+  const ask = 'ask a payer who has paid for the transaction, and show that: `quayside show TRANSACTION`';
   if (life.status === 'expired') return [note('credit', 'nothing came in time', ask)];
   if (life.status === 'failed')
     return [failure('credit', `it failed with too little: ${sum}`, 'decide what becomes of what is held')];
@@ -156,16 +152,14 @@ function transferFindings(scene: Scene, transfer: TracedTransfer, session: Sessi
   ];
 }
 
-const ASK_PAYER =
-  'Look in an explorer which address it pays, and show that: `quayside show ADDRESS`. The payer can paste the transaction ' +
-  'on the payment page, which asks the node';
+const LOOK = 'Look in an explorer which address it pays, and show that: `quayside show ADDRESS`';
 
 /** Finds a transaction that no session has to do with. @throws Fault permanent `not_found` by its form alone */
 export const findTransaction: Finder = async (scene, text) => {
   const names = transactionsNamed(text);
   const found = (await mapInOrder(names, (tx) => transactionShown(scene, tx))).flat();
   if (found.length > 0 || names.length === 0) return found;
-  throw notFound(`${text}: no payment to our addresses is known in it. ${ASK_PAYER}`);
+  throw notFound(`${text}: no payment to our addresses is known in it. ${LOOK}`);
 };
 
 async function transactionShown(scene: Scene, tx: string): Promise<Shown[]> {

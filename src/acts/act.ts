@@ -143,8 +143,6 @@ export type Review = Readonly<{
   notes?: readonly Sentence[];
   button: Sentence;
   isDangerous?: true;
-  /** The text to be typed exactly. */
-  typed?: string;
 }>;
 
 /**

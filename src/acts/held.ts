@@ -213,7 +213,6 @@ export const returnHeld = defineAct({
     notes: [say('It is paid from the refund wallet, and cannot be taken back once it is signed.')],
     button: say('Return {amount}', { amount: amountText(refund) }),
     isDangerous: true,
-    typed: minorText(refund.amountMinor),
   }),
   async run(context, { held, wish }) {
     const done = await order(context, wish, false);

@@ -172,7 +172,6 @@ export const revokeKey = defineAct({
     ],
     button: say('Revoke the key'),
     isDangerous: true,
-    typed: hint.slice(-4),
   }),
   async run({ database, act }, { id, hint }) {
     const isKnown = await database.keys.revoke(id, act);

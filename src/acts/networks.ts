@@ -1,4 +1,5 @@
-/** Networks as an operator names them, and advice about one that is not followed. */
+/** Networks and transactions as people name them, and advice about a network that is not followed. */
+import { chains } from '../chains/index.ts';
 import type { NetworkConfig } from '../config/network.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { NetworkRow } from '../database/networks.ts';
@@ -12,6 +13,11 @@ export function networkNamed(networks: readonly NetworkConfig[], text: string): 
   const found = network ? 'are several networks' : 'is no network';
   return refuse('not_found', say('there {found} "{text}"; configured: {keys}', { found, text, keys }));
 }
+
+/** Returns the spellings in which a transaction may be stored that a text names, by its form; none if it names none. */
+export const transactionsNamed = (text: string): readonly string[] => [
+  ...new Set(Object.values(chains).flatMap(({ transactionId }) => transactionId(text) ?? [])),
+];
 
 const again = 'it is tried again, and goes on by itself';
 const skip = '`quayside network reread {network} --from {next} --skip --reason …`';

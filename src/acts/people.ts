@@ -162,7 +162,6 @@ export const removePerson = defineAct({
       ),
     ],
     button: say('Remove'),
-    typed: name,
     isDangerous: true,
   }),
   async run({ database, scope, act }, person) {

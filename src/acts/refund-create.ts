@@ -44,8 +44,11 @@ const readNote = (text: string): string | Sentence =>
   text.length > NOTE_CHARS_MAX ? say('A note has at most {max} characters.', { max: NOTE_CHARS_MAX }) : text;
 const readReason = oneOf(refundReasons);
 
-/** Returns the session of the page's store and mode. */
-async function paymentOf({ database, scope }: Context, id: string): Promise<Session | null> {
+/** Returns the session of the page's store and mode; null where it has none by that id. */
+export async function paymentOf(
+  { database, scope }: Pick<Context, 'database' | 'scope'>,
+  id: string,
+): Promise<Session | null> {
   const sessionId = parseSessionId(id);
   const session = sessionId === null ? null : await database.sessions.find(sessionId);
   return session && session.storeId === scope?.storeId && session.mode === scope.mode ? session : null;

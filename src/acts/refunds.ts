@@ -15,7 +15,10 @@ import {
 const refundField = { label: say('Refund'), help: 'its id, rf_… or rt_…', isArgument: true } as const satisfies Field;
 
 /** Returns the refund that the page, or the operator, may decide about. */
-async function refundOf({ database, scope }: Context, id: string): Promise<Refund | Refusal> {
+export async function refundOf(
+  { database, scope }: Pick<Context, 'database' | 'scope'>,
+  id: string,
+): Promise<Refund | Refusal> {
   const refund = await database.refunds.findBy({ id });
   if (refund && (!scope || (refund.storeId === scope.storeId && refund.mode === scope.mode))) return refund;
   return refuse('not_found', say('there is no refund {id}; `quayside refund list` shows all', { id }));
@@ -223,7 +226,6 @@ export const redirectRefund = defineAct({
     target: refund.id,
     facts,
     button: say('Change the address'),
-    typed: minorText(refund.amountMinor),
   }),
   async run(context, { refund, address }) {
     const done = await redirect(context, refund, address);

@@ -206,7 +206,6 @@ export const removeEndpoint = defineAct({
     target: id,
     notes: [say('Nothing is sent to {url} any more, also not what waits for it. Its secret ends.', { url })],
     button: say('Remove'),
-    typed: new URL(url).host,
     isDangerous: true,
   }),
   async run({ database, act }, { id }) {

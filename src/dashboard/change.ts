@@ -67,7 +67,6 @@ export async function confirmed(
   const { form, words } = visit;
   const { review, asks, back } = asked;
   if (!review || asks === 'nothing') return { token: null };
-  const { typed } = review;
   const needed = asks === 'second factor' ? neededFor(deps, visit) : 'nothing';
   if (needed === 'a factor') {
     return {
@@ -79,48 +78,31 @@ export async function confirmed(
     };
   }
   const carried = Object.entries(form).filter(([name]) => !ownFields.includes(name));
-  const ask = async (fault: string | null): Promise<Answered> => ({
-    reply: await reviewPage(deps, visit, { review, back }, { fault, carried, asksProof: needed === 'a proof' }),
-    token: null,
-  });
+  const ask = async (fault: string | null): Promise<Answered> => {
+    const proof = needed === 'a proof' ? await proofFields(deps, visit, carried) : null;
+    return { reply: reviewPage(visit, { review, back, fault, carried, proof }), token: null };
+  };
   if (form.confirmed !== 'yes') return ask(null);
-  if (typed !== undefined && form.typed?.trim() !== typed) {
-    return ask(words.say('That is not “{text}”. Nothing was changed.', { text: typed }));
-  }
   if (needed === 'nothing') return { token: null };
   const proved = await proveAgain(deps, visit, carried);
   return 'fault' in proved ? ask(words.say(proved.fault)) : proved;
 }
 
-/** Names of the fields that `proofFields` asks for. */
-const PROOF_FIELDS: readonly string[] = ['code', 'proof'];
+/** The fields of the page that confirms, and of the proof; the others are carried on. */
+const ownFields = ['form_token', 'confirmed', 'code', 'proof'];
 
-/** The fields of the page that confirms; the others are carried on. */
-const ownFields = ['form_token', 'confirmed', 'typed', ...PROOF_FIELDS];
+/** `proof`: the fields that ask for it. */
+type Asking = Readonly<{ review: Review; back: string; fault: string | null; carried: Said; proof: Html | null }>;
 
-async function reviewPage(
-  deps: DashboardDeps,
-  visit: AnyVisit,
-  { review, back }: Readonly<{ review: Review; back: string }>,
-  {
-    fault,
-    carried,
-    asksProof,
-  }: Readonly<{ fault: string | null; carried: readonly (readonly [string, string])[]; asksProof: boolean }>,
-): Promise<Reply> {
+function reviewPage(visit: AnyVisit, { review, back, fault, carried, proof }: Asking): Reply {
   const { visitor, path, form, nowMs, words } = visit;
-  const { title, facts: shown = [], notes = [], button, typed, isDangerous } = review;
+  const { title, facts: shown = [], notes = [], button, isDangerous } = review;
   const content = html`${faultMessage(fault)}
 <form method="post" action="${path}" class="card confirm">
 ${formTokenField(visitor.formToken)}${form.once === undefined ? onceField(nowMs) : null}${hidden('confirmed', 'yes')}
 ${carried.map(([name, value]) => hidden(name, value))}
 ${actFacts(visit, shown)}${notes.map((note) => html`<p>${sentence(words, note)}</p>`)}
-${
-  typed === undefined
-    ? null
-    : html`<label>${words.html('Type {text} to continue', { text: html`<code>${typed}</code>` })} <input name="typed" autocomplete="off" autocapitalize="none" spellcheck="false" required></label>`
-}
-${asksProof ? await proofFields(deps, visit, carried) : null}
+${proof}
 <p class="actions"><a class="button plain" href="${back}">${words.say('Cancel')}</a> <button${isDangerous ? html` class="danger"` : null}>${sentenceText(words, button)}</button></p>
 </form>`;
   return { title: sentenceText(words, title), content, status: fault === null ? 200 : 403 };

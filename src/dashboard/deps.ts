@@ -1,13 +1,12 @@
 /**
  * The parts that the dashboard works on.
  */
-import type { Context, Issuer } from '../acts/act.ts';
+import type { Context } from '../acts/act.ts';
 import type { Config } from '../config/config.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { NewNoticeTarget, TargetField, TargetText } from '../database/alarms.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { ChannelKind } from '../database/column-values.ts';
-import type { Database } from '../database/database.ts';
 import type { Person } from '../database/people.ts';
 import type { DestinationCheck } from '../database/refunds/refund.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -18,45 +17,31 @@ import type { Passwords } from './passwords.ts';
 import type { Languages } from './texts.ts';
 import type { WebSessions } from './web-session.ts';
 
-export type DashboardDeps = Readonly<{
-  database: Database;
-  config: Pick<
-    Config,
-    | 'networks'
-    | 'signer'
-    | 'limits'
-    | 'trustedProxies'
-    | 'baseUrl'
-    | 'checkoutUrl'
-    | 'retention'
-    | 'metricsPort'
-    | 'dashboardPort'
-  >;
-  /** The dashboard's address in browsers, without a trailing slash. */
-  url: string;
-  clock: Clock;
-  log: Log;
-  languages: Languages;
-  passwords: Passwords;
-  passkeys: Passkeys;
-  issue: Issuer;
-  checkDestination: DestinationCheck;
-  /** @returns why an endpoint cannot have this URL, or null */
-  checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
-  /** Creates a payment as the API does. @returns its id, or why it is not made, in English */
-  createPayment(
-    owner: Readonly<{ storeId: string; mode: Mode }>,
-    order: Readonly<{ amountMinor: bigint; currency: string; orderId: string }>,
-    replay: Readonly<{ idempotencyKey: string; path: string; act: OperatorAct }>,
-  ): Promise<Readonly<{ id: string }> | Readonly<{ refusal: string }>>;
-  sendTestEvent: Context['sendTestEvent'];
-  newNotices: NewNotices;
-  /** Returns when the newest backup was made and proved, and why the last scheduled one failed; or nulls. */
-  readBackups(): Readonly<{
-    proved: Readonly<{ madeAtMs: number; provedAtMs: number }> | null;
-    failure: string | null;
+/** Some of them are for the acts that it offers. */
+export type DashboardDeps = Pick<Context, 'database' | 'checkWebhookUrl' | 'sendTestEvent' | 'issue'> &
+  Readonly<{
+    config: Pick<Config, 'networks' | 'signer' | 'limits' | 'trustedProxies' | 'baseUrl' | 'checkoutUrl'>;
+    /** The dashboard's address in browsers, without a trailing slash. */
+    url: string;
+    clock: Clock;
+    log: Log;
+    languages: Languages;
+    passwords: Passwords;
+    passkeys: Passkeys;
+    checkDestination: DestinationCheck;
+    /** Creates a payment as the API does. @returns its id, or why it is not made, in English */
+    createPayment(
+      owner: Readonly<{ storeId: string; mode: Mode }>,
+      order: Readonly<{ amountMinor: bigint; currency: string; orderId: string }>,
+      replay: Readonly<{ idempotencyKey: string; path: string; act: OperatorAct }>,
+    ): Promise<Readonly<{ id: string }> | Readonly<{ refusal: string }>>;
+    newNotices: NewNotices;
+    /** Returns when the newest backup was made and proved, and why the last scheduled one failed; or nulls. */
+    readBackups(): Readonly<{
+      proved: Readonly<{ madeAtMs: number; provedAtMs: number }> | null;
+      failure: string | null;
+    }>;
   }>;
-}>;
 
 /** Adding somebody who is informed about alarms: what needs the channels. */
 type NewNotices = Readonly<{

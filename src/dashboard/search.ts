@@ -2,20 +2,16 @@
  * The text of the search box: recognised by its form, then looked up exactly. Anything that is nothing
  * else is an order id or its beginning.
  */
+import { transactionsNamed } from '../acts/networks.ts';
 import { chains } from '../chains/index.ts';
 import type { NetworkConfig } from '../config/network.ts';
-import type { Session, SessionSearch, SessionSummary } from '../database/session.ts';
+import type { SessionSearch, SessionSummary } from '../database/session.ts';
 import { parseSessionId } from '../lib/id.ts';
 import type { DashboardDeps } from './deps.ts';
-import { pathIn, type StoreAt, type Visit } from './page.ts';
+import { pathIn, type StoreAt } from './page.ts';
 
 /** As long as the longest order id and refund id; addresses and transactions are shorter. */
 export const SEARCHED_CHARS_MAX = 128;
-
-/** Returns how a transaction's hash may be stored; empty if the text is none. */
-const transactionSpellings = (text: string): readonly string[] => [
-  ...new Set(Object.values(chains).flatMap(({ transactionId }) => transactionId(text) ?? [])),
-];
 
 /** Returns the searches that fit a text, the surest first; a session's id is one of its own. */
 function readSearch(
@@ -25,7 +21,7 @@ function readSearch(
   const pasted = text.trim().slice(0, SEARCHED_CHARS_MAX);
   if (pasted === '') return [];
   const id = parseSessionId(pasted);
-  const spellings = transactionSpellings(pasted);
+  const spellings = transactionsNamed(pasted);
   const families = [...new Set(networks.map(({ family }) => family))];
   return [
     ...(id === null ? [] : [{ kind: 'session', id } as const]),
@@ -36,16 +32,6 @@ function readSearch(
     }),
     { kind: 'order', orderId: pasted },
   ];
-}
-
-/** Returns the session that the path names; null where the store has none by that id in this mode. */
-export async function findPayment(
-  { database }: DashboardDeps,
-  { at, params }: Pick<Visit<StoreAt>, 'at' | 'params'>,
-): Promise<Session | null> {
-  const id = parseSessionId(params.payment ?? '');
-  const session = id === null ? null : await database.sessions.find(id);
-  return session && session.storeId === at.storeId && session.mode === at.mode ? session : null;
 }
 
 const FOUND_MAX = 50;
@@ -77,7 +63,7 @@ type Place = Readonly<{ kind: 'refund' | 'event'; name: string; href: string }>;
 export async function findPlaces({ database }: DashboardDeps, at: StoreAt, text: string): Promise<readonly Place[]> {
   const name = text.trim().slice(0, SEARCHED_CHARS_MAX);
   const places: Place[] = [];
-  const refund = await database.refunds.findNamed(at, name, transactionSpellings(name));
+  const refund = await database.refunds.findNamed(at, name, transactionsNamed(name));
   if (refund) places.push({ kind: 'refund', name: refund.refundId, href: pathIn(at, `refunds/${refund.id}`) });
   const event = name.startsWith('evt_') ? await database.events.find(name) : null;
   if (event?.storeId === at.storeId && event.mode === at.mode) {

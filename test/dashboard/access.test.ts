@@ -304,7 +304,7 @@ test('no form of one’s own store changes what belongs to another store or mode
     const send = (visitor: typeof own, storeId: string, mode: string, path: string, ids: StoreObjects) => {
       const target = withObjects(path, { store: storeId, mode, network: `${mode}:ethereum`, currency: 'USDT', ...ids });
       const named = { key: ids.key, what: ids.delivery, name: 'A member' };
-      const fields = { ...named, confirmed: 'yes', typed: '11.50', because: 'x' };
+      const fields = { ...named, confirmed: 'yes', because: 'x' };
       return visitor.post(target, { form_token: tokens.get(visitor) ?? '', ...fields });
     };
     const named = changes.filter(

@@ -187,7 +187,7 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     { name: 'review', ...by('owner', '/developers/keys', () => key) },
     { name: 'review-second-factor', ...by('unproved', '/developers/keys', () => key) },
     { name: 'second-factor-wrong', ...by('unproved', '/developers/keys', () => wrong), status: 403 },
-    { name: 'review-typed', ...by('owner', '/developers/keys/revoke', () => ({ key: api.testKey.id })) },
+    { name: 'review-dangerous', ...by('owner', '/developers/keys/revoke', () => ({ key: api.testKey.id })) },
     { name: 'key-made', ...by('owner', '/developers/keys', () => ({ ...key, confirmed: 'yes' })) },
     { name: 'settings-review', ...by('owner', '/settings', () => settings) },
     { name: 'settings-fault', ...by('owner', '/settings', () => ({ ...settings, accent: 'x' })), status: 400 },

@@ -121,7 +121,7 @@ test('ten minutes after the sign-in the second factor is asked for again: a code
     assert.is(asksFactor((await reviewed(dashboard, elsewhere)).review.text), false);
   }));
 
-test('revoking wants the key’s last characters, and only one’s own store and mode', () =>
+test('revoking asks first, and takes keys of one’s own store and mode alone', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
     const ada = await owner(dashboard);
@@ -129,14 +129,14 @@ test('revoking wants the key’s last characters, and only one’s own store and
     const page = keysOf(dashboard, 'test');
     const post = `${page}/keys/revoke`;
     const form = fieldsOf((await ada.get(page)).text, post);
-    const revoke = (key: string, typed = '') => ada.post(post, { ...form, key, confirmed: 'yes', typed });
+    const revoke = (key: string, confirmed = 'yes') => ada.post(post, { ...form, key, confirmed });
     for (const key of [other.id, api.liveKey.id, 'key_nothing']) {
       assert.is((await revoke(key)).status, 404, key);
     }
-    assert.is((await revoke(api.testKey.id, 'xxxx')).status, 403);
+    assert.is((await revoke(api.testKey.id, '')).status, 200);
     const { send } = api;
     assert.is((await send('GET', '/api/v1/checkout/sessions/x')).status, 404, 'it works still');
-    const done = await revoke(api.testKey.id, api.testKey.hint.slice(-4));
+    const done = await revoke(api.testKey.id);
     assert.is(done.status, 303);
     assert.is((await send('GET', '/api/v1/checkout/sessions/x')).status, 401);
   }));

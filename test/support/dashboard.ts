@@ -22,7 +22,7 @@ import { createSend } from '../../src/notifications/post.ts';
 import { createTargetMaker } from '../../src/notifications/targets.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { sendTestEvent } from '../../src/webhooks/test-event.ts';
-import { type ApiServer, type ApiServerOptions, network, noRetention, startApi, token } from './api-server.ts';
+import { type ApiServer, type ApiServerOptions, network, startApi, token } from './api-server.ts';
 import { codeAt, linkSecretIn } from './link-secret.ts';
 import { fieldsOf } from './read-page.ts';
 
@@ -55,15 +55,12 @@ export async function startDashboard(options: ApiServerOptions = {}) {
     url = `http://localhost:${port}`;
     const limits = { pagesPerSecondPerAddress: 100_000 } as never;
     const urls = { baseUrl: api.baseUrl, checkoutUrl: options.checkoutUrl ?? api.baseUrl };
-    const ports = { metricsPort: 9420, dashboardPort: port };
     const config = {
       networks,
       limits,
       signer: { dir: 'signer', unlock: { kind: 'external' } } as const,
       trustedProxies: ['127.0.0.0/8'],
-      retention: noRetention,
       ...urls,
-      ...ports,
     };
     const log = openLog('dashboard', 'silent');
     const [passwords, issue] = [

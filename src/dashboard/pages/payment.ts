@@ -13,6 +13,7 @@ import {
   returnableParts,
   returnHeld,
 } from '../../acts/held.ts';
+import { paymentOf } from '../../acts/refund-create.ts';
 import { amountText, titleOf } from '../../acts/refund-words.ts';
 import { shownUnits } from '../../core/money.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
@@ -29,7 +30,6 @@ import { badge, copied, copyCode, data, type Tone, time } from '../../web/show.t
 import { contextOf, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
-import { findPayment } from '../search.ts';
 import { coinNames, confirmedText, lateText, price, seenText, sessionState, shownOnChain } from '../show.ts';
 import { sentence, type TextKey, type Words } from '../texts.ts';
 import { refundBadge, refundState } from './refunds.ts';
@@ -48,9 +48,9 @@ export const paymentPages = (deps: DashboardDeps): readonly Page[] =>
 const pathOf = (at: StoreAt, { id }: Session): string => pathIn(at, `payments/${id}`);
 
 async function showPayment(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
-  const { config } = deps;
-  const { at, words } = visit;
-  const session = await findPayment(deps, visit);
+  const { config, database } = deps;
+  const { at, params, words } = visit;
+  const session = await paymentOf({ database, scope: at }, params.payment ?? '');
   if (!session) return null;
   const webhooks = may(visit, 'webhooks:read') ? pathIn(at, 'webhooks') : null;
   const isRefundable = may(visit, 'refunds:request') && session.life.status === 'paid';

@@ -3,10 +3,17 @@
  * decided about it now.
  */
 
-import { refuse, say } from '../../acts/act.ts';
-import { createRefund, leftText } from '../../acts/refund-create.ts';
+import { isRefusal, refuse, say } from '../../acts/act.ts';
+import { createRefund, leftText, paymentOf } from '../../acts/refund-create.ts';
 import { amountText, minorText, shownMinor, titleOf } from '../../acts/refund-words.ts';
-import { approveRefund, cancelRefund, redirectRefund, rejectRefund, waitsForApproval } from '../../acts/refunds.ts';
+import {
+  approveRefund,
+  cancelRefund,
+  redirectRefund,
+  refundOf,
+  rejectRefund,
+  waitsForApproval,
+} from '../../acts/refunds.ts';
 import { delayOf } from '../../core/payout.ts';
 import type { RefundStatus } from '../../core/refund.ts';
 import { currencies } from '../../core/transfer.ts';
@@ -20,7 +27,6 @@ import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { type Listing, showList } from '../listing.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
-import { findPayment } from '../search.ts';
 import { coinNames, confirmedText, explorerOf, shownOnChain } from '../show.ts';
 import type { Words } from '../texts.ts';
 
@@ -99,7 +105,6 @@ const columnsOf = ({ config }: DashboardDeps, { at, words }: Visit<StoreAt>): re
 const REFUND_PATH = '/s/:store/:mode/refunds/:refund';
 
 const refundField = { label: say('Refund id'), isArgument: true } as const;
-const gone = refuse('not_found', say('There is no such payment in this store and mode.'));
 
 /** The link's holder may name the refund's address, so each person who sees the link is recorded. */
 const showLink = browserAct({
@@ -107,12 +112,12 @@ const showLink = browserAct({
   needs: 'payments:manage',
   asks: 'second factor',
   fields: { refund: refundField },
-  async plan({ deps, visit }) {
-    const refund = await findRefund(deps, visit);
-    if (!refund) return gone;
+  async plan(context, { refund: named }) {
+    const refund = await refundOf(context, named);
+    if (isRefusal(refund)) return refund;
     const { id, claim } = refund;
     if (!claim || !waitsForAddress(refund)) return refuse('refused', say('The refund waits for no address any more.'));
-    return { id, url: claimUrl(claim.token, deps.config) };
+    return { id, url: claimUrl(claim.token, context.deps.config) };
   },
   review: () => ({
     title: say('Link for the payer of this refund'),
@@ -140,17 +145,11 @@ const canceling = formOf(cancelRefund, { path: `${REFUND_PATH}/cancel` });
 const redirecting = formOf(redirectRefund, { path: `${REFUND_PATH}/destination`, inputs: ['address'] });
 const linking = formOf(showLink, { path: `${REFUND_PATH}/link` });
 
-/** Returns the refund that the path names; null where the store has none by that id in this mode. */
-async function findRefund({ database }: DashboardDeps, { at, params }: Visit<StoreAt | null>): Promise<Refund | null> {
-  const refund = await database.refunds.findBy({ id: params.refund ?? '' });
-  return refund && refund.storeId === at?.storeId && refund.mode === at.mode ? refund : null;
-}
-
 /** Renders one refund, with the forms for what can be done about it now. */
 async function refundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
-  const { at, words } = visit;
-  const refund = await findRefund(deps, visit);
-  if (!refund) return null;
+  const { at, params, words } = visit;
+  const refund = await refundOf({ database: deps.database, scope: at }, params.refund ?? '');
+  if (isRefusal(refund)) return null;
   return {
     title: words.say('Refund of {amount}', { amount: amountText(refund) }),
     content: html`<p><a href="${pathIn(at, 'refunds')}">${words.say('All refunds')}</a></p>
@@ -307,8 +306,8 @@ const creation = formOf(createRefund, {
 /** Renders the form for a refund of a payment, with what is left and what the store may refund. */
 async function newRefundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const { database, config } = deps;
-  const { at, form, nowMs, words } = visit;
-  const session = await findPayment(deps, visit);
+  const { at, form, nowMs, params, words } = visit;
+  const session = await paymentOf({ database, scope: at }, params.payment ?? '');
   if (!session) return null;
   const room = (await database.refunds.room(session.id, nowMs)) ?? { coins: [], dayLeftMinor: 0n };
   const chosen = room.coins.find(({ currency }) => currency === form.currency) ?? room.coins[0];
