@@ -34,9 +34,9 @@ import { table } from './table.ts';
 import { agree, yesOption } from './terminal.ts';
 
 /**
- * `notes`: lines below the options in its help. `confirms`: a person at a terminal is shown what follows, and asked.
+ * `confirms`: a person at a terminal is shown what follows, and asked.
  */
-type More = Readonly<{ notes?: readonly string[]; confirms?: true }>;
+type More = Pick<Command, 'notes' | 'createsInstallation'> & Readonly<{ confirms?: true }>;
 
 /** Returns the command that does an act. */
 export function commandOf<I, P extends object>(act: ActOfTool<I, P>, more: More = {}): Command {

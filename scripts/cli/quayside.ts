@@ -6,6 +6,7 @@ import { createKey, revokeKey } from '../../src/acts/keys.ts';
 import { thawMoneyOut } from '../../src/acts/money-out.ts';
 import { linkPerson, removePerson } from '../../src/acts/people.ts';
 import { approveRefund, redirectRefund, rejectRefund } from '../../src/acts/refunds.ts';
+import { addStore } from '../../src/acts/store-add.ts';
 import { decideStore } from '../../src/acts/store-decisions.ts';
 import { setStore } from '../../src/acts/stores.ts';
 import { testEndpoint } from '../../src/acts/webhook-test.ts';
@@ -26,7 +27,6 @@ import { payoutsFreeze, payoutsReconcile, payoutsResolve } from './payouts.ts';
 import { secretKeyRotate } from './secret-key.ts';
 import { show } from './show.ts';
 import { status } from './status.ts';
-import { storeAdd } from './store.ts';
 import { sweep } from './sweep.ts';
 import { tronWs } from './tron-ws.ts';
 
@@ -108,7 +108,7 @@ const sections: Tool['sections'] = [
   [
     'Setting up',
     [
-      storeAdd,
+      commandOf(addStore, { createsInstallation: true }),
       commandOf(setStore),
       commandOf(decideStore),
       commandOf(createKey, {

@@ -101,7 +101,7 @@ async function runOn(command: AnyCommand, input: Input): Promise<Answer> {
   const config = loadConfig({ env, cwd });
   // The upgrade of an older database is left to `npm start`, which makes sure that nothing else uses it.
   if (config.databaseUrl === null && !existsSync(databaseFile(config.dataDir))) {
-    if (!command.createsInstallation) throw noInstallation(config.dataDir);
+    if (!command.createsInstallation || input.options.dryRun === true) throw noInstallation(config.dataDir);
     await prepareDatabase(config, env);
   }
   const database = openDatabase(config, env);

@@ -55,7 +55,7 @@ export type Context = Readonly<{
   act: OperatorAct;
   /** The store and mode of a merchant's page: nothing else is found there. Null for the operator. */
   scope: Readonly<{ storeId: string; mode: Mode }> | null;
-  /** The id of the person who does it for a store. Null for the operator, whom a store's limits do not bind. */
+  /** The id of the person who does it in the dashboard. Null for the tool, whose user a store's limits do not bind. */
   personId: string | null;
   networks: readonly NetworkConfig[];
   destinationCheck(): Promise<DestinationCheck>;

@@ -263,7 +263,7 @@ export function contextOf(
     nowMs,
     act: { ...actOf(visitor.person, name, deps.clock), reason },
     scope: at,
-    personId: at === null ? null : visitor.person.id,
+    personId: visitor.person.id,
     networks: deps.config.networks,
     destinationCheck: async () => deps.checkDestination,
     async readApproval() {

@@ -1,18 +1,15 @@
 /**
  * A store’s policy, look and people, and the form for a new store, which waits for the operator’s approval.
  */
-import { oneOf, refuse, type Sentence, say } from '../../acts/act.ts';
 import { linkPerson, membersOf, removePerson } from '../../acts/people.ts';
-import { NAME_CHARS_MAX, readName, storeSettings } from '../../acts/store-settings.ts';
+import { addStore } from '../../acts/store-add.ts';
+import { storeSettings } from '../../acts/store-settings.ts';
 import { setStore } from '../../acts/stores.ts';
-import { currencies } from '../../core/transfer.ts';
 import type { Person } from '../../database/people.ts';
-import { WAITING_STORES_MAX } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { storeIdOf } from '../../lib/id.ts';
 import { list, section } from '../../web/list.ts';
 import { badge, data, time } from '../../web/show.ts';
-import { browserAct, formOf, pageWith } from '../act-form.ts';
+import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, StoreAt, Visit } from '../page.ts';
 
@@ -20,51 +17,7 @@ const PATH = '/s/:store/:mode/settings';
 
 const saving = formOf(setStore, { path: PATH, inputs: storeSettings.map(({ name }) => name) });
 
-const readCurrency = oneOf(currencies);
-const storeName = (text: string): string | Sentence =>
-  readName(text) ?? say('A store has a name of 1 to {count} characters and a coin.', { count: NAME_CHARS_MAX });
-
-/** A store of one's own, which waits for the operator's approval. */
-const requestStore = browserAct({
-  name: 'store add',
-  needs: 'to be signed in',
-  asks: 'second factor',
-  fields: {
-    name: {
-      label: say('Name, as payers see it'),
-      charsMax: NAME_CHARS_MAX,
-      isProse: true,
-      isRequired: true,
-      read: storeName,
-    },
-    settlement: {
-      label: say('Stablecoin that other currencies are converted to'),
-      choices: currencies,
-      isRequired: true,
-      read: readCurrency,
-    },
-  },
-  async plan({ newId }, { name, settlement }) {
-    return { id: storeIdOf(newId), name, settlement };
-  },
-  review: ({ name, settlement }) => ({
-    title: say('Create {name}?', { name }),
-    facts: [
-      [say('Name'), name],
-      [say('Stablecoin that other currencies are converted to'), settlement],
-    ],
-    button: say('Create the store'),
-  }),
-  async run({ database, issue, act, nowMs, visit }, { id, name, settlement }) {
-    if (await database.stores.find(id)) return { said: say('This store was created already.'), json: { id } };
-    const made = { ...issue.store(name, settlement, nowMs), id };
-    const isMade = await database.stores.request(made, visit.visitor.person.id, act);
-    return isMade
-      ? { said: say('The store is created, and waits for approval.'), json: { id } }
-      : refuse('refused', say('At most {count} of your stores can wait for approval.', { count: WAITING_STORES_MAX }));
-  },
-});
-const requesting = formOf(requestStore, {
+const requesting = formOf(addStore, {
   path: '/stores/new',
   inputs: ['name', 'settlement'],
   to: '/s/:id/test/developers',
