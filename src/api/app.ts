@@ -4,7 +4,7 @@
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import { writeExactly } from '../core/exact-json.ts';
 import { isLoopback } from '../lib/address-range.ts';
-import { type AddressLimiter, createAddressLimiter, createLimiter, type Limiter } from '../lib/rate-limit.ts';
+import { createAddressLimiter, createLimiter, type Limiter } from '../lib/rate-limit.ts';
 import { contentPolicy, protect } from '../web/policy.ts';
 import { staticDocument } from '../web/static-document.ts';
 import { accountEndpoint } from './account.ts';
@@ -95,7 +95,7 @@ export function createApp(deps: ApiDeps): Express {
 /** Limits pages and their forms, which also limit themselves. Their files, which have an extension, count as calls. */
 function limitPages(
   { pagesPerSecondPerAddress: pages }: ApiDeps['config']['limits'],
-  limiter: (perSecond: number, burst: number) => AddressLimiter,
+  limiter: (perSecond: number, burst: number) => Limiter,
 ): RequestHandler {
   const limit = limitAddresses(limiter(pages, pages * PAGES_BURST_S));
   return (request, response, next) => {

@@ -4,7 +4,7 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import { toSeconds } from '../lib/clock.ts';
 import { sortableId } from '../lib/id.ts';
-import type { AddressLimiter } from '../lib/rate-limit.ts';
+import type { Limiter } from '../lib/rate-limit.ts';
 import { discardBody, isUnread, readBody } from '../lib/request-body.ts';
 import type { ApiDeps } from './endpoint.ts';
 import { errorBody, refuse, toRefusal } from './errors.ts';
@@ -70,7 +70,7 @@ export const refuseMalformed: RequestHandler = (request, _response, next) => {
 };
 
 /** Limits the request rate of each IP address, before authentication. */
-export function limitAddresses(limiter: AddressLimiter): RequestHandler {
+export function limitAddresses(limiter: Limiter): RequestHandler {
   return (request, _response, next) => {
     const waitS = limiter.take(request.ip ?? '');
     if (waitS === 0) return next();

@@ -3,7 +3,6 @@
  */
 
 import { chmodSync, existsSync, statSync } from 'node:fs';
-import * as z from 'zod';
 import { type Config, loadConfig, type SignerConfig, withPorts } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import { takeInstanceLock } from '../database/engine/instance-lock.ts';
@@ -19,21 +18,11 @@ import { RETENTION_TIME } from './retention.ts';
 import { operatorBanner, safetyWarnings, sandboxBanner } from './startup-banner.ts';
 import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
 
-/** The server's message once it answers requests. */
-const serverReady = z.object({
-  ready: z.literal(true),
-  port: z.int(),
-  metricsPort: z.int(),
-  dashboardPort: z.int(),
-  baseUrl: z.string(),
-  dashboardUrl: z.string(),
-  stores: z.int(),
-  signInLink: z.string().nullable(),
-});
 type Ports = Pick<Config, 'port' | 'metricsPort' | 'dashboardPort'>;
-const ready = z.object({ ready: z.literal(true) });
-/** A child's message before it ends because it cannot start. */
-const cannotStart = z.object({ fault: z.object({ code: z.string(), message: z.string() }) });
+/** What the server says once it answers requests. */
+type Serving = Ports & Readonly<{ baseUrl: string; dashboardUrl: string; stores: number; signInLink: string | null }>;
+/** A child's message once it does its work, or before it ends because it cannot start. */
+type Said<T> = (Readonly<{ ready: true }> & T) | Readonly<{ fault: Readonly<{ code: string; message: string }> }>;
 
 /** The argument, of `npm start`, that asks for sample payments at the first start of a sandbox. */
 const SAMPLES = '--samples';
@@ -89,7 +78,7 @@ async function run(config: Config, isNew: boolean): Promise<void> {
   if (isNew) closeToOthers(config.dataDir);
   if (isNew) sayStep(`Making a new installation in ${config.dataDir} …`);
   if (hasSandbox) sayStep(`Starting simulated networks (${simulated.join(', ')}) …`);
-  const simulating = hasSandbox ? start('sandbox', '../sandbox/main.ts', ready, () => config) : Promise.resolve(true);
+  const simulating = hasSandbox ? start('sandbox', '../sandbox/main.ts', () => config) : Promise.resolve(true);
   removeAbandoned(config.dataDir);
   await prepareDatabase(config, env, log);
   // The sandbox chooses the addresses of its nodes.
@@ -100,7 +89,7 @@ async function run(config: Config, isNew: boolean): Promise<void> {
     if (stopping.signal.aborted) return;
   }
   sayStep(isNew ? 'Deriving deposit addresses and starting the server …' : 'Starting the server …');
-  const serving = start('server', '../server.ts', serverReady, currentConfig);
+  const serving = start<Serving>('server', '../server.ts', currentConfig);
   startIndexers(config);
   const listening = await Promise.race([serving, stopped]);
   if (!listening) return;
@@ -127,21 +116,20 @@ async function run(config: Config, isNew: boolean): Promise<void> {
 function startIndexers({ networks }: Config): void {
   for (const { key, family } of networks) {
     const onHalted = () => say([`The network ${key} is halted; the log above says why. Other networks continue.`]);
-    const module = new URL(`../../indexers/${family}.ts`, import.meta.url);
-    supervised({ name: `indexer ${key}`, module, args: [key], settings: currentConfig, onHalted });
+    const program = { module: at(`../../indexers/${family}.ts`), args: [key] };
+    supervised({ name: `indexer ${key}`, ...program, settings: currentConfig, onHalted });
   }
 }
 
 /** Starts sending webhooks. It comes after the server, whose answers people wait for; events wait in the database. */
 function startWebhooks(): void {
-  const module = new URL('../webhooks/main.ts', import.meta.url);
   const onHalted = () => say(['Webhooks are halted; the log above says why. Events wait; everything else continues.']);
-  supervised({ name: 'webhooks', module, args: [], settings: currentConfig, onHalted });
+  supervised({ name: 'webhooks', module: at('../webhooks/main.ts'), settings: currentConfig, onHalted });
 }
 
 /** Runs a program to its end. */
 const runToEnd = (program: string): Promise<void> =>
-  runOnce({ module: new URL(program, import.meta.url), settings: currentConfig() }, log, stopping.signal);
+  runOnce({ module: at(program), settings: currentConfig() }, log, stopping.signal);
 
 /** Runs a program at its times. */
 function runAt(times: typeof HOURLY, program: string): void {
@@ -163,7 +151,7 @@ function currentConfig(): Config | null {
  * @returns its message when it is ready
  * @throws Fault permanent when it cannot start
  */
-function start<T>(name: string, module: string, readySchema: z.ZodType<T>, settings: () => Config | null): Promise<T> {
+function start<T>(name: string, program: string, settings: () => Config | null): Promise<T> {
   let why = permanent('child_halted', `the ${name} cannot start; the log above says why`);
   const halted = new AbortController();
   const lost = new Promise<never>((_resolve, reject) => {
@@ -171,14 +159,11 @@ function start<T>(name: string, module: string, readySchema: z.ZodType<T>, setti
   });
   broken.push(lost);
   const isReady = new Promise<T>((resolve) => {
-    const onMessage = (message: unknown) => {
-      const fault = cannotStart.safeParse(message).data?.fault;
-      if (fault) why = permanent(fault.code, fault.message);
-      const { data } = readySchema.safeParse(message);
-      if (data) resolve(data);
+    const onMessage = (said: Said<T>) => {
+      if ('fault' in said) why = permanent(said.fault.code, said.fault.message);
+      else resolve(said);
     };
-    const program = { name, module: new URL(module, import.meta.url), args: [] };
-    supervised({ ...program, settings, onMessage, onHalted: () => halted.abort() });
+    supervised({ name, module: at(program), settings, onMessage, onHalted: () => halted.abort() });
   });
   return Promise.race([isReady, lost]);
 }
@@ -192,16 +177,19 @@ function startSigner(dataDir: string, { dir, unlock }: SignerConfig, logLevel: s
   const places = ['--dir', dir, '--secret-key-file', secretKeyFile(dataDir, env)];
   const args = [...places, '--unlock', how, '--log-level', logLevel];
   return new Promise((resolve) => {
-    const onMessage = (message: unknown) => {
-      if (ready.safeParse(message).success) resolve();
+    const onMessage = (said: Said<unknown>) => {
+      if ('ready' in said) resolve();
     };
     const onHalted = () => {
       say(['The signer is halted; the log above says why. Payments are still received; refunds and sweeps wait.']);
       resolve();
     };
-    supervised({ name: 'signer', module: new URL('../signer/main.ts', import.meta.url), args, onMessage, onHalted });
+    supervised({ name: 'signer', module: at('../signer/main.ts'), args, onMessage, onHalted });
   });
 }
+
+/** @param program its source, from this folder */
+const at = (program: string): URL => new URL(program, import.meta.url);
 
 function supervised(spec: ChildSpec): void {
   children.push(supervise(spec, { clock, log }));

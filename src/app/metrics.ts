@@ -27,18 +27,9 @@ type MetricsOptions = Readonly<{
 /** An answered request. `route` is the template, null for an unknown path. */
 export type Answered = Readonly<{ route: string | null; method: string; status: number; ms: number }>;
 
-export interface Metrics {
-  observe(answered: Answered): void;
-  observeWrite(measure: WriteMeasure): void;
-  /**
-   * Reads everything from the database.
-   * @returns the text in Prometheus' exposition format
-   * @throws Fault `storage_unavailable`
-   */
-  read(): Promise<Readonly<{ contentType: string; text: string }>>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
-export function createMetrics({ database, config, rates, clock }: MetricsOptions): Metrics {
+export function createMetrics({ database, config, rates, clock }: MetricsOptions) {
   const registry = new Registry();
   // Memory, garbage collection, open handles and the event loop's lag.
   collectDefaultMetrics({ register: registry });
@@ -142,11 +133,18 @@ export function createMetrics({ database, config, rates, clock }: MetricsOptions
   }
 
   return {
-    observe: ({ route, method, status, ms }) => requests.observe({ route: route ?? 'none', method, status }, ms / 1000),
-    observeWrite({ waitedMs, heldMs }) {
+    observe({ route, method, status, ms }: Answered): void {
+      requests.observe({ route: route ?? 'none', method, status }, ms / 1000);
+    },
+    observeWrite({ waitedMs, heldMs }: WriteMeasure): void {
       write.wait.observe(waitedMs / 1000);
       write.held.observe(heldMs / 1000);
     },
+    /**
+     * Reads everything from the database.
+     * @returns the text in Prometheus' exposition format
+     * @throws Fault `storage_unavailable`
+     */
     async read() {
       const nowMs = clock.nowMs();
       sessions.reset();

@@ -1,14 +1,13 @@
 /**
  * New stores, API keys with their secrets, and webhook endpoints. Made here, saved by the caller.
  */
-import { createHash } from 'node:crypto';
 import type { ExtendedEventType } from '../core/event.ts';
 import type { Currency, Mode } from '../core/transfer.ts';
 import type { Scope, StoreSettings } from '../database/column-values.ts';
 import type { NewEndpoint } from '../database/endpoints.ts';
 import type { NewApiKey } from '../database/keys.ts';
 import type { NewStore } from '../database/stores.ts';
-import { newWebhookSecret, randomBase62, sortableId, storeIdOf } from '../lib/id.ts';
+import { hashOf, newWebhookSecret, randomBase62, sortableId, storeIdOf } from '../lib/id.ts';
 import { UTC } from '../lib/zone.ts';
 
 /** A payment must be exact, can be topped up for half an hour, and is watched for a week; late money is held. */
@@ -45,7 +44,7 @@ export function issueKey(storeId: string, mode: Mode, granted: readonly Scope[],
     scopes: granted,
     createdAtMs: nowMs,
     revokedAtMs: null,
-    keyHash: createHash('sha256').update(key).digest('hex'),
+    keyHash: hashOf(key),
     secret: `ss_${randomBase62(40)}`,
   };
   return { key, row };

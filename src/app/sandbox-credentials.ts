@@ -3,7 +3,6 @@
  * for the demo, for scripts and for calls by hand.
  */
 
-import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
@@ -59,7 +58,7 @@ export async function ensureCredentials(
   at: Readonly<{ dataDir: string; baseUrl: string; nowMs: number }>,
 ): Promise<Credentials> {
   const before = readCredentials(at.dataDir);
-  const known = before && (await database.keys.find(createHash('sha256').update(before.api_key).digest('hex')));
+  const known = before && (await database.keys.find(hashOf(before.api_key)));
   const isUsable = known !== null && known.revokedAtMs === null;
   const webhook = isUsable ? await database.endpoints.findSecret(known.storeId, 'test') : null;
   const credentials =
@@ -82,12 +81,12 @@ export async function makeSignInLink(
   { storeId, dashboardUrl, nowMs }: Readonly<{ storeId: string; dashboardUrl: string; nowMs: number }>,
 ): Promise<string | null> {
   const act = { atMs: nowMs, operator: 'sandbox', command: 'start', reason: null };
-  const isSandbox = ({ id }: Readonly<{ id: string }>) => id === SANDBOX_PERSON;
-  if (!(await people.list()).some(isSandbox)) {
+  const find = async () => (await people.list()).find(({ id }) => id === SANDBOX_PERSON);
+  if (!(await find())) {
     const membership = { role: 'operator', storeId: null } as const;
     await people.add({ id: SANDBOX_PERSON, name: 'Sandbox', membership, createdAtMs: nowMs }, act);
   }
-  const person = (await people.list()).find(isSandbox);
+  const person = await find();
   if (!person || person.removedAtMs !== null) return null;
   if (!person.memberships.some((one) => one.storeId === storeId)) {
     await people.setMembership(SANDBOX_PERSON, { role: 'owner', storeId }, act);

@@ -22,11 +22,12 @@ export type ChildSpec = Readonly<{
   name: string;
   /** The program's source. */
   module: URL;
-  args: readonly string[];
+  args?: readonly string[];
   /** Read at each start; see `forkProgram`. */
   settings?: () => Config | null;
   /** Called with each message of the child. */
-  onMessage?: (message: unknown) => void;
+  // biome-ignore lint/suspicious/noExplicitAny: each program has messages of its own.
+  onMessage?: (message: any) => void;
   /** Called once when the child will not be restarted, with its exit code. */
   onHalted: (exitCode: number) => void;
 }>;
@@ -43,7 +44,7 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
 
   async function keep(): Promise<void> {
     let restartMs = RESTART_MS_MIN;
-    const { module, args } = spec;
+    const { module, args = [] } = spec;
     while (!stopping.signal.aborted) {
       const startedAtMs = clock.nowMs();
       child = forkProgram({ module, args, settings: spec.settings?.() });

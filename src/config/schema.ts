@@ -57,58 +57,42 @@ const conditions = {
   finality: orAbsent(finality),
   usual: orAbsent(whole(1, depthMax)),
 };
-type Conditions = z.infer<z.ZodObject<typeof conditions>>;
+type Tier = z.infer<z.ZodObject<typeof conditions>> & Readonly<{ from?: bigint }>;
 
-/** Whether the node shows blocks long before they have this finality, so that people are told how long it takes. */
-const isLater = (name: Conditions['finality']): boolean => name === 'safe' || name === 'finalized';
-
-/** Returns a tier, or what is wrong with it. */
-function toTier(
-  settings: Conditions,
-  fromPar: bigint | undefined,
-): CreditTier | Readonly<{ at: string[]; text: string }> {
-  const { blocks, finality: name, usual } = settings;
-  if (blocks === undefined && !name) return { at: [], text: `expected ${policyForms}` };
-  if (blocks === undefined && usual === undefined && isLater(name)) {
-    return { at: ['usual'], text: `missing, expected a whole number from 1 to ${depthMax}` };
-  }
-  return {
-    ...(fromPar !== undefined && { fromPar }),
-    ...(blocks !== undefined && { blocks }),
-    ...(name && { finality: name }),
-    ...(usual !== undefined && blocks === undefined && { usual }),
-  };
+/** Refuses a tier without a condition, and one that nothing says how long it takes. */
+function checkTier({ blocks, finality: name, usual }: Tier, { addIssue }: z.core.$RefinementCtx): void {
+  if (blocks !== undefined) return;
+  // Nodes show blocks long before they are safe or final, and people are told how long that takes.
+  const isLater = name === 'safe' || name === 'finalized';
+  if (!name) addIssue({ code: 'custom', message: `expected ${policyForms}` });
+  else if (usual === undefined && isLater)
+    addIssue({ code: 'custom', path: ['usual'], message: `missing, expected a whole number from 1 to ${depthMax}` });
 }
 
-const largerAmounts = z.array(z.strictObject({ from: stablecoinAmount, ...conditions }), { error: 'expected a list' });
+const largerAmounts = z
+  .array(z.strictObject({ from: stablecoinAmount, ...conditions }).superRefine(checkTier), { error: 'expected a list' })
+  .superRefine((tiers, { addIssue }) => {
+    for (const [at, { from }] of tiers.entries()) {
+      if (from > (tiers[at - 1]?.from ?? 0n)) continue;
+      const message = 'expected more than in the tier before: amounts rise from tier to tier';
+      addIssue({ code: 'custom', path: [at, 'from'], message });
+    }
+  });
+
+const toTier = ({ from, blocks, finality: name, usual }: Tier): CreditTier => ({
+  ...(from !== undefined && { fromPar: from }),
+  ...(blocks !== undefined && { blocks }),
+  ...(name && { finality: name }),
+  ...(usual !== undefined && blocks === undefined && { usual }),
+});
 
 const confirmations = z
   .strictObject(
-    {
-      ...conditions,
-      tiers: orAbsent(largerAmounts),
-    },
+    { ...conditions, tiers: orAbsent(largerAmounts) },
     { error: (issue) => (issue.code === 'invalid_type' ? `expected ${policyForms}` : undefined) },
   )
-  .transform((settings, context): CreditPolicy => {
-    const { tiers = [], ...base } = settings;
-    const problem = (path: PropertyKey[], message: string) => {
-      context.issues.push({ code: 'custom', input: settings, path, message });
-      return z.NEVER;
-    };
-    const policy: CreditTier[] = [];
-    const parts = [{ ...base, from: undefined }, ...tiers];
-    for (const [at, { from, ...part }] of parts.entries()) {
-      const path = at === 0 ? [] : ['tiers', at - 1];
-      const tier = toTier(part, from);
-      if ('text' in tier) return problem([...path, ...tier.at], tier.text);
-      if (at > 0 && (from ?? 0n) <= (parts[at - 1]?.from ?? 0n)) {
-        return problem([...path, 'from'], 'expected more than in the tier before: amounts rise from tier to tier');
-      }
-      policy.push(tier);
-    }
-    return policy;
-  });
+  .superRefine(checkTier)
+  .transform(({ tiers = [], ...base }): CreditPolicy => [base, ...tiers].map(toTier));
 
 // ── All settings ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

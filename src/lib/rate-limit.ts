@@ -2,6 +2,7 @@
  * Token buckets in memory: each name has a steady rate and a burst.
  */
 import ipaddr from 'ipaddr.js';
+import { plainAddress } from './address-range.ts';
 import type { Clock } from './clock.ts';
 
 export type Limiter = Readonly<{
@@ -40,40 +41,31 @@ export function createLimiter(
 /** How many times the rate of one subscriber a whole IPv6 /48 has: 65,536 subscribers share it. */
 const SITE_FACTOR = 16;
 
-export type AddressLimiter = Readonly<{
-  /** Takes one token for a request from an address. @returns 0 when there was one, else the whole seconds to wait */
-  take(ip: string): number;
-}>;
-
 /**
- * Limits each subscriber, and all of an IPv6 /48 together: one customer may hold a whole /48. There is no bucket for
- * everybody, because one client could empty it for all others.
+ * Limits by IP address: each subscriber, and all of an IPv6 /48 together, because one customer may hold a whole /48.
+ * There is no bucket for everybody, because one client could empty it for all others.
  * @param options as for `createLimiter`, for one subscriber
  */
-export function createAddressLimiter(options: Parameters<typeof createLimiter>[0]): AddressLimiter {
+export function createAddressLimiter(options: Parameters<typeof createLimiter>[0]): Limiter {
   const { perSecond, burst = perSecond } = options;
   const subscribers = createLimiter(options);
   const sites = createLimiter({ ...options, perSecond: perSecond * SITE_FACTOR, burst: burst * SITE_FACTOR });
   return {
     take(ip) {
       const waitS = subscribers.take(subscriberOf(ip));
-      const site = siteOf(ip);
+      const site = ipv6Prefix(ip, 3);
       // A subscriber that is refused takes nothing from its neighbours.
       return waitS > 0 || site === null ? waitS : sites.take(site);
     },
   };
 }
 
-/** Returns the /48 of an IPv6 address; null for any other address. */
-function siteOf(ip: string): string | null {
+/** Returns so many first groups of an IPv6 address; null for any other address. */
+function ipv6Prefix(ip: string, groups: number): string | null {
   if (!ipaddr.isValid(ip)) return null;
   const address = ipaddr.process(ip);
-  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 3).join(':') : null;
+  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, groups).join(':') : null;
 }
 
 /** Returns one name for all addresses of a single subscriber: the IPv4 address, or the /64 of an IPv6 address. */
-export function subscriberOf(ip: string): string {
-  if (!ipaddr.isValid(ip)) return ip;
-  const address = ipaddr.process(ip);
-  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : address.toString();
-}
+export const subscriberOf = (ip: string): string => ipv6Prefix(ip, 4) ?? plainAddress(ip);

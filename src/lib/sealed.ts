@@ -47,7 +47,7 @@ const deriveKey = promisify<Uint8Array, Uint8Array, number, object, Buffer>(scry
  * Encrypts what `plain` yields.
  * @param workFactor 2^n is the scrypt parameter N: 17 takes 128 MiB and about a second
  */
-export async function* encryptAge(
+async function* encryptAge(
   plain: AsyncIterable<Uint8Array>,
   passphrase: Uint8Array,
   workFactor: number,

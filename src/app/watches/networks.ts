@@ -5,13 +5,22 @@ import type { NetworkConfig } from '../../config/network.ts';
 import { usualDepthMax } from '../../core/credit-policy.ts';
 import type { Database } from '../../database/database.ts';
 import { isSilent, type NetworkRow, whyUnfollowed } from '../../database/networks.ts';
-import type { Finding, Watch } from './watchdog.ts';
+import type { Finding, Watch, WatchCode } from './watchdog.ts';
 
 /** A payment that is this many times as deep as usual, and is not credited, is slow. */
 const SLOW_FACTOR = 5;
 
 /** Reasons of a followed network for which payments are not credited. */
 const whyWaiting = ['finality_stalled', 'second_node_disagrees', 'second_node_unavailable'] as const;
+
+/** The alarm of a network in each state, and its word for it. */
+const states: Readonly<Record<NetworkRow['state'], Readonly<{ rule: WatchCode; word: string }>>> = {
+  halted: { rule: 'network_halted', word: 'halted' },
+  fault: { rule: 'network_fault', word: 'at fault' },
+  starting: { rule: 'network_behind', word: 'still starting' },
+  behind: { rule: 'network_behind', word: 'behind' },
+  following: { rule: 'network_behind', word: 'behind' },
+};
 
 type Watched = Pick<NetworkConfig, 'key' | 'blockTimeMs' | 'confirmations' | 'reorgDepthMax'>;
 
@@ -20,8 +29,7 @@ type Watched = Pick<NetworkConfig, 'key' | 'blockTimeMs' | 'confirmations' | 're
  * @param patienceMs by how much a network may lag that is otherwise followed
  */
 export function watchNetworks(database: Database, networks: readonly Watched[], patienceMs: number): Watch {
-  function unfollowed(network: Watched, report: NetworkRow | null, nowMs: number): Finding | null {
-    const { key } = network;
+  function unfollowed({ key, blockTimeMs }: Watched, report: NetworkRow | null, nowMs: number): Finding | null {
     const why = whyUnfollowed(report, nowMs);
     const of = { subject: key, network: key } as const;
     if (!report || (isSilent(report, nowMs) && report.state !== 'halted')) {
@@ -29,25 +37,12 @@ export function watchNetworks(database: Database, networks: readonly Watched[], 
     }
     const { state, reason, headNumber, tipNumber } = report;
     const lag = headNumber !== null && tipNumber !== null ? Math.max(0, headNumber - tipNumber) : 0;
-    const said = why ? `${why.message} (${why.code})` : '';
-    const lagging = `${lag} blocks below the node’s head ${headNumber}`;
-    switch (state) {
-      case 'halted':
-        return {
-          ...of,
-          rule: 'network_halted',
-          code: reason?.code ?? state,
-          message: `${key} is halted: ${why?.message}`,
-        };
-      case 'fault':
-        return { ...of, rule: 'network_fault', message: `${key} is at fault${lag > 0 ? `, ${lagging}` : ''}: ${said}` };
-      case 'starting':
-        return { ...of, rule: 'network_behind', message: `${key} is still starting: ${said}` };
-      case 'behind':
-      case 'following':
-        if (state === 'following' && lag * network.blockTimeMs <= patienceMs) return null;
-        return { ...of, rule: 'network_behind', message: `${key} is ${lagging}${said && `: ${said}`}` };
-    }
+    if (state === 'following' && lag * blockTimeMs <= patienceMs) return null;
+    const { rule, word } = states[state];
+    const lagging = lag > 0 ? `, ${lag} blocks below the node’s head ${headNumber}` : '';
+    const said = why ? `: ${why.message} (${why.code})` : '';
+    const code = state === 'halted' ? (reason?.code ?? state) : rule;
+    return { ...of, rule, code, message: `${key} is ${word}${lagging}${said}` };
   }
 
   /** Returns why payments wait on a network that is followed; null if they do not, or nobody knows why. */
