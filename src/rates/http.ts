@@ -4,6 +4,7 @@
 import type { z } from 'zod';
 import { excerpt } from '../core/excerpt.ts';
 import { transient } from '../core/fault.ts';
+import { singleRequests } from '../lib/single-requests.ts';
 import { check, malformed } from './source.ts';
 
 /** The address of a source and its limits. `timeoutMs` covers everything from connecting to the last byte. */
@@ -38,13 +39,14 @@ export async function getText(source: string, limits: HttpLimits, path: string, 
 async function getOnce(source: string, limits: HttpLimits, path: string, signal: AbortSignal) {
   const timeout = AbortSignal.timeout(limits.timeoutMs);
   try {
-    const response = await fetch(limits.origin + path, {
-      redirect: 'error',
+    const { statusCode: status, body } = await singleRequests.request({
+      origin: limits.origin,
+      path,
+      method: 'GET',
       headers: { 'user-agent': 'Quayside' },
       signal: AbortSignal.any([signal, timeout]),
     });
-    const text = await readBody(response, limits.bytesMax);
-    return { ok: response.ok, status: response.status, text };
+    return { ok: status >= 200 && status < 300, status, text: await readBody(body, limits.bytesMax) };
   } catch (error) {
     const why = timeout.aborted ? `no whole answer within ${limits.timeoutMs} ms` : deepestReason(error);
     throw transient(
@@ -55,7 +57,7 @@ async function getOnce(source: string, limits: HttpLimits, path: string, signal:
   }
 }
 
-/** Returns the innermost error's message: `fetch failed` says nothing, its cause does. */
+/** Returns the innermost error's message. */
 function deepestReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause !== undefined) return deepestReason(error.cause);
@@ -63,11 +65,11 @@ function deepestReason(error: unknown): string {
   return error.message || code;
 }
 
-/** Reads a body; null if it has more than `bytesMax` bytes after decompression. The rest is not read. */
-async function readBody(response: Response, bytesMax: number): Promise<string | null> {
+/** Reads a body; null if it has more than `bytesMax` bytes. The rest is not read. */
+async function readBody(body: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of body) {
     bytes += chunk.length;
     if (bytes > bytesMax) return null;
     chunks.push(chunk);

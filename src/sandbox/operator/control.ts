@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { permanent, transient } from '../../core/fault.ts';
 import type { Currency } from '../../core/transfer.ts';
+import { singleRequests } from '../../lib/single-requests.ts';
 import { readSandboxFile } from '../sandbox-file.ts';
 
 const CALL_TIMEOUT_MS = 10_000;
@@ -70,13 +71,16 @@ async function controlSandbox(dataDir: string, network: string, method: string, 
 
 async function post(url: string, token: string, body: object): Promise<unknown> {
   try {
-    const answer = await fetch(url.replace(/^ws/, 'http'), {
+    const { origin, pathname: path } = new URL(url.replace(/^ws/, 'http'));
+    const answer = await singleRequests.request({
+      origin,
+      path,
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
     });
-    return await answer.json();
+    return await answer.body.json();
   } catch (error) {
     throw transient('sandbox_unreachable', `the sandbox does not answer at ${url}; is \`npm start\` running?`, error);
   }
