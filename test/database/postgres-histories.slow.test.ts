@@ -31,6 +31,7 @@ import {
 } from '../conformance/database/place.ts';
 import { createDatabaseFile } from '../support/database-file.ts';
 import { have } from '../support/fields.ts';
+import { ingestStep } from '../support/ingested-chain.ts';
 import { counted } from '../support/nonces.ts';
 import { addressOf, copyRows, cutOne, onPool, serverPrograms, startPostgres } from '../support/postgres.ts';
 import { recordAttempt } from '../support/record-attempt.ts';
@@ -141,13 +142,12 @@ function followerOf(truth: Truth, on: On): Work {
     const [tip] = await database.blocks.tail(`test:${on}`, 1);
     const made = truth.chains[on].find(({ block }) => block.number === (tip?.number ?? 99) + 1);
     if (!made) return;
-    const outcome = await database.blocks.ingest({
-      ...{ network: `test:${on}`, family: 'evm', expectTip: tip?.hash ?? null, watchedThrough: through, drop: [] },
-      ...{ decimals: { USDT: decimals[on] }, dustFloorPar: 1n, ownWallet: 1_000_000, floor: null },
+    const step = ingestStep({
+      ...{ network: `test:${on}`, nowMs: Date.now(), expectTip: tip?.hash ?? null, watchedThrough: through },
+      ...{ decimals: { USDT: decimals[on] }, dustFloorPar: 1n, confirm: tip ? [{ hash: tip.hash }] : [] },
       connect: [{ ...made, transfers: made.transfers.filter(({ to }) => watched.has(to)) }],
-      confirm: tip ? [{ hash: tip.hash }] : [],
-      ...{ readThroughS: Math.floor(Date.now() / 1000), nowMs: Date.now() },
     });
+    const outcome = await database.blocks.ingest(step);
     if (outcome !== 'stale_watch') return;
     for (const { seq, key } of await database.addresses.watchList(pool, through, 10_000)) {
       watched.add(key);

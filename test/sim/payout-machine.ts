@@ -9,6 +9,7 @@ import type { ChainTransfer, NetworkKey } from '../../src/core/transfer.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Reread } from '../../src/database/recovery.ts';
 import type { Clock } from '../../src/lib/clock.ts';
+import { ingestStep } from '../support/ingested-chain.ts';
 import { networkReport } from '../support/network-report.ts';
 import { type Bench, copy } from './payout-bench.ts';
 import { type Chain, type Mined, signedIntents } from './payout-chain.ts';
@@ -50,12 +51,9 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     const wallets = await database.wallets.listOwn(network);
     if (wallets.length === 0) return;
     const connect = Array.from({ length: final + 1 - from }, (_, at) => blockAt(from + at));
-    const outcome = await database.blocks.ingest({
-      ...{ network, family: 'evm', expectTip: tip?.hash ?? null, watchedThrough: Number.MAX_SAFE_INTEGER },
-      ...{ ownWallet: Math.max(...wallets.map(({ seq }) => seq)), decimals: {}, dustFloorPar: 0n, drop: [] },
-      ...{ connect, confirm: [], floor: final, readThroughS: 0, nowMs: clock.nowMs() },
-    });
-    assert.is(outcome, 'done');
+    const ownWallet = Math.max(...wallets.map(({ seq }) => seq));
+    const at = { network, nowMs: clock.nowMs(), expectTip: tip?.hash ?? null, readThroughS: 0 };
+    assert.is(await database.blocks.ingest(ingestStep({ ...at, ownWallet, connect, floor: final })), 'done');
   }
 
   /**

@@ -7,6 +7,7 @@ import type { BlockRef } from '../../src/core/block.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { ChainTransfer, Currency } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
+import type { Ingest } from '../../src/database/ingest.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { networkReport } from './network-report.ts';
 
@@ -15,6 +16,14 @@ export type Coin = Readonly<{ to: string; from?: string; currency: Currency; uni
 
 export const txOf = (block: BlockRef, index: number): string =>
   `0x${block.hash.slice(8)}${String(index).padStart(6, '0')}`;
+
+/** The step of a follower that knows every address and wallet of ours, of any amount; it changes nothing by itself. */
+export const ingestStep = (more: Pick<Ingest, 'network' | 'nowMs'> & Partial<Ingest>): Ingest => ({
+  ...{ family: 'evm', expectTip: null, decimals: { USDT: 6, USDC: 6 }, dustFloorPar: 0n },
+  ...{ watchedThrough: Number.MAX_SAFE_INTEGER, ownWallet: Number.MAX_SAFE_INTEGER },
+  ...{ drop: [], connect: [], confirm: [], floor: null, readThroughS: Math.floor(more.nowMs / 1000) },
+  ...more,
+});
 
 let blocksMade = 0;
 
@@ -35,21 +44,9 @@ export function ingestedChain(
     floor: number | null = null,
   ) {
     const nowMs = clock.nowMs();
-    const outcome = await database().blocks.ingest({
-      network: key,
-      family,
-      expectTip: path.at(-1)?.hash ?? null,
-      watchedThrough: Number.MAX_SAFE_INTEGER,
-      ownWallet: Number.MAX_SAFE_INTEGER,
-      decimals,
-      dustFloorPar,
-      drop: drop.map(({ hash }) => hash),
-      connect,
-      confirm,
-      floor,
-      readThroughS: Math.floor(nowMs / 1000),
-      nowMs,
-    });
+    const at = { network: key, family, nowMs, expectTip: path.at(-1)?.hash ?? null };
+    const terms = { decimals, dustFloorPar, drop: drop.map(({ hash }) => hash) };
+    const outcome = await database().blocks.ingest(ingestStep({ ...at, ...terms, connect, confirm, floor }));
     invariant(outcome === 'done', `a lone follower's step is done, not ${outcome}`);
   }
 

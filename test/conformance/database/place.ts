@@ -17,6 +17,7 @@ import type { CreateSessionOutcome, NewSession } from '../../../src/database/ses
 import type { NewStore } from '../../../src/database/stores.ts';
 import { audit } from '../../database/engine/audit.ts';
 import { mayScan, watchPlans } from '../../database/engine/plans.ts';
+import { ingestStep } from '../../support/ingested-chain.ts';
 import { networkReport } from '../../support/network-report.ts';
 import { plainRequest } from '../../support/new-session.ts';
 import { claimDue } from '../../support/record-attempt.ts';
@@ -188,23 +189,11 @@ export class Feed {
   }
 
   step(more: Partial<Ingest>): Promise<IngestOutcome> {
-    const tip = this.chain.at(-1);
-    return this.database.blocks.ingest({
-      network: this.network,
-      family: 'evm',
-      expectTip: tip?.hash ?? null,
-      watchedThrough: 1_000_000,
-      ownWallet: 1_000_000,
-      decimals: { USDT: this.#decimals, USDC: this.#decimals },
-      dustFloorPar: DUST_FLOOR_PAR,
-      drop: [],
-      connect: [],
-      confirm: [],
-      floor: null,
-      readThroughS: Math.floor(this.nowMs / 1000),
-      nowMs: this.nowMs,
-      ...more,
-    });
+    const { network, nowMs } = this;
+    const expectTip = this.chain.at(-1)?.hash ?? null;
+    const decimals = { USDT: this.#decimals, USDC: this.#decimals };
+    const step = { network, nowMs, expectTip, decimals, dustFloorPar: DUST_FLOOR_PAR, ...more };
+    return this.database.blocks.ingest(ingestStep(step));
   }
 
   /** Adds one block. */

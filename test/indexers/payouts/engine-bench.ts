@@ -24,7 +24,7 @@ import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { createRandom } from '../../support/random.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 
-export const network = 'test:one';
+export const network = 'test:one' as const;
 /** A follower's node that shows a chain up to this block. */
 export function startOf(number: number): Pick<Node, 'head' | 'finalized'> {
   const block = { hash: `b${number}`, parent: '', number, timeS: 0 };

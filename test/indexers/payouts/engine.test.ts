@@ -14,6 +14,7 @@ import type { PayingSigner } from '../../../src/signer/client.ts';
 import { fails } from '../../conformance/database/place.ts';
 import { familyOf, keyOf, macOf } from '../../sim/payout-signer.ts';
 import { has, have } from '../../support/fields.ts';
+import { ingestStep } from '../../support/ingested-chain.ts';
 import { refundIntent } from '../../support/intents.ts';
 import { lockstepClock } from '../../support/lockstep-clock.ts';
 import { networkReport } from '../../support/network-report.ts';
@@ -315,21 +316,9 @@ benchTest(
 async function follow({ database, clock }: Bench, number: number, floor: number) {
   await database.wallets.recordOwn(network, { refund: keyOf({ role: 'refund' }) });
   const [tip] = await database.blocks.tail(network, 1);
-  await database.blocks.ingest({
-    network,
-    family: 'evm',
-    expectTip: tip?.hash ?? null,
-    watchedThrough: 0,
-    ownWallet: 1_000,
-    decimals: { USDT: 6 },
-    dustFloorPar: 1n,
-    drop: [],
-    connect: [{ block: { hash: `b${number}`, parent: tip?.hash ?? '', number, timeS: 0 }, transfers: [] }],
-    confirm: [],
-    floor,
-    readThroughS: 0,
-    nowMs: clock.nowMs(),
-  });
+  const block = { hash: `b${number}`, parent: tip?.hash ?? '', number, timeS: 0 };
+  const at = { network, nowMs: clock.nowMs(), expectTip: tip?.hash ?? null };
+  await database.blocks.ingest(ingestStep({ ...at, connect: [{ block, transfers: [] }], floor }));
 }
 benchTest(
   'after a start nothing is signed until what was on the chain then has been read and is final',

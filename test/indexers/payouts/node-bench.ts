@@ -23,13 +23,14 @@ import { approverOf, signApproval } from '../../../src/signer/approval.ts';
 import { thawText } from '../../../src/signer/freeze.ts';
 import { overSocket } from '../../sim/payout-engine.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
+import { ingestStep } from '../../support/ingested-chain.ts';
 import { networkReport } from '../../support/network-report.ts';
 import { simulatedChains, startSimulatedNode } from '../../support/simulated-node.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { newSigner, refundOf, removeSigners, seed } from '../../support/temp-signer.ts';
 import { testNetwork } from '../../support/test-network.ts';
 
-export const network = 'test:one';
+export const network = 'test:one' as const;
 const spendings = { evm: evmSpending, tron: tronSpending, solana: solanaSpending } as const;
 /** Base units of one native coin. */
 export const COIN = { evm: 10n ** 18n, tron: 1_000_000n, solana: 1_000_000_000n } as const;
@@ -194,12 +195,10 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
         if (block.number <= final.number)
           connect.push({ block, transfers: await matchContent(chainNode, matcher, block) });
       }
-      const outcome = await database.blocks.ingest({
-        ...{ network, family, expectTip: tip?.hash ?? null, watchedThrough: Number.MAX_SAFE_INTEGER },
-        ...{ ownWallet: Math.max(0, ...wallets.map(({ seq }) => seq)), decimals, dustFloorPar: 0n, drop: [] },
-        ...{ connect, confirm: [], floor: connect.at(-1)?.block.number ?? null, readThroughS: 0, nowMs: clock.nowMs() },
-      });
-      assert.is(outcome, 'done');
+      const at = { network, family, nowMs: clock.nowMs(), expectTip: tip?.hash ?? null, readThroughS: 0 };
+      const ownWallet = Math.max(0, ...wallets.map(({ seq }) => seq));
+      const floor = connect.at(-1)?.block.number ?? null;
+      assert.is(await database.blocks.ingest(ingestStep({ ...at, ownWallet, decimals, connect, floor })), 'done');
       tip = refs.at(-1) ?? tip;
     }
   }

@@ -6,6 +6,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
 import { FROZEN_BY_OPERATOR } from '../../../src/database/payouts/holds.ts';
+import { ingestStep } from '../../support/ingested-chain.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { COIN, closeBenches, type NodeBench, network, openNodeBench } from './node-bench.ts';
 
@@ -36,15 +37,10 @@ async function open(sweep = policy): Promise<Priced> {
 }
 
 /** Confirms what was read, as a follower does in its next look. */
-async function confirm({ database, tokens, clock }: NodeBench): Promise<void> {
+async function confirm({ database, clock }: NodeBench): Promise<void> {
   const blocks = await database.blocks.tail(network, 20);
-  const decimals = Object.fromEntries(tokens.map(({ symbol, decimals }) => [symbol, decimals]));
-  const outcome = await database.blocks.ingest({
-    ...{ network, family: 'evm', expectTip: blocks.at(-1)?.hash ?? null, watchedThrough: Number.MAX_SAFE_INTEGER },
-    ...{ decimals, dustFloorPar: 0n, drop: [], connect: [], confirm: blocks, floor: null, readThroughS: 0 },
-    nowMs: clock.nowMs(),
-  });
-  assert.is(outcome, 'done');
+  const at = { network, nowMs: clock.nowMs(), expectTip: blocks.at(-1)?.hash ?? null };
+  assert.is(await database.blocks.ingest(ingestStep({ ...at, confirm: blocks })), 'done');
 }
 
 const sweepsOf = ({ database }: Priced) => database.payouts.list({ kind: 'sweep', limit: 9 });

@@ -6,6 +6,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
 import { fails } from '../../conformance/database/place.ts';
+import { ingestStep } from '../../support/ingested-chain.ts';
 import { networkReport } from '../../support/network-report.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { until } from '../../support/until.ts';
@@ -36,15 +37,13 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
       to: keys[Number(index)] ?? '',
       units: BigInt(cents) * CENT,
     }));
-    const step = {
-      ...({ network, family } as const),
-      ...{ watchedThrough: 1000, decimals: { USDT: 6 }, dustFloorPar: 0n, drop: [] },
-      ...{ ownWallet: Number.MAX_SAFE_INTEGER, readThroughS: block.timeS, nowMs: clock.nowMs() },
-    };
-    const connected = { ...step, expectTip: parent?.hash ?? null, connect: [{ block, transfers }], confirm: [] };
-    assert.is(await database.blocks.ingest({ ...connected, floor: null }), 'done');
-    const end = { ...step, expectTip: block.hash, connect: [], confirm: [block], floor: number };
-    assert.is(await database.blocks.ingest(end), 'done');
+    for (const step of [
+      { expectTip: parent?.hash ?? null, connect: [{ block, transfers }] },
+      { expectTip: block.hash, confirm: [block], floor: number },
+    ]) {
+      const of = { network, family, nowMs: clock.nowMs() };
+      assert.is(await database.blocks.ingest(ingestStep({ ...of, ...step })), 'done');
+    }
     if (onChain) for (const { to, units } of transfers) sim.pay(to, units);
     sim.world.mine();
   }
