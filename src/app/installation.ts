@@ -12,7 +12,7 @@ import { databaseFile, secretKeyFile } from '../lib/secret-key.ts';
 import { collectStartGarbage } from '../lib/start-garbage.ts';
 import { removeAbandoned } from './backup/scratch.ts';
 import { refuseTakenPorts } from './http-server.ts';
-import { atTimes, COMPARISON_TIME, daily, HOURLY, runOnce } from './nightly.ts';
+import { atTimes, COMPARISON_TIME, daily, runOnce } from './nightly.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { RETENTION_TIME } from './retention.ts';
 import { operatorBanner, safetyWarnings, sandboxBanner } from './startup-banner.ts';
@@ -24,6 +24,8 @@ type Serving = Ports & Readonly<{ baseUrl: string; dashboardUrl: string; stores:
 /** A child's message once it does its work, or before it ends because it cannot start. */
 type Said<T> = (Readonly<{ ready: true }> & T) | Readonly<{ fault: Readonly<{ code: string; message: string }> }>;
 
+/** When the standby's copy is checked. */
+const HOURLY = '0 * * * *';
 /** The argument, of `npm start`, that asks for sample payments at the first start of a sandbox. */
 const SAMPLES = '--samples';
 
@@ -131,9 +133,9 @@ function startWebhooks(): void {
 const runToEnd = (program: string): Promise<void> =>
   runOnce({ module: at(program), settings: currentConfig() }, log, stopping.signal);
 
-/** Runs a program at its times. */
-function runAt(times: typeof HOURLY, program: string): void {
-  background.push(atTimes(times, () => runToEnd(program), clock, stopping.signal));
+/** Runs a program at the times of a cron expression. */
+function runAt(times: string, program: string): void {
+  background.push(atTimes(times, () => runToEnd(program), stopping.signal));
 }
 
 /** Reads the settings as they are now; null if they are invalid, so that the child itself says why. */

@@ -2,42 +2,37 @@
  * Runs programs at their times.
  */
 import { once } from 'node:events';
-import { type Clock, DAY_MS, HOUR_MS } from '../lib/clock.ts';
+import { createTask } from 'node-cron';
+import { aborted } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { forkProgram } from './fork-program.ts';
 
 /** When final blocks are compared with the database, in UTC. Simulated chains are not compared. */
 export const COMPARISON_TIME = '02:15';
 
-/** So late may work begin. */
-const LOOK_MS = 20_000;
-
-/** A time that comes once in each period; `afterMs`: so long after the period's begin, in UTC. */
-type Times = Readonly<{ periodMs: number; afterMs: number }>;
-
-export const HOURLY: Times = { periodMs: HOUR_MS, afterMs: 0 };
-
-/** @param time of day, such as `02:15` */
-export const daily = (time: string): Times => ({ periodMs: DAY_MS, afterMs: Date.parse(`1970-01-01T${time}Z`) });
+/** Returns the cron expression of a time of day, such as `02:15`. */
+export function daily(time: string): string {
+  const [hours, minutes] = time.split(':').map(Number);
+  return `${minutes} ${hours} * * *`;
+}
 
 /**
- * Does `work` at its times until the signal aborts, and then awaits what is under way. A time that comes while the work
- * goes on is left out.
+ * Does `work` at the times of a cron expression in UTC until the signal aborts, and then awaits what is under way. A
+ * time that comes while the work goes on is left out.
  */
-export async function atTimes(
-  { periodMs, afterMs }: Times,
-  work: () => Promise<void>,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<void> {
-  // Looks at the clock again and again, because it may be set while this waits.
-  const passed = () => Math.floor((clock.nowMs() - afterMs) / periodMs);
-  let before = passed();
-  while (!signal.aborted) {
-    await clock.sleep(LOOK_MS, signal);
-    if (passed() > before && !signal.aborted) await work();
-    before = passed();
-  }
+export async function atTimes(times: string, work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  let underWay: Promise<void> | null = null;
+  // The library would write its own words to the log.
+  const begin = (): void => {
+    underWay ??= work().finally(() => {
+      underWay = null;
+    });
+  };
+  const task = createTask(times, begin, { timezone: 'UTC', suppressMissedWarning: true });
+  await task.start();
+  await aborted(signal);
+  await task.destroy();
+  await underWay;
 }
 
 /** Runs a program to its end; it is asked to stop when the signal aborts. A failure is logged. */

@@ -3,11 +3,11 @@
  * within the limits and never ends this program.
  */
 
-import { Agent, errors } from 'undici';
+import { Agent, type Dispatcher, errors } from 'undici';
 import type { Outcome, SendError } from '../core/delivery.ts';
 import { Fault, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
-import { aborted, after, type Clock } from './clock.ts';
+import { after, type Clock } from './clock.ts';
 import { parseTarget, type UrlGuard } from './guard.ts';
 
 /** How much of a response is kept for the operator to read. */
@@ -97,7 +97,7 @@ export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock):
       const waitMs = typeof retryAfter === 'string' ? retryAfterMs(retryAfter, clock.nowMs()) : null;
       return { outcome: { kind: 'answered', status, retryAfterMs: waitMs }, excerpt, detail: null };
     } catch (error) {
-      if (isStopped) return null;
+      if (error instanceof Fault && error.code === 'stopped') return null;
       return unanswered(errorClass(error), error instanceof Error ? error.message : String(error));
     } finally {
       forgetDeadline();
@@ -109,7 +109,7 @@ export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock):
     send,
     abort() {
       isStopped = true;
-      for (const ending of underWay) ending.abort();
+      for (const ending of underWay) ending.abort(transient('stopped', 'the program is stopping'));
       void agent.destroy();
     },
   };
@@ -122,37 +122,57 @@ type Answer = Readonly<{ status: number; retryAfter: string | string[] | undefin
  * long, too slow or broken changes nothing, and is read up to the limit.
  * @param limits.signal ends the exchange with its reason
  */
-async function exchange(
+function exchange(
   agent: Agent,
   { origin, pathname, search }: URL,
   post: Post,
   { bytesMax, signal, isKept }: Readonly<{ bytesMax: number; signal: AbortSignal; isKept: boolean }>,
 ): Promise<Answer> {
-  const asked = agent.request({
-    origin,
-    method: post.body === null ? 'GET' : 'POST',
-    path: pathname + search,
-    headers: post.headers(),
-    body: post.body,
-    reset: !isKept,
-    signal,
-  });
-  // The library looks at the signal once it is connected.
-  const ended = aborted(signal).then(() => Promise.reject(signal.reason));
-  const { statusCode, headers, body } = await Promise.race([asked, ended]);
   const kept: Buffer[] = [];
   let bytes = 0;
-  try {
-    for await (const chunk of body) {
-      if (bytes < EXCERPT_BYTES_MAX) kept.push(chunk.subarray(0, EXCERPT_BYTES_MAX - bytes));
-      bytes += chunk.length;
-      if (bytes >= bytesMax) break;
+  let head: Omit<Answer, 'excerpt'> | null = null;
+  let request: Dispatcher.DispatchController | null = null;
+  return new Promise((resolve, reject) => {
+    function finish(error?: unknown): void {
+      if (head) resolve({ ...head, excerpt: bytes === 0 ? null : Buffer.concat(kept).toString() });
+      else reject(error);
     }
-  } catch {
-    // The status has decided.
-  }
-  const excerpt = bytes === 0 ? null : Buffer.concat(kept).toString();
-  return { status: statusCode, retryAfter: headers['retry-after'], excerpt };
+    function cut(): void {
+      finish(signal.reason);
+      request?.abort(signal.reason);
+    }
+    signal.addEventListener('abort', cut, { once: true });
+    agent.dispatch(
+      {
+        origin,
+        method: post.body === null ? 'GET' : 'POST',
+        path: pathname + search,
+        headers: post.headers(),
+        body: post.body,
+        reset: !isKept,
+      },
+      {
+        onRequestStart(started) {
+          request = started;
+          // The deadline may have passed while it was connecting.
+          if (signal.aborted) cut();
+        },
+        onResponseStart(_, status, headers) {
+          // Interim responses (1xx) come before the one that counts.
+          if (status >= 200) head = { status, retryAfter: headers['retry-after'] };
+        },
+        onResponseData(reading, chunk) {
+          if (bytes < EXCERPT_BYTES_MAX) kept.push(chunk.subarray(0, EXCERPT_BYTES_MAX - bytes));
+          bytes += chunk.length;
+          if (bytes < bytesMax) return;
+          finish();
+          reading.abort(new Error('the response is longer than what is read of it'));
+        },
+        onResponseEnd: () => finish(),
+        onResponseError: (_, error) => finish(error),
+      },
+    );
+  });
 }
 
 const unanswered = (error: SendError, detail: string): Sent => ({

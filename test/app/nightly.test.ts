@@ -3,51 +3,31 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { atTimes, daily, HOURLY } from '../../src/app/nightly.ts';
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/lib/clock.ts';
+import { atTimes, daily } from '../../src/app/nightly.ts';
+import { aborted } from '../../src/lib/clock.ts';
+import { until } from '../support/until.ts';
 
-const midnightMs = Date.UTC(2026, 10, 20);
-
-/** Runs work for as many hours, each time for `workMs`. @returns when it began, in minutes after midnight */
-async function begunAt(times: typeof HOURLY, hours: number, workMs = 0): Promise<number[]> {
-  const stopping = new AbortController();
-  const begun: number[] = [];
-  let nowMs = midnightMs;
-  const pass = async (ms: number) => {
-    nowMs += ms;
-    if (nowMs >= midnightMs + hours * HOUR_MS) stopping.abort();
-  };
-  const work = () => {
-    begun.push(Math.floor((nowMs - midnightMs) / MINUTE_MS));
-    return pass(workMs);
-  };
-  await atTimes(times, work, { nowMs: () => nowMs, sleep: pass }, stopping.signal);
-  return begun;
-}
-
-test('work of a time of day is done once a day', async () => {
-  assert.equal(await begunAt(daily('02:15'), 49), [135, 135 + DAY_MS / MINUTE_MS]);
-  assert.equal(await begunAt(daily('23:00'), 47), [23 * 60]);
+test('a time of day is a cron expression', () => {
+  assert.is(daily('02:15'), '15 2 * * *');
+  assert.is(daily('23:00'), '0 23 * * *');
 });
 
-test('hourly work is never done twice at once: a time that it misses is left out', async () => {
-  assert.equal(await begunAt(HOURLY, 4), [60, 120, 180]);
-  assert.equal(await begunAt(HOURLY, 6, 90 * MINUTE_MS), [60, 180, 300]);
-});
-
-test('a clock that is set back for a year does not keep the work from its next time', async () => {
+test('the work is done at its times, never twice at once, and is awaited at the stop', async () => {
   const stopping = new AbortController();
-  let [nowMs, done] = [midnightMs + 365 * DAY_MS, 0];
-  const sleep = async (ms: number) => {
-    nowMs = nowMs > midnightMs + 300 * DAY_MS ? midnightMs : nowMs + ms;
-  };
+  let [begun, ended] = [0, 0];
   const work = async () => {
-    done += 1;
-    stopping.abort();
+    begun += 1;
+    if (begun > 1) await aborted(stopping.signal);
+    ended += 1;
   };
-  await atTimes(daily('02:15'), work, { nowMs: () => nowMs, sleep }, stopping.signal);
-  assert.is(done, 1);
-  assert.is(Math.floor((nowMs - midnightMs) / MINUTE_MS), 135);
+  const running = atTimes('* * * * * *', work, stopping.signal);
+  await until('it was done once, and goes on', () => begun === 2);
+  await until('another second has passed', () => Date.now() % 1000 < 500);
+  await until('and another', () => Date.now() % 1000 >= 500);
+  assert.equal({ begun, ended }, { begun: 2, ended: 1 });
+  stopping.abort();
+  await running;
+  assert.is(ended, 2);
 });
 
 test.run();

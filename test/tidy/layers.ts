@@ -159,7 +159,7 @@ const rooms: readonly Room[] = [
   {
     name: 'src/app',
     files: /^src\/(app|sandbox\/operator)\//,
-    may: [/^src\/(?!chains\/(transport|\w+\/node)\/)/, /^config\/[\w-]+\.json$/, node, /^(zod|prom-client)$/],
+    may: [/^src\/(?!chains\/(transport|\w+\/node)\/)/, /^config\/[\w-]+\.json$/, node, /^(zod|prom-client|node-cron)$/],
   },
   { name: 'tests', files: /^test\//, may: [/./] },
 ];
