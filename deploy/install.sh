@@ -42,8 +42,7 @@ system() {
 
 [ -f "$here/dist/src/main.js" ] || refuse "there is no build in $here: run \`npm ci\` there first"
 # After an upgrade whose `npm ci` failed, the build is still the old one.
-node -e 'import(process.argv[1]).then((stamp) => process.exit(stamp.isBuildFresh() ? 0 : 1))' \
-  "$here/dist/src/lib/build-stamp.js" || refuse "the build in $here is of other sources: run \`npm ci\` there first"
+node "$here/scripts/build.mjs" --check || refuse "the build in $here is of other sources: run \`npm ci\` there first"
 [ -d "$here/node_modules" ] || refuse "no packages are installed in $here: run \`npm ci\` there first"
 if [ -z "$root" ]; then
   [ -x /usr/bin/node ] || refuse 'there is no /usr/bin/node, which the units run: install Node 24'

@@ -222,7 +222,7 @@ test('a litestream is refused if its SQLite may corrupt the database, or if it h
 /** A checkout that was built, with no packages. */
 function builtCheckout(): string {
   const checkout = join(folder, 'checkout');
-  for (const path of ['dist/src/lib', 'node_modules', 'config', 'scripts', 'docs'])
+  for (const path of ['dist/src', 'node_modules', 'config', 'scripts', 'docs'])
     mkdirSync(join(checkout, path), { recursive: true });
   cpSync('deploy', join(checkout, 'deploy'), { recursive: true });
   for (const path of [
@@ -236,9 +236,8 @@ function builtCheckout(): string {
   ])
     cpSync(path, join(checkout, path));
   writeFileSync(join(checkout, 'dist/src/main.js'), '// first\n');
-  writeFileSync(join(checkout, 'dist/src/lib/build-stamp.js'), 'export const isBuildFresh = () => true;\n');
   writeFileSync(join(checkout, 'config/default.json'), '{}');
-  const name = { name: 'quayside', version: '0.1.0' };
+  const name = { name: 'quayside', version: '0.1.0', engines: { node: '>=22' } };
   writeFileSync(join(checkout, 'package.json'), JSON.stringify({ ...name, type: 'module' }));
   writeFileSync(
     join(checkout, 'package-lock.json'),
@@ -283,7 +282,9 @@ test('the installer shows its steps, then does them, and an upgrade keeps settin
   assert.is(existsSync(join(root, 'opt/quayside/dist/stale.js')), false);
   assert.is(read(join(root, 'etc/quayside/quayside.json')), '{"mine": true}');
 
-  writeFileSync(join(checkout, 'dist/src/lib/build-stamp.js'), 'export const isBuildFresh = () => false;\n');
+  mkdirSync(join(checkout, 'src'));
+  writeFileSync(join(checkout, 'tsconfig.build.json'), '{ "include": ["src"], "exclude": [] }');
+  writeFileSync(join(checkout, 'tsconfig.json'), '{}');
   const stale = run(installer, '--apply', '--root', root);
   assert.equal([stale.status, /is of other sources: .*npm ci/.test(stale.text)], [2, true]);
   rmSync(join(checkout, 'dist'), { recursive: true });

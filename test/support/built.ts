@@ -4,10 +4,9 @@
  */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { isBuildFresh } from '../../src/lib/build-stamp.ts';
 import { installationFolder as root } from '../../src/lib/installation.ts';
 
-if (!isBuildFresh()) execFileSync(process.execPath, [join(root, 'scripts/build.mjs')], { stdio: 'inherit' });
+execFileSync(process.execPath, [join(root, 'scripts/build.mjs'), '--if-stale'], { stdio: 'inherit' });
 
 /** Returns the file to run for a program that is named by its source, such as `src/main.ts`. */
 export const built = (source: string): string => join(root, 'dist', source.replace(/\.ts$/, '.js'));
