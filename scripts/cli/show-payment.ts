@@ -55,7 +55,7 @@ export const findSessions: Finder = async (scene, text) => {
 async function sessionShown(scene: Scene, session: Session): Promise<Shown> {
   const { id, request, storeId: store, mode, life, standing, terms, createdAtS } = session;
   const { database } = scene;
-  const traced = await database.addresses.transfersOf(id);
+  const traced = await database.addresses.transfersTo({ sessionId: id });
   const open = await database.held.list({ sessionId: id, limit: HELD_MAX });
   const { deliveries, findings: undelivered } = await deliveriesOf(scene, session);
   const refunds = await refundsOf(scene, id);
@@ -189,7 +189,7 @@ export const findAddress: Finder = async (scene, text) => {
     throw notFound(`${text} is none of our deposit addresses. Compare it with the address on the payment page`);
   return mapInOrder([...own], async (one) => {
     const { family, mode, derivationIndex: index } = one;
-    const traced = await scene.database.addresses.transfersTo(one.id);
+    const traced = await scene.database.addresses.transfersTo({ id: one.id });
     const findings = traced.flatMap((transfer) => transferFindings(scene, transfer, null));
     return { kind: 'address', json: { address: text, family, mode, index, state: meaningOf[stateOf(one)] }, findings };
   });

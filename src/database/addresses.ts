@@ -12,9 +12,9 @@ import type { Mode } from '../core/transfer.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import { sortableTime } from '../lib/id.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, findRow, findRows, insertRow, perDatabase, selectRow } from './engine/rows.ts';
+import { changeRows, findRow, findRows, insertRow, perDatabase } from './engine/rows.ts';
 import { nextNumber } from './meta.ts';
-import type { MacedRow, RowGuard, SealedDb } from './sealing.ts';
+import type { MacedRow, SealedDb } from './sealing.ts';
 import { addresses, pools } from './tables.ts';
 
 /** A pool of deposit addresses: one per family and mode. Its source is an xpub, or the signer of imported lists. */
@@ -40,15 +40,7 @@ const REMEDY = 'restore the database from a backup, and read the blocks since th
 /** Altered rows that one request passes over in its search for a free address. */
 const ALTERED_MAX = 100;
 
-const createAddressCheck =
-  (guard: RowGuard) =>
-  (row: AddressRow): boolean => {
-    const owner = row.sessionId === null ? '' : ` of session ${row.sessionId}`;
-    const name = `deposit address ${row.id} (${row.family}, ${row.mode}, ${row.key})${owner}`;
-    return guard.accepts(macedAddress(row), row.mac, name, REMEDY);
-  };
-
-/** Returns functions that are called within a transaction. Rows whose MAC fails raise an alarm and are not returned. */
+/** Rows whose MAC fails raise an alarm and are not returned. */
 export const addressRowsOf = perDatabase((db: SealedDb) => {
   const { guard } = db;
   const nextFree = `WHERE state = 'free'
@@ -62,13 +54,17 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
     'SELECT coalesce(max(seq), 0) FROM addresses WHERE family = :family AND mode = :mode',
   );
 
-  const accepts = createAddressCheck(guard);
+  function accepts(row: AddressRow): boolean {
+    const owner = row.sessionId === null ? '' : ` of session ${row.sessionId}`;
+    const name = `deposit address ${row.id} (${row.family}, ${row.mode}, ${row.key})${owner}`;
+    return guard.accepts(macedAddress(row), row.mac, name, REMEDY);
+  }
 
   return {
     /** Returns the free address with the lowest id of the pool's current source, or null. */
     async nextFree({ family, mode }: PoolKey): Promise<AddressRow | null> {
       for (let passed = 0; passed < ALTERED_MAX; passed++) {
-        const row = await selectRow(db, addresses, nextFree, { family, mode });
+        const row = await findRow(db, addresses, nextFree, { family, mode });
         if (!row) return null;
         if (accepts(row)) return row;
         await spoil.run(row.id);

@@ -6,7 +6,7 @@ import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { NoticeProgress } from './column-values.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, deleteRows, findRow, insertRow, selectRow, selectRows } from './engine/rows.ts';
+import { changeRows, deleteRows, findRow, findRows, insertRow } from './engine/rows.ts';
 import { nextNumber } from './meta.ts';
 import type { VaultDb } from './sealing.ts';
 import { alarms, noticeTargets } from './tables.ts';
@@ -51,16 +51,6 @@ export async function endAlarm({ client }: Db, key: string, atMs: number): Promi
 }
 
 export function alarmCommands(db: Db) {
-  const newest = (limit: number, beforeId: number) =>
-    selectRows(db, alarms, 'WHERE id < :beforeId ORDER BY id DESC LIMIT :limit', { limit, beforeId });
-
-  /** Brings the open alarm up to date. @returns false when it must be raised */
-  async function renew(open: AlarmRow | undefined, { code, message }: LastingAlarm): Promise<boolean> {
-    if (open?.code !== code) return false;
-    if (open.message !== message) await changeRows(db, alarms, { id: open.id }, { message });
-    return true;
-  }
-
   return {
     /** Reports an event. */
     async raise(alarm: NewAlarm): Promise<void> {
@@ -72,9 +62,12 @@ export function alarmCommands(db: Db) {
      */
     async keep(alarm: LastingAlarm): Promise<boolean> {
       return db.write(async () => {
-        const { key } = alarm;
-        const open = await selectRow(db, alarms, 'WHERE key = :key AND ended_at_ms IS NULL', { key });
-        if (await renew(open, alarm)) return false;
+        const { key, code, message } = alarm;
+        const open = await findRow(db, alarms, 'WHERE key = :key AND ended_at_ms IS NULL', { key });
+        if (open?.code === code) {
+          if (open.message !== message) await changeRows(db, alarms, { id: open.id }, { message });
+          return false;
+        }
         await endAlarm(db, key, alarm.atMs);
         await raiseAlarm(db, alarm);
         return true;
@@ -108,12 +101,13 @@ export function alarmCommands(db: Db) {
     },
     /** Returns the newest alarms, newest first; only those with a lower id than `beforeId`, if one is given. */
     async list(limit: number, beforeId = Number.MAX_SAFE_INTEGER): Promise<readonly Alarm[]> {
-      return db.read(() => newest(limit, beforeId));
+      const newest = 'WHERE id < :beforeId ORDER BY id DESC LIMIT :limit';
+      return db.read(() => findRows(db, alarms, newest, { limit, beforeId }));
     },
     /** Returns the lasting alarms that are open, oldest first. */
     async listOpen(): Promise<readonly Alarm[]> {
       const open = 'WHERE key IS NOT NULL AND ended_at_ms IS NULL ORDER BY at_ms, id';
-      return db.read(() => selectRows(db, alarms, open));
+      return db.read(() => findRows(db, alarms, open));
     },
   };
 }
@@ -196,7 +190,7 @@ export function noticeCommands(db: VaultDb) {
       });
     },
     async listTargets(): Promise<readonly NoticeTarget[]> {
-      const rows = await db.read(() => selectRows(db, noticeTargets, 'ORDER BY created_at_ms, id'));
+      const rows = await db.read(() => findRows(db, noticeTargets, 'ORDER BY created_at_ms, id'));
       return rows.map(({ address: _address, code: _code, progress, ...shown }) => ({ ...shown, ...progress }));
     },
     /** Returns where a target's messages go, with its secrets; null if there is none. */
@@ -268,7 +262,7 @@ function createAlarmWatch(db: Db) {
           .map(Number)
           .sort((a, b) => a - b);
         const before = (await mapInOrder(told, (id) => findRow(db, alarms, { id }))).flatMap((row) => row ?? []);
-        const fresh = await selectRows(db, alarms, needing, { after, lastId, limit });
+        const fresh = await findRows(db, alarms, needing, { after, lastId, limit });
         const all = [...before, ...fresh].map((row) => ({ ...watched(row), toldAtMs: toldAtMs[row.id] ?? null }));
         return { alarms: all, throughId: fresh.length < limit ? lastId : (fresh.at(-1)?.id ?? after) };
       });

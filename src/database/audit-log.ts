@@ -4,7 +4,7 @@
 
 import type { AuditedChange } from './column-values.ts';
 import type { Db } from './engine/open.ts';
-import { findRow, insertRow, selectRows } from './engine/rows.ts';
+import { findRows, insertRow } from './engine/rows.ts';
 import { nextNumber } from './meta.ts';
 import { auditLog } from './tables.ts';
 
@@ -26,20 +26,15 @@ export async function recordAct(db: Db, act: OperatorAct | undefined, change: Au
 }
 
 export function auditCommands(db: Db) {
-  const newest = 'ORDER BY at_ms DESC, id DESC LIMIT :limit';
   return {
     /** Records what an operator's command changed outside the database, such as in the settings. */
     async record(act: OperatorAct, change: AuditedChange): Promise<void> {
       await db.write(() => recordAct(db, act, change));
     },
-    /** Returns the newest entries, newest first. @param beforeId only those before the entry with this id */
-    async list(limit: number, beforeId: number | null = null): Promise<readonly AuditEntry[]> {
-      return db.read(async () => {
-        if (beforeId === null) return selectRows(db, auditLog, newest, { limit });
-        const before = await findRow(db, auditLog, { id: beforeId });
-        const { atMs = 0, id = 0 } = before ?? {};
-        return selectRows(db, auditLog, `WHERE (at_ms, id) < (:atMs, :id) ${newest}`, { atMs, id, limit });
-      });
+    /** Returns the newest entries, newest first; only those with a lower id than `beforeId`, if one is given. */
+    async list(limit: number, beforeId = Number.MAX_SAFE_INTEGER): Promise<readonly AuditEntry[]> {
+      const newest = 'WHERE id < :beforeId ORDER BY id DESC LIMIT :limit';
+      return db.read(() => findRows(db, auditLog, newest, { limit, beforeId }));
     },
   };
 }

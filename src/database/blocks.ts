@@ -6,7 +6,7 @@ import type { BlockRef, Tail } from '../core/block.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, insertRow, selectRow } from './engine/rows.ts';
+import { changeRows, findRow, insertRow } from './engine/rows.ts';
 import { listData, writeData } from './meta.ts';
 import type { RowIds } from './networks.ts';
 import { blocks } from './tables.ts';
@@ -19,7 +19,7 @@ const PRUNED_MAX = 200;
 
 /** Returns the newest canonical block. */
 export const newestBlock = (db: Db, network: NetworkKey): Promise<BlockRow | undefined> =>
-  selectRow(db, blocks, 'WHERE network = :network AND canonical = 1 ORDER BY number DESC LIMIT 1', { network });
+  findRow(db, blocks, 'WHERE network = :network AND canonical = 1 ORDER BY number DESC LIMIT 1', { network });
 
 /** Puts a block on our chain. @returns its id */
 export async function makeCanonical(

@@ -11,7 +11,7 @@ import type { DoorSettings } from './column-values.ts';
 import { freshEndpoint, webhookSecretsOf } from './endpoints.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, findRow, insertRow, selectRows } from './engine/rows.ts';
+import { changeRows, findRow, findRows, insertRow } from './engine/rows.ts';
 import { nextNumber } from './meta.ts';
 import type { VaultDb } from './sealing.ts';
 import { findSession, type SessionRow } from './session.ts';
@@ -46,9 +46,11 @@ export type DoorAdded = Readonly<{ kind: 'added'; pid: number; url: string }> | 
 
 export type NewOrder = Omit<OrderRow, 'sessionId' | 'paidSessionId'>;
 
-/** The columns by which an order is named. */
-const nameColumns = { orderNo: 'order_no', tradeNo: 'trade_no', id: 'id' } as const;
-type OrderName = Readonly<{ orderNo: string }> | Readonly<{ tradeNo: string }> | Readonly<{ id: string }>;
+/** An order by the panel's number, by ours, which only its panel knows, or by the id in its return address. */
+type OrderName =
+  | Readonly<{ endpointId: string; orderNo: string }>
+  | Readonly<{ endpointId?: string; tradeNo: string }>
+  | Readonly<{ endpointId: string; id: string }>;
 
 /** `changed`: the panel asked for the same order in other words before; `field` says which. */
 export type OrderKept =
@@ -77,7 +79,7 @@ export function doorCommands(db: VaultDb) {
   /** Returns the doors that are on, with their keys. */
   async function open(column: 'id' | 'pid' | 'dialect', value: string | number): Promise<Door[]> {
     const isOpen = 'removed = 0 AND dialect IS NOT NULL AND disabled_at_ms IS NULL';
-    const rows = await selectRows(db, endpoints, `WHERE ${column} = :value AND ${isOpen} ORDER BY pid`, { value });
+    const rows = await findRows(db, endpoints, `WHERE ${column} = :value AND ${isOpen} ORDER BY pid`, { value });
     return mapInOrder(rows, async ({ id, storeId, mode, dialect, pid, door: settings }) => {
       invariant(dialect && pid !== null && settings, `the door ${id} is whole`);
       const { secret: key } = await secrets.signing({ endpointId: id, storeId, mode });
@@ -128,12 +130,6 @@ function orderCommands(db: Db) {
   );
   const update = (id: string, values: Partial<Pick<OrderRow, 'terms' | 'sessionId'>>) =>
     changeRows(db, doorOrders, { id }, values);
-  const find = async (where: string, values: Readonly<Record<string, string | number | null>>) => {
-    const newest = `WHERE ${where} ORDER BY created_at_ms DESC, id DESC LIMIT :limit OFFSET :offset`;
-    return db.read(async () =>
-      mapInOrder(await selectRows(db, doorOrders, newest, values), (order) => showOrder(db, order)),
-    );
-  };
 
   async function keep(asked: NewOrder): Promise<OrderKept> {
     await insert.run({ ...asked, terms: JSON.stringify(asked.terms) });
@@ -160,15 +156,11 @@ function orderCommands(db: Db) {
     async rememberSession(id: string, sessionId: string): Promise<void> {
       await db.write(() => update(id, { sessionId }));
     },
-    /**
-     * Returns an order by the panel's number, by ours, or by the id in its return address.
-     * @param endpointId its door; null: any, since only its panel knows our number
-     */
-    async findOrder(endpointId: string | null, by: OrderName): Promise<ShownOrder | null> {
-      const [[name, value]] = Object.entries(by) as [[keyof typeof nameColumns, string]];
-      const isOfDoor = endpointId === null ? '' : 'AND endpoint_id = :endpointId';
-      const found = await find(`${nameColumns[name]} = :value ${isOfDoor}`, { endpointId, value, limit: 1, offset: 0 });
-      return found[0] ?? null;
+    async findOrder(name: OrderName): Promise<ShownOrder | null> {
+      return db.read(async () => {
+        const order = await findRow(db, doorOrders, name);
+        return order ? await showOrder(db, order) : null;
+      });
     },
     /** Counts a door's orders of a span, up to `COUNTED_MAX`. */
     async countOrders(
@@ -185,7 +177,11 @@ function orderCommands(db: Db) {
       // In the order of time, although another index has those that are paid.
       const paid = 'CASE WHEN paid_session_id IS NULL THEN 0 ELSE 1 END';
       const chosen = isPaid === null ? '' : `AND ${paid} = ${Number(isPaid)}`;
-      return find(`endpoint_id = :endpointId ${chosen}`, { endpointId, ...page });
+      const newest = `WHERE endpoint_id = :endpointId ${chosen}
+        ORDER BY created_at_ms DESC, id DESC LIMIT :limit OFFSET :offset`;
+      return db.read(async () =>
+        mapInOrder(await findRows(db, doorOrders, newest, { endpointId, ...page }), (order) => showOrder(db, order)),
+      );
     },
   };
 }

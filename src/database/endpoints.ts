@@ -10,7 +10,7 @@ import { sortableId } from '../lib/id.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, findRow, insertRow, perDatabase, selectRow, selectRows } from './engine/rows.ts';
+import { changeRows, findRow, findRows, insertRow, perDatabase } from './engine/rows.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import { type Replay, replaysOf } from './replays.ts';
 import type { VaultDb } from './sealing.ts';
@@ -64,7 +64,7 @@ const OF_STORE = 'WHERE store_id = :storeId AND mode = :mode AND removed = 0';
 
 /** Returns a store's webhooks in one mode, on or off, without those that single sessions named. */
 const webhooksOf = (db: Db, { storeId, mode }: Readonly<{ storeId: string; mode: Mode }>) =>
-  selectRows(db, endpoints, `${OF_STORE} AND per_session = 0 AND dialect IS NULL`, { storeId, mode });
+  findRows(db, endpoints, `${OF_STORE} AND per_session = 0 AND dialect IS NULL`, { storeId, mode });
 
 /** A session's store and mode, and the URL that it names for its own events. */
 type Named = Readonly<{ storeId: string; mode: Mode; webhookUrl: string | null; nowMs: number }>;
@@ -81,7 +81,7 @@ export async function endpointsOf(
   // One URL gets an event once.
   if (webhookUrl === null || found.some(({ url }) => url === webhookUrl)) return found;
   const url = new URL(webhookUrl).origin;
-  const known = await selectRow(db, endpoints, `${OF_STORE} AND per_session = 1 AND url = :url`, {
+  const known = await findRow(db, endpoints, `${OF_STORE} AND per_session = 1 AND url = :url`, {
     storeId,
     mode,
     url,
@@ -163,7 +163,7 @@ export function endpointCommands(db: VaultDb) {
     /** Returns a store's endpoints and doors in one mode by their ids, without those that single sessions named. */
     async ofStore({ storeId, mode }: Readonly<{ storeId: string; mode: Mode }>): Promise<readonly Endpoint[]> {
       const own = `${OF_STORE} AND per_session = 0 ORDER BY id`;
-      return (await db.read(() => selectRows(db, endpoints, own, { storeId, mode }))).map(toEndpoint);
+      return (await db.read(() => findRows(db, endpoints, own, { storeId, mode }))).map(toEndpoint);
     },
     /** Returns the id of a store's endpoint with this URL in the other mode than this one, or null. */
     async findOfOtherMode(target: Readonly<{ storeId: string; mode: Mode; url: string }>): Promise<string | null> {
@@ -172,7 +172,7 @@ export function endpointCommands(db: VaultDb) {
     async list(storeId: string | null): Promise<readonly Endpoint[]> {
       const ofStore = storeId === null ? '' : 'AND store_id = :storeId';
       const present = `WHERE removed = 0 ${ofStore} ORDER BY created_at_ms, id`;
-      return (await db.read(() => selectRows(db, endpoints, present, { storeId }))).map(toEndpoint);
+      return (await db.read(() => findRows(db, endpoints, present, { storeId }))).map(toEndpoint);
     },
     /** Returns an endpoint, also one that was removed. */
     async find(id: string): Promise<Endpoint | null> {
@@ -273,7 +273,6 @@ type Signed = Readonly<{ endpointId: string; storeId: string; mode: Mode }>;
 /** The name under which the secret is sealed. */
 export const webhookSecretName = (owner: string, mode: Mode): string => `${owner}, ${mode} webhook secret`;
 
-/** Returns functions that are called within a transaction. */
 export const webhookSecretsOf = perDatabase((db: VaultDb) => {
   const { client, vault } = db;
   const sealed = ({ owner, mode, ...kept }: WebhookSecret): string =>

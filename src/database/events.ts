@@ -12,7 +12,7 @@ import { doorOf } from './doors.ts';
 import { type EventEndpoint, endpointsOf, IS_UNPROVEN, refreshDue, refreshEach } from './endpoints.ts';
 import { mapInOrder, pageOf } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { findRow, selectRows } from './engine/rows.ts';
+import { findRow, findRows } from './engine/rows.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import { nextNumber } from './meta.ts';
 import type { SessionRow } from './session.ts';
@@ -148,7 +148,7 @@ export function eventQueries(db: Db) {
         ORDER BY id ${isNewest ? 'DESC' : 'ASC'} LIMIT :limit`;
       const ids = { from: firstEventFrom(fromId), before: firstEventFrom(beforeId) };
       const ofEach = await db.read(() =>
-        mapInOrder([...new Set(types)], (type) => selectRows(db, events, ofType, { ...range, ...ids, type })),
+        mapInOrder([...new Set(types)], (type) => findRows(db, events, ofType, { ...range, ...ids, type })),
       );
       const sorted = ofEach.flat().sort((a, b) => (isNewest ? b.id - a.id : a.id - b.id));
       return sorted.slice(0, range.limit).map(toEvent);
@@ -159,7 +159,7 @@ export function eventQueries(db: Db) {
     },
     /** Returns a session's events, oldest first. */
     async ofSession(sessionId: string, limit: number): Promise<readonly StoredEvent[]> {
-      return (await db.read(() => selectRows(db, events, ofSession, { sessionId, limit }))).map(toEvent);
+      return (await db.read(() => findRows(db, events, ofSession, { sessionId, limit }))).map(toEvent);
     },
   };
 }

@@ -13,6 +13,7 @@ import type { Life, Standing } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
+import { haveValues } from './engine/rows.ts';
 import { ledgerOf } from './ledger.ts';
 import { payoutStepsOf } from './payouts/payouts.ts';
 import { refundDestinationsOf } from './refunds/destinations.ts';
@@ -30,7 +31,7 @@ import {
 import type { SealedDb } from './sealing.ts';
 import { lifeOf, type SessionRow, sessionOf, termsOf } from './session.ts';
 import { amountText, countingSums, type HeldRow, heldRecordsOf, transitionsOf } from './session-transitions.ts';
-import { storeRowsOf } from './stores.ts';
+import { storeOf } from './stores.ts';
 import { heldMoney as records, sessions } from './tables.ts';
 
 /** One kind of held money of one session. `settledPar`: how much of the value operators have decided about. */
@@ -111,13 +112,8 @@ export function heldMoneyCommands(db: SealedDb) {
 
   return {
     /** Returns held money, newest first. */
-    async list({ storeId, mode, sessionId, state, limit }: HeldFilter): Promise<readonly HeldMoney[]> {
-      const of = and(
-        storeId === undefined ? undefined : eq(sessions.storeId, storeId),
-        mode === undefined ? undefined : eq(sessions.mode, mode),
-        sessionId === undefined ? undefined : eq(records.sessionId, sessionId),
-        state === undefined ? undefined : eq(records.state, state),
-      );
+    async list({ storeId, mode, limit, ...values }: HeldFilter): Promise<readonly HeldMoney[]> {
+      const of = and(haveValues(sessions, { storeId, mode }), haveValues(records, values));
       const all = db.orm.select({ held: records, session: sessionColumns }).from(records);
       const found = all.innerJoin(sessions, eq(sessions.id, records.sessionId)).where(of);
       const newest = found.orderBy(desc(records.openedAtMs), desc(records.id)).limit(limit);
@@ -170,7 +166,7 @@ async function refusalOf(db: SealedDb, row: RefundRow, nowMs: number): Promise<R
   const rows = refundRowsOf(db);
   const { storeId, mode, amountMinor } = row;
   if (isOperators(row)) return null;
-  const { policy, isSuspended } = await storeRowsOf(db).of(storeId);
+  const { policy, isSuspended } = await storeOf(db, storeId);
   if (isSuspended()) return { kind: 'store_suspended' };
   if (exceedsAutomatic(amountMinor, await rows.recent(row, nowMs), policy)) return { kind: 'above_limit' };
   const isWithinDay = (await rows.todayMinor(storeId, mode, nowMs)) + amountMinor <= BigInt(policy.refundDailyMinor);

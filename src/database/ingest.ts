@@ -31,7 +31,7 @@ import { outgoingRowsOf } from './payouts/wallets.ts';
 import type { SealedDb } from './sealing.ts';
 import { findSession, type SessionRow, sessionOf, termsOf } from './session.ts';
 import { transitionsOf } from './session-transitions.ts';
-import { storeRowsOf } from './stores.ts';
+import { storeOf } from './stores.ts';
 import { blocks, networks } from './tables.ts';
 import { shownIn, type TransferRow, transferRowsOf } from './transfers.ts';
 
@@ -222,7 +222,6 @@ export const poolOf = ({ network, family }: Pick<Ingest, 'network' | 'family'>):
   mode: modeOf(network),
 });
 
-/** Returns functions that are called within a transaction. */
 export const blockFactsOf = perDatabase((db: SealedDb) => {
   const [addresses, transfers] = [addressRowsOf(db), transferRowsOf(db)];
   const transitions = transitionsOf(db);
@@ -363,7 +362,7 @@ type Judged = Pick<WaitingTransfer, 'received' | 'stricter'>;
 function waitingQueries(db: SealedDb) {
   async function judged(sessionId: string, network: NetworkKey): Promise<Judged> {
     const session = await sessionOf(db, sessionId);
-    const stricter = storeTiers((await storeRowsOf(db).of(session.storeId)).settings.credit, nameOf(network));
+    const stricter = storeTiers((await storeOf(db, session.storeId)).settings.credit, nameOf(network));
     return { received: receivedOn(network, session.sums), stricter };
   }
 

@@ -5,7 +5,7 @@
 import { eq, getTableColumns, sql } from 'drizzle-orm';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { StoreSettings } from './column-values.ts';
-import { builtOnce, changeRows, findRow, insertRow, selectRows } from './engine/rows.ts';
+import { builtOnce, changeRows, findRow, findRows, insertRow } from './engine/rows.ts';
 import { requestNoncesOf } from './replays.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
 import type { MerchantStore } from './stores.ts';
@@ -73,7 +73,7 @@ export function keyCommands(db: SealedDb) {
     async list(ofStore: string | null): Promise<readonly ApiKey[]> {
       const where = ofStore === null ? '' : 'WHERE store_id = :ofStore';
       const all = `${where} ORDER BY created_at_ms, id`;
-      return (await db.read(() => selectRows(db, keys, all, { ofStore }))).map(checked);
+      return (await db.read(() => findRows(db, keys, all, { ofStore }))).map(checked);
     },
     /** Returns the key with this id, revoked or not; null when unknown. */
     async show(keyId: string): Promise<ApiKey | null> {

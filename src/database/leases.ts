@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 import type { Db } from './engine/open.ts';
-import { findRow, selectRows } from './engine/rows.ts';
+import { findRow, findRows } from './engine/rows.ts';
 import { leases } from './tables.ts';
 
 /** A holder that was silent for this long has died, or is paused. */
@@ -72,7 +72,7 @@ export function leaseCommands(db: Db) {
     },
     async list(): Promise<readonly LeaseStatus[]> {
       return db.read(async () => {
-        const [rows, nowMs] = [await selectRows(db, leases, all), await db.nowMs()];
+        const [rows, nowMs] = [await findRows(db, leases, all), await db.nowMs()];
         return rows.map(({ name, holder, fence, sinceMs, untilMs }) => ({
           ...{ name, holder, fence, isHeld: untilMs > nowMs, ageMs: Math.max(0, nowMs - sinceMs) },
         }));

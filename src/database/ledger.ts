@@ -28,7 +28,7 @@ import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { readBigJson, readReceiptSums } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
-import { insertRow, perDatabase, selectRows } from './engine/rows.ts';
+import { findRows, insertRow, perDatabase } from './engine/rows.ts';
 import { nextNumber } from './meta.ts';
 import { returnsOf } from './refunds/refund.ts';
 import { findSession, lifeOf, type SessionRow, termsOf } from './session.ts';
@@ -37,7 +37,6 @@ import { shownIn, type TransferRow } from './transfers.ts';
 
 const storeOf = (session: SessionRow | null) => ({ storeId: session?.storeId ?? null, mode: session?.mode ?? null });
 
-/** Returns functions that are called within a transaction. */
 export const ledgerOf = perDatabase((db: Db) => {
   const nextOccurrence = db.client.values(
     'SELECT coalesce(max(occurrence), -1) + 1 FROM ledger_entries WHERE cause = :cause AND kind = :kind',
@@ -382,7 +381,7 @@ export async function auditHeldMoney(db: Db): Promise<string[]> {
   const text = (lines: readonly string[]) => [...lines].sort().join(', ') || 'nothing';
   let after = '';
   for (;;) {
-    const rows = await selectRows(db, sessions, paid, { after });
+    const rows = await findRows(db, sessions, paid, { after });
     for (const row of rows) {
       const real = heldMoney(
         termsOf(row),

@@ -8,7 +8,7 @@ import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, findRow, insertRow, selectRows } from './engine/rows.ts';
+import { changeRows, findRow, findRows, insertRow } from './engine/rows.ts';
 import { nextNumber } from './meta.ts';
 import { type blocks, networks } from './tables.ts';
 
@@ -73,7 +73,7 @@ export async function beginNetwork(db: Db, key: NetworkKey, nowMs: number): Prom
   return row;
 }
 
-export const allNetworks = (db: Db): Promise<NetworkRow[]> => selectRows(db, networks, 'ORDER BY key');
+export const allNetworks = (db: Db): Promise<NetworkRow[]> => findRows(db, networks, 'ORDER BY key');
 
 /** Returns how far all of these networks have been read. */
 export async function readingOf(

@@ -11,7 +11,7 @@ import { raiseAlarm } from './alarms.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { AuditedState, Passkey } from './column-values.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, deleteRows, findRow, findRows, insertRow, selectRow, selectRows } from './engine/rows.ts';
+import { changeRows, deleteRows, findRow, findRows, insertRow } from './engine/rows.ts';
 import { replaysOf } from './replays.ts';
 import type { SealedDb, VaultDb } from './sealing.ts';
 import { people, webSessions } from './tables.ts';
@@ -111,14 +111,14 @@ const ACTIVE = 'removed_at_ms IS NULL';
 
 /** Returns an account by its id. */
 export const personRow = (db: Db, id: string): Promise<PersonRow | undefined> =>
-  selectRow(db, people, `WHERE id = :id AND ${ACTIVE}`, { id });
+  findRow(db, people, `WHERE id = :id AND ${ACTIVE}`, { id });
 
 /** @param name in any case */
 const rowNamed = (db: Db, name: string): Promise<PersonRow | undefined> =>
-  selectRow(db, people, `WHERE lower(name) = lower(:name) AND ${ACTIVE}`, { name });
+  findRow(db, people, `WHERE lower(name) = lower(:name) AND ${ACTIVE}`, { name });
 
 const rowOfLink = (db: Db, hash: string, nowMs: number): Promise<PersonRow | undefined> =>
-  selectRow(db, people, `WHERE link_hash = :hash AND link_expires_at_ms > :nowMs AND ${ACTIVE}`, { hash, nowMs });
+  findRow(db, people, `WHERE link_hash = :hash AND link_expires_at_ms > :nowMs AND ${ACTIVE}`, { hash, nowMs });
 
 const change = (db: Db, id: string, values: Partial<PersonRow>) => changeRows(db, people, { id }, values);
 
@@ -183,7 +183,7 @@ const accountCommands = (db: Db) => ({
   },
   /** Returns all accounts, also those that have ended, oldest first. */
   async list(): Promise<readonly Person[]> {
-    return (await db.read(() => selectRows(db, people, 'ORDER BY created_at_ms, id'))).map(toPerson);
+    return (await db.read(() => findRows(db, people, 'ORDER BY created_at_ms, id'))).map(toPerson);
   },
   /** Finds an account by its name, in any case; not one that has ended. */
   async find(name: string): Promise<Person | null> {
@@ -394,7 +394,7 @@ function passkeyCommands(db: Db) {
   }
 
   async function rowOfPasskey(id: string): Promise<PersonRow | undefined> {
-    const all = await selectRows(db, people, `WHERE ${ACTIVE}`);
+    const all = await findRows(db, people, `WHERE ${ACTIVE}`);
     return all.find(({ passkeys }) => passkeys.some((one) => one.id === id));
   }
 
@@ -438,7 +438,7 @@ const unproved = (session: WebSession): WebSession => ({ ...session, sudoUntilMs
 async function startSession(db: Db, session: WebSession): Promise<void> {
   const { personId } = session;
   const newest = 'WHERE person_id = :personId ORDER BY started_at_ms DESC, hash';
-  const older = await selectRows(db, webSessions, newest, { personId });
+  const older = await findRows(db, webSessions, newest, { personId });
   for (const { hash } of older.slice(WEB_SESSIONS_MAX - 1)) await deleteRows(db, webSessions, { hash });
   await insertRow(db, webSessions, { ...session, previousHash: null, previousUntilMs: 0 });
 }
@@ -456,7 +456,7 @@ function webSessionCommands(db: Db) {
       limits: WebSessionLimits,
     ): Promise<Readonly<{ person: Person; session: WebSession }> | null> {
       const found = await db.read(async () => {
-        const row = await selectRow(db, webSessions, withToken, { hash, nowMs });
+        const row = await findRow(db, webSessions, withToken, { hash, nowMs });
         const person = row && isAlive(row, nowMs, limits) && (await personRow(db, row.personId));
         if (!row || !person) return null;
         const { previousHash: _, previousUntilMs: __, ...session } = row;

@@ -14,7 +14,7 @@ import { type OperatorAct, recordAct } from './audit-log.ts';
 import { type BlockRow, makeCanonical, newestBlock } from './blocks.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, findRow, selectRows } from './engine/rows.ts';
+import { changeRows, findRow, findRows } from './engine/rows.ts';
 import { blockFactsOf, type FactsContext, type Ours } from './ingest.ts';
 import { idsAfter, type NetworkRow, numbersText, tipColumns } from './networks.ts';
 import { BLOCKS_UNSEARCHED, freezeAgain } from './payouts/holds.ts';
@@ -193,7 +193,7 @@ async function rewind(db: SealedDb, { network, to, act }: Rewind): Promise<Rewin
   if (!row || row.tipNumber === null) return { kind: 'never_read' };
   if (row.tipNumber <= to) return { kind: 'not_above', tip: row.tipNumber };
   const blocksAbove = 'WHERE network = :network AND canonical = 1 AND number > :to ORDER BY number';
-  const above = await selectRows(db, blockTable, blocksAbove, { network, to });
+  const above = await findRows(db, blockTable, blocksAbove, { network, to });
   const held = await transfersAbove(db, network, to);
   if (held.transfers > REWOUND_TRANSFERS_MAX) return { kind: 'too_many', transfers: held.transfers };
   await dropAll(db, above, act.atMs);

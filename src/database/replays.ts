@@ -33,7 +33,6 @@ const CLEARED_MAX = 1_000;
 
 const scopeOf = ({ storeId, mode, replay: { path } }: ReplayScope): string => `${storeId} ${mode} ${path}`;
 
-/** Returns functions that are called within a transaction. */
 export const replaysOf = perDatabase(({ client }: Db) => {
   // An expired row of the same key counts as removed.
   const insert = client.prepare(

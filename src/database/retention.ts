@@ -86,15 +86,13 @@ function agingAttempts(db: Db, { beforeMs }: RetentionTimes): Walk {
     `UPDATE attempts SET response_excerpt = NULL
      WHERE id > :after AND id <= :through AND response_excerpt IS NOT NULL`,
   );
-  let after: number | null = null;
   return async () => {
-    after ??= Number((await readMeta(db, ATTEMPTS_THROUGH)) ?? -1);
+    const after = Number((await readMeta(db, ATTEMPTS_THROUGH)) ?? -1);
     const ids = await walked.all({ after, before: beforeMs * ATTEMPTS_PER_MS });
     const through = ids.at(-1);
     if (through === undefined) return { done: 0, isEnd: true };
     const { changes } = await forget.run({ after, through });
     await writeMeta(db, ATTEMPTS_THROUGH, String(through));
-    after = through;
     return { done: changes, isEnd: ids.length < LOOKED_AT };
   };
 }

@@ -12,7 +12,7 @@ import { type OperatorAct, recordAct } from './audit-log.ts';
 import { webhookSecretName } from './endpoints.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, selectRows } from './engine/rows.ts';
+import { changeRows, findRows } from './engine/rows.ts';
 import { apiSecretName, macedKey } from './keys.ts';
 import { totpSecretName } from './people.ts';
 import { macedRefundAddress } from './refunds/destinations.ts';
@@ -119,7 +119,7 @@ const createSealer = (key: Uint8Array): Sealer => ({
 
 /** An approver's signature covers the MAC of the refund. @throws Fault permanent `refunds_approved` */
 async function refuseApproved(db: Db): Promise<void> {
-  const open = await selectRows(db, refunds, "WHERE status IN ('pending', 'processing') AND approval IS NOT NULL");
+  const open = await findRows(db, refunds, "WHERE status IN ('pending', 'processing') AND approval IS NOT NULL");
   if (open.length === 0) return;
   throw permanent(
     'refunds_approved',
@@ -140,7 +140,7 @@ async function resealTable(
   const later = `AND (${key.join(', ')}) > (${key.map((name) => `:${name}`).join(', ')})`;
   for (let after: Row | null = null; ; ) {
     const page = `WHERE (${where}) ${after === null ? '' : later} ${order}`;
-    const rows: readonly Row[] = await selectRows(db, table, page, after ?? {});
+    const rows: readonly Row[] = await findRows(db, table, page, after ?? {});
     for (const row of rows) {
       const values = reseal(row, from, to);
       if (values === null) sum.altered++;

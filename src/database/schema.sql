@@ -660,7 +660,7 @@ CREATE TABLE notice_targets (
 
 -- Changes that operators made: saved in the transaction of the change, never changed or deleted.
 CREATE TABLE audit_log (
-  id INTEGER PRIMARY KEY, -- from a counter
+  id INTEGER PRIMARY KEY, -- from a counter, in the order of commits
   at_ms INTEGER NOT NULL,
   operator TEXT NOT NULL, -- the user of the operating system
   command TEXT NOT NULL,
@@ -669,7 +669,6 @@ CREATE TABLE audit_log (
   after TEXT CHECK (json_valid(after)), --> AuditedState
   reason TEXT
 ) STRICT;
-CREATE INDEX audit_log_by_time ON audit_log (at_ms, id);
 CREATE TRIGGER audit_log_is_not_deleted BEFORE DELETE ON audit_log
 BEGIN
   SELECT RAISE(ABORT, 'audit_log is append-only');

@@ -21,10 +21,10 @@ import { paidOrderOf, type ShownOrder } from './doors.ts';
 import { IS_UNPROVEN, refreshDue, refreshEach, type SecretPair, webhookSecretsOf } from './endpoints.ts';
 import { filterInOrder, mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, findRow, selectRows } from './engine/rows.ts';
+import { changeRows, findRow, findRows } from './engine/rows.ts';
 import { ATTEMPTS_PER_MS, type Attempt, deliveryIdOf, deliveryNumberOf, eventIdOf, firstEvent } from './events.ts';
 import type { VaultDb } from './sealing.ts';
-import { findSession } from './session.ts';
+import { sessionOf } from './session.ts';
 import { endpoints } from './tables.ts';
 
 /** A delivery that is leased until `leaseUntilMs`, with all that is needed to send it. `attempt`: 1 for the first. */
@@ -81,8 +81,8 @@ type Lease = Readonly<{ id: number; endpointId: string }>;
 /** The part of the repository `deliveries` with which they are sent. */
 export const sendingCommands = (db: VaultDb) => ({ ...claimCommands(db), ...recordCommands(db) });
 
-/** Prepares choosing what can be sent now: a share for each endpoint; those that wait the longest come first. */
-function prepareChoosing(db: Db) {
+/** Chooses what can be sent now: a share for each endpoint; those that wait the longest come first. */
+async function choose(db: Db, { nowMs, limit, unprovenMax, places }: Omit<Claim, 'leaseMs' | 'holder'>) {
   const dueEndpoints = `WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs
     ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`;
   const dueOf = db.client.prepare<DueRow>(
@@ -92,77 +92,64 @@ function prepareChoosing(db: Db) {
      WHERE d.endpoint_id = :endpointId AND d.due_at_ms <= :nowMs AND d.lease_until_ms IS NULL
      ORDER BY d.due_at_ms, d.event_id LIMIT :limit`,
   );
-  return async ({ nowMs, limit, unprovenMax, places }: Omit<Claim, 'leaseMs' | 'holder'>): Promise<Found[]> => {
-    const found: Found[] = [];
-    for (const isUnproven of [true, false]) {
-      const due = (await selectRows(db, endpoints, dueEndpoints, { isUnproven: Number(isUnproven), nowMs }))
-        .map((endpoint) => ({ endpoint, free: places(endpoint.id, isUnproven) }))
-        .filter(({ free }) => free > 0);
-      const end = found.length + Math.min(limit - found.length, isUnproven ? unprovenMax : limit);
-      const share = Math.max(1, Math.floor((end - found.length) / Math.max(1, due.length)));
-      for (const { endpoint, free } of due) {
-        const most = Math.min(free, share, end - found.length);
-        if (most <= 0) break;
-        const rows = await dueOf.all({ endpointId: endpoint.id, nowMs, limit: most });
-        // A clock that was set back makes a newer event due before an older one of its session.
-        rows.sort((a, b) => a.eventId - b.eventId);
-        for (const row of rows) found.push({ ...row, endpoint, isUnproven });
-      }
+  const found: Found[] = [];
+  for (const isUnproven of [true, false]) {
+    const due = (await findRows(db, endpoints, dueEndpoints, { isUnproven: Number(isUnproven), nowMs }))
+      .map((endpoint) => ({ endpoint, free: places(endpoint.id, isUnproven) }))
+      .filter(({ free }) => free > 0);
+    const end = found.length + Math.min(limit - found.length, isUnproven ? unprovenMax : limit);
+    const share = Math.max(1, Math.floor((end - found.length) / Math.max(1, due.length)));
+    for (const { endpoint, free } of due) {
+      const most = Math.min(free, share, end - found.length);
+      if (most <= 0) break;
+      const rows = await dueOf.all({ endpointId: endpoint.id, nowMs, limit: most });
+      // A clock that was set back makes a newer event due before an older one of its session.
+      rows.sort((a, b) => a.eventId - b.eventId);
+      for (const row of rows) found.push({ ...row, endpoint, isUnproven });
     }
-    return found;
-  };
+  }
+  return found;
 }
 
-/** Prepares adding what is needed to send. */
-function prepareOpening(db: VaultDb) {
-  const secrets = webhookSecretsOf(db);
+/** Returns where a delivery goes: to the URL that its session or the order of a door named, or to its endpoint's. */
+async function targetOf(
+  db: Db,
+  { endpoint: { dialect, pid, perSession, url }, sessionId }: Found,
+): Promise<Pick<ClaimedDelivery, 'door' | 'url'>> {
+  if (perSession) return { url: (await sessionOf(db, sessionId)).terms.webhookUrl ?? url };
+  if (dialect === null || pid === null) return { url };
+  const order = await paidOrderOf(db, sessionId);
+  return { url: order.terms.notifyUrl, door: { dialect, pid, order } };
+}
 
-  /** Returns the URL that a session named, or the endpoint's own. */
-  async function urlOf({ endpoint, sessionId }: Found): Promise<string> {
-    if (!endpoint.perSession) return endpoint.url;
-    return (await findSession(db, sessionId))?.terms.webhookUrl ?? endpoint.url;
-  }
-
-  /** Returns the part of a delivery that is special to a door; nothing for webhooks. */
-  async function doorOf({
-    endpoint: { dialect, pid },
-    sessionId,
-  }: Found): Promise<Pick<ClaimedDelivery, 'door' | 'url'> | null> {
-    if (dialect === null || pid === null) return null;
-    const order = await paidOrderOf(db, sessionId);
-    return { url: order.terms.notifyUrl, door: { dialect, pid, order } };
-  }
-
-  return async (leased: readonly Found[], leaseUntilMs: number): Promise<ClaimedDelivery[]> => {
-    const pairs = new Map<string, SecretPair>();
-    return mapInOrder(leased, async (one) => {
-      const { endpoint, attempts, isUnproven, sessionId, eventType, facts, createdAtMs } = one;
-      const { id: endpointId, storeId, mode } = endpoint;
-      const [id, eventId] = [deliveryIdOf(one.id), eventIdOf(one.eventId)];
-      const envelope = { id: eventId, type: eventType, createdAtS: toSeconds(createdAtMs), mode, sessionId };
-      const { secret, nextSecret } = pairs.get(endpointId) ?? (await secrets.signing({ endpointId, storeId, mode }));
-      pairs.set(endpointId, { secret, nextSecret });
-      return {
-        ...{ id, eventId, eventType, sessionId },
-        body: eventBody(envelope, facts),
-        secret,
-        nextSecret,
-        endpointId,
-        isUnproven,
-        url: await urlOf(one),
-        mode,
-        attempt: attempts + 1,
-        leaseUntilMs,
-        ...(await doorOf(one)),
-      };
-    });
-  };
+/** Adds what is needed to send. */
+async function open(db: VaultDb, leased: readonly Found[], leaseUntilMs: number): Promise<ClaimedDelivery[]> {
+  const pairs = new Map<string, SecretPair>();
+  return mapInOrder(leased, async (one) => {
+    const { endpoint, attempts, isUnproven, sessionId, eventType, facts, createdAtMs } = one;
+    const { id: endpointId, storeId, mode } = endpoint;
+    const [id, eventId] = [deliveryIdOf(one.id), eventIdOf(one.eventId)];
+    const envelope = { id: eventId, type: eventType, createdAtS: toSeconds(createdAtMs), mode, sessionId };
+    const signing = { endpointId, storeId, mode };
+    const { secret, nextSecret } = pairs.get(endpointId) ?? (await webhookSecretsOf(db).signing(signing));
+    pairs.set(endpointId, { secret, nextSecret });
+    return {
+      ...{ id, eventId, eventType, sessionId },
+      body: eventBody(envelope, facts),
+      secret,
+      nextSecret,
+      endpointId,
+      isUnproven,
+      mode,
+      attempt: attempts + 1,
+      leaseUntilMs,
+      ...(await targetOf(db, one)),
+    };
+  });
 }
 
 function claimCommands(db: VaultDb) {
   const { client } = db;
-  const choose = prepareChoosing(db);
-  const open = prepareOpening(db);
   const lease = client.prepare(
     `UPDATE deliveries SET lease_until_ms = :leaseUntilMs, lease_holder = :holder
      WHERE id = :id AND due_at_ms <= :nowMs AND lease_until_ms IS NULL`,
@@ -198,7 +185,7 @@ function claimCommands(db: VaultDb) {
       const leaseUntilMs = nowMs + leaseMs;
       const over = await db.read(() => expired.all({ nowMs }));
       if (over.length > 0) await db.write(() => releaseAll(over, nowMs));
-      const found = await db.read(() => choose(limits));
+      const found = await db.read(() => choose(db, limits));
       // The write lock is taken only when there is something to do.
       if (found.length === 0) return [];
       const leasing = async () => {
@@ -212,7 +199,7 @@ function claimCommands(db: VaultDb) {
         return taken;
       };
       const taken = await db.write(leasing, { isGrouped: true });
-      return db.read(() => open(taken, leaseUntilMs));
+      return db.read(() => open(db, taken, leaseUntilMs));
     },
     /** Ends leases that were not used: what they hold is due as before. */
     async release(leases: readonly Pick<ClaimedDelivery, 'id' | 'endpointId' | 'leaseUntilMs'>[]): Promise<void> {
@@ -244,7 +231,6 @@ function recordCommands(db: Db) {
        lease_holder = NULL, last_status = :status, last_error = :error
      WHERE id = :id AND lease_until_ms = :leaseUntilMs`,
   );
-  const replay = prepareReplay(db);
 
   /** Saves what attempts say about an endpoint, and brings back what it had refused once it accepts something. */
   async function follow({ before, now, successes, atMs }: Followed): Promise<void> {
@@ -258,7 +244,7 @@ function recordCommands(db: Db) {
     }
     // Of the URLs that sessions and orders name, each answers for itself.
     const isReplayed = !before.perSession && before.dialect === null;
-    if (successes > 0 && isReplayed) await replay(id, atMs, successes);
+    if (successes > 0 && isReplayed) await replay(db, id, atMs, successes);
   }
 
   async function firstSeen(id: string): Promise<Followed> {
@@ -316,11 +302,10 @@ const switchedOff = (id: string, url: string, why: string, atMs: number) => ({
 });
 
 /**
- * Prepares sending an endpoint's oldest refused deliveries again, after it accepted something. To be called within a
- * transaction.
- * @returns a function; its `count` is one for each success, so that an endpoint that works again is not flooded
+ * Sends an endpoint's oldest refused deliveries again, after it accepted something. To be called within a transaction.
+ * @param count one for each success, so that an endpoint that works again is not flooded
  */
-function prepareReplay({ client }: Db) {
+async function replay({ client }: Db, endpointId: string, nowMs: number, count: number): Promise<void> {
   const refused = client.prepare<{ id: number; attempts: number }>(
     `SELECT id, attempts FROM deliveries
      WHERE endpoint_id = :endpointId AND event_id >= :oldest
@@ -328,10 +313,7 @@ function prepareReplay({ client }: Db) {
      ORDER BY event_id LIMIT :count`,
   );
   const again = client.prepare("UPDATE deliveries SET state = 'waiting', due_at_ms = :atMs WHERE id = :id");
-  return async (endpointId: string, nowMs: number, count: number): Promise<void> => {
-    const rows = await refused.all({ endpointId, oldest: firstEvent(nowMs - REPLAY_AGE_MS_MAX), count });
-    for (const { id, attempts } of rows) {
-      await again.run({ id, atMs: replayAtMs(attempts, nowMs) });
-    }
-  };
+  const oldest = firstEvent(nowMs - REPLAY_AGE_MS_MAX);
+  for (const { id, attempts } of await refused.all({ endpointId, oldest, count }))
+    await again.run({ id, atMs: replayAtMs(attempts, nowMs) });
 }

@@ -61,7 +61,6 @@ function postPayment(
 /** Events that say what was due where nothing was received. */
 const endsUnpaid: readonly PaymentEventType[] = ['payment.expired', 'payment.cancelled'];
 
-/** Returns functions that are called within a transaction. */
 export const transitionsOf = perDatabase((db: SealedDb) => {
   const held = heldRecordsOf(db);
   const countPayment = db.client.prepare('UPDATE sessions SET payment_count = payment_count + 1 WHERE id = ?');
@@ -187,7 +186,6 @@ export const amountText = (par: bigint, currency: Currency): string =>
 
 const keyOf = (heldId: string): string => alarmKey('held', heldId);
 
-/** Returns functions that are called within a transaction. */
 export const heldRecordsOf = perDatabase((db: Db) => {
   async function report(
     row: SessionRow,

@@ -10,7 +10,7 @@ import { toSeconds } from '../lib/clock.ts';
 import type { OrderDetails, SessionRequest } from './column-values.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { findRow, selectRows } from './engine/rows.ts';
+import { findRow, findRows } from './engine/rows.ts';
 import { sessions } from './tables.ts';
 import type { transferRowsOf } from './transfers.ts';
 
@@ -209,7 +209,7 @@ export function sessionListQueries(db: Db) {
     ): Promise<readonly SessionSummary[]> {
       const own = 'WHERE store_id = :storeId AND mode = :mode';
       const find = (which: string, values: Readonly<Record<string, string | number>>) =>
-        selectRows(db, sessions, `${own} AND ${which} LIMIT :limit`, { ...at, limit, ...values });
+        findRows(db, sessions, `${own} AND ${which} LIMIT :limit`, { ...at, limit, ...values });
       return db.read(async () => {
         if (search.kind !== 'order') {
           const found = await sessionsById(db, (await idsOf(search, at.mode)).sort().reverse());

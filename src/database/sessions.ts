@@ -34,7 +34,7 @@ import {
   toSession,
 } from './session.ts';
 import { transitionsOf } from './session-transitions.ts';
-import { storeRowsOf } from './stores.ts';
+import { storeOf } from './stores.ts';
 import { sessions } from './tables.ts';
 import { transferRowsOf } from './transfers.ts';
 
@@ -166,7 +166,7 @@ export function sessionCommands(db: SealedDb) {
     const { storeId, mode, request, replay } = input;
     const earlier = await findByOrder.get({ storeId, mode, orderId: request.orderId });
     if (!earlier) {
-      const { settings, isSuspended } = await storeRowsOf(db).of(storeId);
+      const { settings, isSuspended } = await storeOf(db, storeId);
       if (isSuspended()) return { kind: 'store_suspended' };
       return begin({ ...input, id: fullId(input.id) }, settings);
     }

@@ -10,6 +10,7 @@ import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { AuditedState, PageSettings, StoreSettings } from './column-values.ts';
 import { webhookSecretsOf } from './endpoints.ts';
 import { mapInOrder } from './engine/bodies.ts';
+import type { Db } from './engine/open.ts';
 import { builtOnce, changeRows, findRow, insertRow, perDatabase } from './engine/rows.ts';
 import { personRow, saveMembership } from './people.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
@@ -70,51 +71,53 @@ export const macedDecision = ({
 /** The reason of a store whose row was altered: nobody knows what the operator decided, so it is suspended. */
 const ALTERED = 'its row in the database was altered';
 
-/** Returns functions that are called within a transaction. */
-export const storeRowsOf = perDatabase((db: SealedDb) => {
-  const select = builtOnce(
-    db.orm
+const selectStore = perDatabase(({ orm }: Db) =>
+  builtOnce(
+    orm
       .select(storeColumns)
       .from(stores)
       .where(eq(stores.id, sql.placeholder('id'))),
-  );
-  const find = (id: string): Promise<StoreRow | undefined> => select().get({ id });
+  ),
+);
 
-  /** Checks what was decided about a store; raises an alarm if it was altered. */
-  const isIntact = (row: StoreRow): boolean =>
-    db.guard.accepts(
-      macedDecision(row),
-      row.mac,
-      `the decision about store ${row.id}, which counts as suspended`,
-      `run \`quayside store decide ${row.id} suspend --reason …\`, or \`quayside store decide ${row.id} approve\` if it was not suspended`,
-    );
-  return {
-    find,
-    isIntact,
-    /** Returns a store that exists. `isSuspended`: whether its keys may create nothing. */
-    async of(id: string) {
-      const row = await find(id);
-      invariant(row, `store ${id} exists`);
-      const { settings, refundPolicy: policy } = row;
-      return { settings, policy, isSuspended: () => !isIntact(row) || row.status === 'suspended' };
-    },
-  };
-});
+// To be called within a transaction.
+
+const findStore = (db: Db, id: string): Promise<StoreRow | undefined> => selectStore(db)().get({ id });
+
+/** Returns the row of a store that another row names. */
+async function rowOf(db: Db, id: string): Promise<StoreRow> {
+  const row = await findStore(db, id);
+  invariant(row, `store ${id} exists`);
+  return row;
+}
+
+/** Checks what was decided about a store; raises an alarm if it was altered. */
+const isIntact = ({ guard }: SealedDb, row: StoreRow): boolean =>
+  guard.accepts(
+    macedDecision(row),
+    row.mac,
+    `the decision about store ${row.id}, which counts as suspended`,
+    `run \`quayside store decide ${row.id} suspend --reason …\`, or \`quayside store decide ${row.id} approve\` if it was not suspended`,
+  );
+
+/** Returns a store that another row names. `isSuspended`: whether its keys may create nothing. */
+export async function storeOf(db: SealedDb, id: string) {
+  const row = await rowOf(db, id);
+  const { settings, refundPolicy: policy } = row;
+  return { settings, policy, isSuspended: () => !isIntact(db, row) || row.status === 'suspended' };
+}
 
 /** Returns a store as its readers see it. */
-const viewer =
-  (db: SealedDb) =>
-  (row: StoreRow): MerchantStore => {
-    const { isIntact } = storeRowsOf(db);
-    const { id, name, settings, zone, createdAtMs, decidedAtMs, decidedBecause } = row;
-    const isAltered = !isIntact(row);
-    const decision = { atMs: decidedAtMs ?? 0, because: isAltered ? ALTERED : (decidedBecause ?? '') };
-    return {
-      ...{ id, name, settings, zone, createdAtMs },
-      status: row.status === 'pending' ? 'pending' : 'approved',
-      ...((isAltered || row.status === 'suspended') && { suspension: decision }),
-    };
+function toStore(db: SealedDb, row: StoreRow): MerchantStore {
+  const { id, name, settings, zone, createdAtMs, decidedAtMs, decidedBecause } = row;
+  const isAltered = !isIntact(db, row);
+  const decision = { atMs: decidedAtMs ?? 0, because: isAltered ? ALTERED : (decidedBecause ?? '') };
+  return {
+    ...{ id, name, settings, zone, createdAtMs },
+    status: row.status === 'pending' ? 'pending' : 'approved',
+    ...((isAltered || row.status === 'suspended') && { suspension: decision }),
   };
+}
 
 const valuesOf = ({ name, zone, settings, refundPolicy, page }: StoreRow): StoreValues => ({
   ...{ name, zone },
@@ -146,8 +149,6 @@ async function createStore(db: SealedDb, input: NewStore, act?: OperatorAct, own
 }
 
 export function storeCommands(db: SealedDb) {
-  const rows = storeRowsOf(db);
-  const toStore = viewer(db);
   return {
     ...decisionCommands(db),
     /** @param act the operator's command that creates it, for the audit log */
@@ -156,28 +157,22 @@ export function storeCommands(db: SealedDb) {
     },
     async find(id: string): Promise<MerchantStore | null> {
       return db.read(async () => {
-        const row = await rows.find(id);
-        return row ? toStore(row) : null;
+        const row = await findStore(db, id);
+        return row ? toStore(db, row) : null;
       });
     },
     async list(): Promise<readonly MerchantStore[]> {
-      return db.read(async () =>
-        (await db.orm.select(storeColumns).from(stores).orderBy(stores.createdAtMs, stores.id).all()).map(toStore),
-      );
+      const all = db.orm.select(storeColumns).from(stores).orderBy(stores.createdAtMs, stores.id);
+      return db.read(async () => (await all.all()).map((row) => toStore(db, row)));
     },
     /** Returns all that is set of a store that exists. */
     async values(id: string): Promise<StoreValues> {
-      return db.read(async () => {
-        const row = await rows.find(id);
-        invariant(row, `store ${id} exists`);
-        return valuesOf(row);
-      });
+      return db.read(async () => valuesOf(await rowOf(db, id)));
     },
     /** Changes a store; what is left out stays. Open sessions keep what they were created with. */
     async update(id: string, { logo, ...changes }: StoreChanges, act?: OperatorAct): Promise<void> {
       await db.write(async () => {
-        const row = await rows.find(id);
-        invariant(row, `store ${id} exists`);
+        const row = await rowOf(db, id);
         const before = valuesOf(row);
         const after = { ...before, ...changes, ...(logo !== undefined && { logo: logo?.hash ?? null }) };
         const changed = (Object.keys(after) as (keyof StoreValues)[]).filter(
@@ -218,13 +213,10 @@ const steps: Readonly<Record<StoreDecision, Readonly<{ from: readonly Status[]; 
 };
 
 function decisionCommands(db: SealedDb) {
-  const rows = storeRowsOf(db);
-  const toStore = viewer(db);
-
   /** Counts the stores of a person that wait. */
   async function countWaiting(personId: string): Promise<number> {
     const ids = (await personRow(db, personId))?.memberships.flatMap(({ storeId }) => storeId ?? []) ?? [];
-    return (await mapInOrder(ids, rows.find)).filter((row) => row?.status === 'pending').length;
+    return (await mapInOrder(ids, (id) => findStore(db, id))).filter((row) => row?.status === 'pending').length;
   }
 
   return {
@@ -250,11 +242,11 @@ function decisionCommands(db: SealedDb) {
      */
     async decide(id: string, decision: StoreDecision, act: OperatorAct): Promise<MerchantStore | null> {
       return db.write(async () => {
-        const row = await rows.find(id);
+        const row = await findStore(db, id);
         if (!row) return null;
         const { from, to: status } = steps[decision];
         // Nobody knows what was decided about an altered row: it is decided again.
-        if (!from.includes(row.status) && rows.isIntact(row)) return toStore(row);
+        if (!from.includes(row.status) && isIntact(db, row)) return toStore(db, row);
         const decided = {
           status,
           decidedAtMs: status === 'suspended' ? act.atMs : null,
@@ -268,7 +260,7 @@ function decisionCommands(db: SealedDb) {
           ...(one.decidedBecause !== null && { because: one.decidedBecause }),
         });
         await recordAct(db, act, { target: id, before: shown(row), after: shown(after) });
-        return toStore({ ...after, ...sealed });
+        return toStore(db, { ...after, ...sealed });
       });
     },
   };

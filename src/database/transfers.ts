@@ -8,7 +8,7 @@ import { type Currency, type NetworkKey, nameOf } from '../core/transfer.ts';
 import type { AddressRow } from './addresses.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { builtOnce, changeRows, findRow, findRows, insertRow, perDatabase, selectRows } from './engine/rows.ts';
+import { builtOnce, changeRows, findRow, findRows, insertRow, perDatabase } from './engine/rows.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
 import { addresses, blocks, networks, pools, transfers } from './tables.ts';
 
@@ -28,7 +28,7 @@ export const macedTransfer = (
   return { table: 'transfers', key: [blockId, tx, position], fields };
 };
 
-/** Returns functions that are called within a transaction. "Shown" transfers are those that are not dust. */
+/** "Shown" transfers are those that are not dust. */
 export const transferRowsOf = perDatabase((db: SealedDb) => ({ ...factSteps(db), ...sessionQueries(db) }));
 
 const isShown = eq(transfers.dust, sql`0`);
@@ -145,7 +145,7 @@ function sessionQueries(db: SealedDb) {
   async function receivedFrom(sessionId: string, network: NetworkKey, currency: Currency) {
     const all = (
       await mapInOrder(await addressesOf.all(sessionId), (addressId) =>
-        selectRows(db, transfers, firstConfirmed, { addressId, network, currency }),
+        findRows(db, transfers, firstConfirmed, { addressId, network, currency }),
       )
     ).flat();
     const remedy = 'name the address of its refund by `quayside refund destination`';
@@ -206,7 +206,7 @@ type RowOf<Query extends (...input: never[]) => Promise<readonly unknown[]>> = A
 /** One of our deposit addresses. */
 export type TracedAddress = RowOf<Traces['findKey']>;
 /** A transfer to one of our addresses with its block; dust, and what is in blocks that left the chain, included. */
-export type TracedTransfer = RowOf<Traces['transfersOf']>;
+export type TracedTransfer = RowOf<Traces['transfersTo']>;
 
 export function traceQueries(db: Db) {
   const { read } = db;
@@ -221,7 +221,7 @@ export function traceQueries(db: Db) {
 
   /** Returns the newest transfers that match, oldest first. */
   async function newest(which: string, values: Readonly<Record<string, string | number>>) {
-    const rows = await selectRows(db, transfers, `WHERE ${which} ORDER BY id DESC LIMIT ${TRACED_MAX}`, values);
+    const rows = await findRows(db, transfers, `WHERE ${which} ORDER BY id DESC LIMIT ${TRACED_MAX}`, values);
     return mapInOrder(rows.reverse(), async (transfer) => {
       const block = await findRow(db, blocks, { id: transfer.blockId });
       const address = await findRow(db, addresses, { id: transfer.addressId });
@@ -235,25 +235,23 @@ export function traceQueries(db: Db) {
     const both = await mapInOrder([0, 1], (dust) =>
       newest('address_id = :addressId AND dust = :dust', { addressId, dust }),
     );
-    return both.flat().sort((a, b) => a.id - b.id);
+    return both.flat();
   }
 
   return {
     /** Returns the transfers to us in a transaction. Reads the index of all transfers: for operators only. */
     transfersIn: (tx: string) => read(() => newest('tx = :tx', { tx })),
-    /** Returns the newest transfers to a session's addresses, oldest first. */
-    transfersOf: (sessionId: string) =>
+    /** Returns the newest transfers to an address, or to those of a session, oldest first. */
+    transfersTo: (to: Readonly<{ id: number }> | Readonly<{ sessionId: string }>) =>
       read(async () => {
-        const all = await mapInOrder(await findRows(db, addresses, { sessionId }), ({ id }) => ofAddress(id));
+        const all = await mapInOrder(await findRows(db, addresses, to), ({ id }) => ofAddress(id));
         return all.flat().sort((a, b) => a.id - b.id);
       }),
-    /** Returns the newest transfers to an address, oldest first. */
-    transfersTo: (addressId: number) => read(() => ofAddress(addressId)),
     /** Returns our addresses of a family with this key: one in each mode at most. */
     findKey: (family: string, key: string) =>
       read(async () => {
         const isIt = "WHERE family = :family AND mode IN ('live', 'test') AND key = :key";
-        return mapInOrder(await selectRows(db, addresses, isIt, { family, key }), traced);
+        return mapInOrder(await findRows(db, addresses, isIt, { family, key }), traced);
       }),
   };
 }

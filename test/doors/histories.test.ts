@@ -129,7 +129,7 @@ class History {
   }
 
   #order() {
-    return this.database.doors.findOrder(this.#door.id, { orderNo: this.orderNo });
+    return this.database.doors.findOrder({ endpointId: this.#door.id, orderNo: this.orderNo });
   }
 
   /** Pays hundredths of what is due to one of the sessions. */

@@ -22,7 +22,7 @@ const auditList = (deps: DashboardDeps): Listing<null, AuditEntry> => ({
   path: PATH,
   caption: () => 'Audit log',
   async read(_visit, _chosen, after, limit) {
-    const beforeId = after !== null && /^\d{1,15}$/.test(after) ? Number(after) : null;
+    const beforeId = after !== null && /^\d{1,15}$/.test(after) ? Number(after) : undefined;
     return pageOf(await deps.database.audit.list(limit + 1, beforeId), limit, ({ id }) => id);
   },
   async columns() {

@@ -1,7 +1,7 @@
 /**
  * Statements about whole rows, by the columns that they name. Each is compiled at its first use, and kept.
  */
-import { getTableColumns, getTableName } from 'drizzle-orm';
+import { and, eq, getTableColumns, getTableName, type SQL } from 'drizzle-orm';
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { invariant } from '../../core/fault.ts';
 import type { Client } from './client.ts';
@@ -81,51 +81,48 @@ function toRow<T extends SQLiteTable>({ columns }: Shape, cells: Cells): RowOf<T
   return row as RowOf<T>;
 }
 
-async function first<T extends SQLiteTable>({ client }: On, shape: Shape, rest: string, values: Cells) {
-  const cells = await client.lists(`${shape.select} ${rest}`).get(...values);
-  return cells && toRow<T>(shape, cells);
-}
-
-async function all<T extends SQLiteTable>({ client }: On, shape: Shape, rest: string, values: Cells) {
-  return (await client.lists(`${shape.select} ${rest}`).all(...values)).map((cells) => toRow<T>(shape, cells));
-}
-
-/** Returns the first row with these values. */
-export function findRow<T extends SQLiteTable>(db: On, table: T, key: Key<T>): Promise<RowOf<T> | undefined> {
-  const shape = shapeOf(table);
-  const { where, cells } = keyOf(shape, key);
-  return first<T>(db, shape, where, cells);
-}
-
-/** Returns all rows with these values. */
-export function findRows<T extends SQLiteTable>(db: On, table: T, key: Key<T>): Promise<RowOf<T>[]> {
-  const shape = shapeOf(table);
-  const { where, cells } = keyOf(shape, key);
-  return all<T>(db, shape, where, cells);
+/** Returns the statement that reads the rows of a table, and its values. */
+function selection<T extends SQLiteTable>(shape: Shape, chosen: Key<T> | string, values: Named) {
+  if (typeof chosen === 'string') return { text: `${shape.select} ${chosen}`, cells: [values] };
+  const { where, cells } = keyOf(shape, chosen);
+  return { text: `${shape.select} ${where}`, cells };
 }
 
 /**
- * Returns the first row that the rest of a statement chooses.
- * @param rest the SQL after the table's name, with a `:name` for each value
+ * Returns the first of the rows that `findRows` would.
+ * @param chosen values of columns; or the SQL after the table's name, with a `:name` for each of `values`
  */
-export function selectRow<T extends SQLiteTable>(
-  db: On,
+export async function findRow<T extends SQLiteTable>(
+  { client }: On,
   table: T,
-  rest: string,
+  chosen: Key<T> | string,
   values: Named = {},
 ): Promise<RowOf<T> | undefined> {
-  return first<T>(db, shapeOf(table), rest, [values]);
+  const shape = shapeOf(table);
+  const { text, cells } = selection(shape, chosen, values);
+  const found = await client.lists(text).get(...cells);
+  return found && toRow<T>(shape, found);
 }
 
-/** Returns all rows that the rest of a statement chooses; see `selectRow`. */
-export function selectRows<T extends SQLiteTable>(
-  db: On,
+/** Returns all rows with these values, or that the rest of a statement chooses: see `findRow`. */
+export async function findRows<T extends SQLiteTable>(
+  { client }: On,
   table: T,
-  rest: string,
+  chosen: Key<T> | string,
   values: Named = {},
 ): Promise<RowOf<T>[]> {
-  return all<T>(db, shapeOf(table), rest, [values]);
+  const shape = shapeOf(table);
+  const { text, cells } = selection(shape, chosen, values);
+  return (await client.lists(text).all(...cells)).map((found) => toRow<T>(shape, found));
 }
+
+/** Returns drizzle's condition that columns have these values; undefined ones limit nothing. */
+export const haveValues = (table: SQLiteTable, values: Readonly<Record<string, unknown>>): SQL | undefined =>
+  and(
+    ...Object.entries<SQLiteColumn>(getTableColumns(table)).map(([name, column]) =>
+      values[name] === undefined ? undefined : eq(column, values[name]),
+    ),
+  );
 
 /** Inserts a whole row. */
 export async function insertRow<T extends SQLiteTable>({ client }: On, table: T, row: Readonly<RowOf<T>>) {

@@ -11,7 +11,7 @@ import type { RefundApproval } from '../column-values.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { changeRows, deleteRows, findRow, insertRow, selectRows } from '../engine/rows.ts';
+import { changeRows, deleteRows, findRow, findRows, insertRow } from '../engine/rows.ts';
 import { ledgerOf } from '../ledger.ts';
 import { lockNetwork, lockNetworkOf } from '../networks.ts';
 import { refundRowsOf } from '../refunds/refund.ts';
@@ -85,8 +85,8 @@ export function openCommands(db: SealedDb) {
      */
     async open(network: NetworkKey, nowMs: number, limit: number): Promise<readonly OpenPayout[]> {
       return db.read(async () => {
-        const paybacks = await selectRows(db, payouts, openPaybacks, { network, nowMs, limit });
-        const others = await selectRows(db, payouts, openOthers, { network, nowMs, limit });
+        const paybacks = await findRows(db, payouts, openPaybacks, { network, nowMs, limit });
+        const others = await findRows(db, payouts, openOthers, { network, nowMs, limit });
         return mapInOrder([...paybacks, ...others], withAttempts);
       });
     },
@@ -338,7 +338,7 @@ export function nonceCommands(db: Db) {
     },
     /** Returns the wallets whose transactions have nonces, each with the next one. */
     async nonces(network: NetworkKey): Promise<readonly (typeof lanes.$inferSelect)[]> {
-      return db.read(() => selectRows(db, lanes, 'WHERE network = :network ORDER BY payer', { network }));
+      return db.read(() => findRows(db, lanes, 'WHERE network = :network ORDER BY payer', { network }));
     },
     /** Makes a wallet go on from this nonce, or its own if that is higher: an operator knows those before it. */
     async passNonces(network: NetworkKey, payer: string, nextNonce: number): Promise<void> {

@@ -10,7 +10,7 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import { MADE_AT_MS } from '../engine/migrate.ts';
 import type { Db } from '../engine/open.ts';
-import { changeRows, findRow, insertRow, selectRows } from '../engine/rows.ts';
+import { changeRows, findRow, findRows, insertRow } from '../engine/rows.ts';
 import { ledgerOf } from '../ledger.ts';
 import { readMeta } from '../meta.ts';
 import { lockNetwork } from '../networks.ts';
@@ -96,7 +96,7 @@ export function engineCommands(db: Db) {
     },
     /** Saves until when a network settles in, by the chain's time; null: it has. */
     settle: (network: NetworkKey, settlingUntilMs: number | null): Promise<void> => save(network, { settlingUntilMs }),
-    list: (): Promise<readonly PayoutEngine[]> => read(() => selectRows(db, payoutEngines, all)),
+    list: (): Promise<readonly PayoutEngine[]> => read(() => findRows(db, payoutEngines, all)),
   };
 }
 

@@ -4,18 +4,15 @@
  */
 
 import { and, eq, inArray, sql } from 'drizzle-orm';
-import { isPayback, type PaybackIntent } from '../../core/intent.ts';
 import type { Unexplained } from '../../core/ledger.ts';
-import { LOCK_SET } from '../../core/payout-exit.ts';
-import { type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { type OperatorAct, recordAct } from '../audit-log.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
-import { changeRows, deleteRows, findRow, selectRows } from '../engine/rows.ts';
+import { changeRows, deleteRows, findRow, findRows } from '../engine/rows.ts';
 import { ledgerOf } from '../ledger.ts';
 import { lockNetwork } from '../networks.ts';
-import { outgoingTransfers, payoutEngines, payoutFreezes, type payouts, walletBooks } from '../tables.ts';
+import { outgoingTransfers, payoutFreezes, walletBooks } from '../tables.ts';
 
 /** `network` is null for a freeze of every network. Each has at most one freeze with the same code. */
 export type Freeze = Readonly<{
@@ -112,7 +109,7 @@ export async function freezeAgain(db: Db, cause: FreezeCause): Promise<void> {
 /** Returns the freezes that apply to a network, those of every network first. */
 export async function freezesOf(db: Db, network: NetworkKey): Promise<readonly Freeze[]> {
   const applying = `WHERE network = '' OR network = :network ${IN_ORDER}`;
-  return (await selectRows(db, payoutFreezes, applying, { network })).map(toFreeze);
+  return (await findRows(db, payoutFreezes, applying, { network })).map(toFreeze);
 }
 
 /** Judged transfers out of our wallets that no attempt explains. */
@@ -173,7 +170,7 @@ export function holdCommands(db: Db) {
     },
     /** Returns all freezes, those of every network first. */
     async list(): Promise<readonly Freeze[]> {
-      return db.read(async () => (await selectRows(db, payoutFreezes, IN_ORDER)).map(toFreeze));
+      return db.read(async () => (await findRows(db, payoutFreezes, IN_ORDER)).map(toFreeze));
     },
   };
 }
@@ -201,61 +198,4 @@ async function takeMissing(db: Db, network: NetworkKey): Promise<Unexplained[]> 
   if (missingUnits === 0n) return [];
   await changeRows(db, walletBooks, { network }, { missingUnits: 0n });
   return [{ asset: 'native', units: missingUnits }];
-}
-
-// ── Doubts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-// A payout may have been paid by a transaction that this database does not know. Only without any doubt is a payout
-// canceled, given another payee, or ended as never paid.
-
-type PayoutRow = typeof payouts.$inferSelect;
-type Intended = Pick<PayoutRow, 'intent'>;
-
-/** A transfer that equals a refund. It is `known` once an operator has acknowledged it. */
-export type EqualTransfer = Pick<OutgoingRow, 'id' | 'tx' | 'state'>;
-
-/** Why an engine does nothing after the database was restored from a backup. */
-const NOT_ADOPTED = 'payouts_not_adopted';
-
-/** Returns functions that are called within a transaction. */
-export function createDoubts(
-  db: Db,
-  outgoing: Readonly<{ equalTo(intent: PaybackIntent): Promise<readonly EqualTransfer[]> }>,
-) {
-  /**
-   * Returns why payouts of a network may have been paid, or signed, by what this database does not know; null if that
-   * is excluded. The freezes with which the program stopped the network count, those of operators do not.
-   */
-  async function doubtOf({ network }: Pick<PayoutRow, 'network'>): Promise<Reason | null> {
-    const { reason: stop, settlingUntilMs = null } = (await findRow(db, payoutEngines, { network })) ?? {};
-    if (stop?.code === NOT_ADOPTED) return stop;
-    if (settlingUntilMs !== null)
-      return reason('payouts_settling', { network, until: 'its engine has read the chain' });
-    const freeze = (await freezesOf(db, network)).find(isAutomatic);
-    return freeze ? { code: freeze.code, message: freeze.reason } : null;
-  }
-
-  /** Returns transfers that may have paid a refund: no attempt explains them, and nobody has said that they did not. */
-  const equalTo = async ({ intent }: Intended): Promise<readonly EqualTransfer[]> =>
-    isPayback(intent) ? await outgoing.equalTo(intent) : [];
-
-  return {
-    doubtOf,
-    equalTo,
-    /** Returns whether a network settles in after a gap. */
-    isSettling: async (network: NetworkKey): Promise<boolean> =>
-      ((await findRow(db, payoutEngines, { network }))?.settlingUntilMs ?? null) !== null,
-    /** Returns `doubtOf`, or a lock on the chain: nobody asks the nodes before this end. */
-    async doubtUnseen(row: PayoutRow): Promise<Reason | null> {
-      const { waitCode, waitMessage } = row;
-      return (await doubtOf(row)) ?? (waitCode === LOCK_SET ? { code: LOCK_SET, message: waitMessage ?? '' } : null);
-    },
-    /** Returns why a refund is neither paid nor ended: a transfer that no attempt explains may have paid it. */
-    async unexplainedHold(row: Intended): Promise<Reason | null> {
-      const equal = await equalTo(row);
-      if (equal.some(({ state }) => state !== 'known')) return reason('refund_maybe_paid');
-      const [first] = equal;
-      // It may be this refund, lost with the newest state of the database, or another payment of the same amount.
-      return first ? reason('refund_equals_transfer', { id: row.intent.id, tx: first.tx }) : null;
-    },
-  };
 }

@@ -19,9 +19,9 @@ import type { SealedDb } from '../sealing.ts';
 import { findSession } from '../session.ts';
 import { transitionsOf } from '../session-transitions.ts';
 import { outgoingTransfers, payoutAttempts } from '../tables.ts';
-import { type EqualTransfer, freezeByProgram } from './holds.ts';
+import { freezeByProgram } from './holds.ts';
 import { noFault, noWait, type PayoutName, type PayoutRow, payoutStepsOf } from './payouts.ts';
-import { outgoingRowsOf } from './wallets.ts';
+import { type EqualTransfer, outgoingRowsOf } from './wallets.ts';
 
 /**
  * How an operator ended a payout.
@@ -51,7 +51,6 @@ export async function followLost(db: SealedDb, { intent, sessionId }: PayoutRow,
 /** The attempt of a transaction that only the chain has shown. The signer's attempts begin with 0. */
 const LEARNED_ATTEMPT = -1;
 
-/** Returns functions that are called within a transaction. */
 const settlementOf = perDatabase((db: SealedDb) => {
   const steps = payoutStepsOf(db);
   const ledger = ledgerOf(db);
@@ -87,18 +86,11 @@ const settlementOf = perDatabase((db: SealedDb) => {
     { tx, feeUnits, payer, payerRole }: Learned,
     nowMs: number,
   ): Promise<void> {
-    const name = { payoutId: row.id, generation: row.generation, attempt: LEARNED_ATTEMPT, network: row.network };
-    const times = { signedAtMs: nowMs, sentAtMs: nowMs };
-    const answer = { answerCode: 'learned', answer: 'learned from the chain' };
-    const signed = { tx, bytes: Buffer.alloc(0), ...times, ...answer, feeUnits: null };
     await insertRow(db, payoutAttempts, {
-      ...name,
-      payer,
-      payerRole,
-      nonce: null,
-      terms: {},
-      feeUnitsMax: feeUnits,
-      ...signed,
+      ...{ payoutId: row.id, generation: row.generation, attempt: LEARNED_ATTEMPT, network: row.network },
+      ...{ payer, payerRole, nonce: null, terms: {}, feeUnitsMax: feeUnits, feeUnits: null },
+      ...{ tx, bytes: Buffer.alloc(0), signedAtMs: nowMs, sentAtMs: nowMs },
+      ...{ answerCode: 'learned', answer: 'learned from the chain' },
     });
   }
 

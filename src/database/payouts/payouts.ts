@@ -3,21 +3,21 @@
  * return false, and change nothing, when the payout is no longer open in that generation: a merchant canceled it, or an
  * operator acted.
  */
-import { and, desc, eq, sql } from 'drizzle-orm';
+import { and, desc, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { type Intent, isPayback, type PaybackIntent } from '../../core/intent.ts';
 import { type Attempt, nextLookAtMs, type Payout, type PayoutState } from '../../core/payout.ts';
-import { resumed } from '../../core/payout-exit.ts';
-import { isPassing, type Reason } from '../../core/reasons.ts';
+import { LOCK_SET, resumed } from '../../core/payout-exit.ts';
+import { isPassing, type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { raiseAlarm } from '../alarms.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { changeRows, findRow, insertRow, perDatabase, selectRows } from '../engine/rows.ts';
+import { changeRows, findRow, findRows, haveValues, insertRow, perDatabase } from '../engine/rows.ts';
 import { lockNetworkOf } from '../networks.ts';
-import { payoutAttempts, payouts, sweepParts } from '../tables.ts';
-import { createDoubts, type EqualTransfer } from './holds.ts';
-import { outgoingRowsOf } from './wallets.ts';
+import { payoutAttempts, payoutEngines, payouts, sweepParts } from '../tables.ts';
+import { freezesOf, isAutomatic } from './holds.ts';
+import { type EqualTransfer, outgoingRowsOf } from './wallets.ts';
 
 export type PayoutRow = typeof payouts.$inferSelect;
 export type AttemptRow = typeof payoutAttempts.$inferSelect;
@@ -78,13 +78,12 @@ export const noFault = { faultCode: null, faultMessage: null } as const;
 /** Waits for nothing. */
 export const noWait = { waitCode: null, waitMessage: null, ...noFault } as const;
 
-/** Returns functions that are called within a transaction. */
 export const payoutStepsOf = perDatabase((db: Db) => {
-  const doubts = createDoubts(db, outgoingRowsOf(db));
+  const doubts = createDoubts(db);
   const attemptsOf = 'WHERE payout_id = :payoutId ORDER BY generation, attempt';
   /** Returns every attempt ever made of a payout, in order. There are few. */
   const everyAttempt = (payoutId: string): Promise<AttemptRow[]> =>
-    selectRows(db, payoutAttempts, attemptsOf, { payoutId });
+    findRows(db, payoutAttempts, attemptsOf, { payoutId });
   const attempts = async ({ id, generation }: PayoutName): Promise<AttemptRow[]> =>
     (await everyAttempt(id)).filter((one) => one.generation === generation);
   const othersWait = db.client.prepare(
@@ -102,7 +101,7 @@ export const payoutStepsOf = perDatabase((db: Db) => {
   /** Raises the alarm that a payout needs a person. */
   const report = async (row: PayoutRow, { code, message }: Reason, atMs: number): Promise<void> => {
     const { network, sessionId } = row;
-    const name = await payoutNameOf(db)(row);
+    const name = await payoutName(db, row);
     await raiseAlarm(db, { atMs, code, message: `${name}: ${message}`, network, sessionId });
   };
 
@@ -306,11 +305,9 @@ export function payoutCommands(db: Db) {
       const row = await read(() => steps.find(id));
       return row ? toPayout(row) : null;
     },
-    async list({ network, state, kind, before, limit }: PayoutFilter): Promise<readonly Payout[]> {
+    async list({ before, limit, ...values }: PayoutFilter): Promise<readonly Payout[]> {
       const wanted = and(
-        network === undefined ? undefined : eq(payouts.network, network),
-        state === undefined ? undefined : eq(payouts.state, state),
-        kind === undefined ? undefined : eq(payouts.kind, kind),
+        haveValues(payouts, values),
         before && sql`(${payouts.createdAtMs}, ${payouts.id}) < (${before.createdAtMs}, ${before.id})`,
       );
       const all = orm.select().from(payouts).where(wanted);
@@ -338,21 +335,69 @@ const countedQuery = `
   FROM payouts WHERE state IN ('waiting', 'sent', 'stuck')
   GROUP BY network, coalesce(fault_code, wait_code) ORDER BY network, coalesce(coalesce(fault_code, wait_code), '')`;
 
+// ── Doubts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+// A payout may have been paid by a transaction that this database does not know. Only without any doubt is a payout
+// canceled, given another payee, or ended as never paid.
+
+type Intended = Pick<PayoutRow, 'intent'>;
+
+/** Why an engine does nothing after the database was restored from a backup. */
+const NOT_ADOPTED = 'payouts_not_adopted';
+
+function createDoubts(db: Db) {
+  const outgoing = outgoingRowsOf(db);
+  /**
+   * Returns why payouts of a network may have been paid, or signed, by what this database does not know; null if that
+   * is excluded. The freezes with which the program stopped the network count, those of operators do not.
+   */
+  async function doubtOf({ network }: Pick<PayoutRow, 'network'>): Promise<Reason | null> {
+    const { reason: stop, settlingUntilMs = null } = (await findRow(db, payoutEngines, { network })) ?? {};
+    if (stop?.code === NOT_ADOPTED) return stop;
+    if (settlingUntilMs !== null)
+      return reason('payouts_settling', { network, until: 'its engine has read the chain' });
+    const freeze = (await freezesOf(db, network)).find(isAutomatic);
+    return freeze ? { code: freeze.code, message: freeze.reason } : null;
+  }
+
+  /** Returns transfers that may have paid a refund: no attempt explains them, and nobody has said that they did not. */
+  const equalTo = async ({ intent }: Intended): Promise<readonly EqualTransfer[]> =>
+    isPayback(intent) ? await outgoing.equalTo(intent) : [];
+
+  return {
+    doubtOf,
+    equalTo,
+    /** Returns whether a network settles in after a gap. */
+    isSettling: async (network: NetworkKey): Promise<boolean> =>
+      ((await findRow(db, payoutEngines, { network }))?.settlingUntilMs ?? null) !== null,
+    /** Returns `doubtOf`, or a lock on the chain: nobody asks the nodes before this end. */
+    async doubtUnseen(row: PayoutRow): Promise<Reason | null> {
+      const { waitCode, waitMessage } = row;
+      return (await doubtOf(row)) ?? (waitCode === LOCK_SET ? { code: LOCK_SET, message: waitMessage ?? '' } : null);
+    },
+    /** Returns why a refund is neither paid nor ended: a transfer that no attempt explains may have paid it. */
+    async unexplainedHold(row: Intended): Promise<Reason | null> {
+      const equal = await equalTo(row);
+      if (equal.some(({ state }) => state !== 'known')) return reason('refund_maybe_paid');
+      const [first] = equal;
+      // It may be this refund, lost with the newest state of the database, or another payment of the same amount.
+      return first ? reason('refund_equals_transfer', { id: row.intent.id, tx: first.tx }) : null;
+    },
+  };
+}
+
 // ── Rows as people and core read them ──────────────────────────────────────────────────────────────────────────────
 
 /** Returns a payout as people know it: "The refund of 4.50 USDT for order 17 of Corner shop (rf_…)". */
-const payoutNameOf = perDatabase((db: Db) => {
-  const orderOf = db.client.prepare<Readonly<{ order: string; store: string }>>(
+async function payoutName({ client }: Db, { id, intent }: Pick<PayoutRow, 'id' | 'intent'>): Promise<string> {
+  if (intent.kind === 'sweep') return `The sweep of ${intent.currency} on ${intent.network} (${id})`;
+  if (intent.kind === 'gas') return `The gas for a wallet on ${intent.network} (${id})`;
+  const orderOf = client.prepare<Readonly<{ order: string; store: string }>>(
     `SELECT s.order_id AS "order", o.name AS store FROM sessions AS s JOIN stores AS o ON o.id = s.store_id WHERE s.id = ?`,
   );
-  return async ({ id, intent }: Pick<PayoutRow, 'id' | 'intent'>): Promise<string> => {
-    if (intent.kind === 'sweep') return `The sweep of ${intent.currency} on ${intent.network} (${id})`;
-    if (intent.kind === 'gas') return `The gas for a wallet on ${intent.network} (${id})`;
-    const { kind, currency, session } = intent;
-    const of = await orderOf.get(session.id);
-    return `The ${kind} of ${session.amount} ${currency}${of ? ` for order ${of.order} of ${of.store}` : ''} (${id})`;
-  };
-});
+  const { kind, currency, session } = intent;
+  const of = await orderOf.get(session.id);
+  return `The ${kind} of ${session.amount} ${currency}${of ? ` for order ${of.order} of ${of.store}` : ''} (${id})`;
+}
 
 export function toPayout(stored: PayoutRow): Payout {
   const { kind: _, waitCode, waitMessage, faultCode, faultMessage, ...payout } = stored;

@@ -12,12 +12,12 @@ import { readBook } from '../../core/wallet-books.ts';
 import { filterInOrder, mapInOrder } from '../engine/bodies.ts';
 import { readBigJson } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { changeRows, deleteRows, findRow, insertRow, perDatabase, selectRows } from '../engine/rows.ts';
+import { changeRows, deleteRows, findRow, findRows, insertRow, perDatabase } from '../engine/rows.ts';
 import { listData, nextNumber, writeData } from '../meta.ts';
 import { lockNetwork, type RowIds } from '../networks.ts';
 import type { SealedDb } from '../sealing.ts';
 import { networks, otherTransfers, outgoingTransfers, ownWallets, payoutAttempts, walletBooks } from '../tables.ts';
-import { BALANCE_SHORT, type EqualTransfer, freezeByProgram, IS_UNEXPLAINED, OUTFLOW_FOREIGN } from './holds.ts';
+import { BALANCE_SHORT, freezeByProgram, IS_UNEXPLAINED, OUTFLOW_FOREIGN } from './holds.ts';
 
 // ── Transfers out ────────────────────────────────────────────────────────────────────────────────────────────────────
 // Followers save them, and each is judged once it is final. An attempt explains it, or it freezes money out: it may be
@@ -25,8 +25,6 @@ import { BALANCE_SHORT, type EqualTransfer, freezeByProgram, IS_UNEXPLAINED, OUT
 //
 // Decoders leave out transfers of zero. With many tokens anybody can write one in anybody's name (`transferFrom` with
 // 0).
-
-export type OwnWallet = Readonly<{ seq: number; role: OwnRole; key: string }>;
 
 /**
  * A transfer out of one of our wallets that no attempt here explains.
@@ -36,10 +34,12 @@ export type OwnWallet = Readonly<{ seq: number; role: OwnRole; key: string }>;
  */
 export type OutgoingRecord = typeof outgoingTransfers.$inferSelect;
 
+/** A transfer that equals a refund. It is `known` once an operator has acknowledged it. */
+export type EqualTransfer = Pick<OutgoingRecord, 'id' | 'tx' | 'state'>;
+
 /** Transfers that one transaction judges. */
 const JUDGED_MAX = 100;
 
-/** Returns functions that are called within a transaction. */
 export const outgoingRowsOf = perDatabase((db: Db) => {
   const highest = db.client.values('SELECT coalesce(max(seq), 0) FROM own_wallets WHERE network = ?');
   const unexplained = `WHERE network = :network AND to_key = :to AND ${IS_UNEXPLAINED} AND NOT EXISTS (
@@ -105,7 +105,7 @@ export const outgoingRowsOf = perDatabase((db: Db) => {
      */
     equalTo: async (intent: PaybackIntent): Promise<EqualTransfer[]> =>
       (
-        await selectRows(db, outgoingTransfers, unexplained, { network: intent.network, to: intent.to, id: intent.id })
+        await findRows(db, outgoingTransfers, unexplained, { network: intent.network, to: intent.to, id: intent.id })
       ).filter((row) => isPaidBy({ intent }, row)),
     /** Saves that a person has said of these transfers that they were another payment than this one. */
     async dismiss(payoutId: string, transferIds: readonly number[]): Promise<void> {
@@ -121,7 +121,7 @@ export function outgoingCommands(db: SealedDb) {
   const foreign = `WHERE network = :network AND state = 'foreign' AND ${IS_UNEXPLAINED} ORDER BY id LIMIT :limit`;
   const walletsOf = 'WHERE network = :network ORDER BY seq';
   const finalOf = async (network: NetworkKey) =>
-    await selectRows(db, outgoingTransfers, final, {
+    await findRows(db, outgoingTransfers, final, {
       network,
       floor: (await findRow(db, networks, { key: network }))?.floor ?? 0,
     });
@@ -140,7 +140,7 @@ export function outgoingCommands(db: SealedDb) {
     /** Saves the wallets of a network. Known ones stay watched. */
     async recordOwn(network: NetworkKey, own: Readonly<Partial<Record<OwnRole, string>>>): Promise<void> {
       const lacking = async () => {
-        const known = await selectRows(db, ownWallets, walletsOf, { network });
+        const known = await findRows(db, ownWallets, walletsOf, { network });
         const wallets = ownRoles.flatMap((role) => (own[role] === undefined ? [] : { role, key: own[role] }));
         return wallets.filter(({ role, key }) => !known.some((one) => one.role === role && one.key === key));
       };
@@ -150,12 +150,8 @@ export function outgoingCommands(db: SealedDb) {
           await insertRow(db, ownWallets, { network, seq: await nextNumber(db, `wallets:${network}`), role, key });
       });
     },
-    async listOwn(network: NetworkKey): Promise<readonly OwnWallet[]> {
-      return (await db.read(() => selectRows(db, ownWallets, walletsOf, { network }))).map(({ seq, role, key }) => ({
-        seq,
-        role,
-        key,
-      }));
+    async listOwn(network: NetworkKey): Promise<readonly (typeof ownWallets.$inferSelect)[]> {
+      return db.read(() => findRows(db, ownWallets, walletsOf, { network }));
     },
     /**
      * Judges the network's final outgoing transfers, once: forgets what attempts explain, and freezes money out on the
@@ -173,7 +169,7 @@ export function outgoingCommands(db: SealedDb) {
      * of their freeze acknowledges them.
      */
     async listForeign(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]> {
-      return db.read(() => selectRows(db, outgoingTransfers, foreign, { network, limit }));
+      return db.read(() => findRows(db, outgoingTransfers, foreign, { network, limit }));
     },
   };
 }

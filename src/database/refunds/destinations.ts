@@ -17,7 +17,7 @@ import { payoutStepsOf } from '../payouts/payouts.ts';
 import { replaysOf } from '../replays.ts';
 import type { MacedRow, SealedDb } from '../sealing.ts';
 import { findSession } from '../session.ts';
-import { storeRowsOf } from '../stores.ts';
+import { storeOf } from '../stores.ts';
 import { ownWallets, refundAddresses } from '../tables.ts';
 import {
   type Bound,
@@ -45,7 +45,6 @@ export const macedRefundAddress = ({
 
 type Destination = Readonly<{ destination: string; destinationFrom: DestinationFrom; mac: string }>;
 
-/** Returns functions that are called within a transaction. */
 export const refundDestinationsOf = perDatabase((db: SealedDb) => {
   const { guard, macOf } = db;
   const addresses = addressRowsOf(db);
@@ -189,7 +188,7 @@ export function refundAddressCommands(db: SealedDb) {
         const past = scope && (await replays.recall(scope));
         if (past && past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
         if (past && past.kind === 'same_body') return { kind: 'replayed', refund: await rows.view(row) };
-        if (isMerchant && (await storeRowsOf(db).of(row.storeId)).isSuspended()) return { kind: 'store_suspended' };
+        if (isMerchant && (await storeOf(db, row.storeId)).isSuspended()) return { kind: 'store_suspended' };
         const key = await destinations.read(row.network, row.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad_destination', why: key.why };
         const done = await redirect(row, key, input.by, act);
@@ -226,14 +225,13 @@ export async function mayBePaid(db: SealedDb, row: RefundRow, key: string | null
 function createRedirect(db: SealedDb) {
   const rows = refundRowsOf(db);
   const destinations = refundDestinationsOf(db);
-  const stores = storeRowsOf(db);
 
   /** An approval named the earlier destination, and this one may have got much already. */
   async function approvalOf(row: RefundRow, key: string, atMs: number) {
     const withdrawn = { approvedAtMs: null, approval: null, approvedDestination: null };
     if (row.needsApproval || isOperators(row)) return withdrawn;
     const recent = await rows.recent({ ...row, destination: key }, atMs);
-    const needsApproval = exceedsAutomatic(row.amountMinor, recent, (await stores.of(row.storeId)).policy);
+    const needsApproval = exceedsAutomatic(row.amountMinor, recent, (await storeOf(db, row.storeId)).policy);
     return { ...withdrawn, needsApproval };
   }
 
@@ -252,7 +250,7 @@ function createRedirect(db: SealedDb) {
     const columns = isSame ? { destinationFrom: from } : destinations.columns(row, key, from);
     if (status === 'processing' && !isSame) {
       const intent = destinations.intentOf({ ...row, ...columns });
-      const windowMs = (await stores.of(storeId)).policy.refundCancelWindowS * 1000;
+      const windowMs = (await storeOf(db, storeId)).policy.refundCancelWindowS * 1000;
       if (!(await payoutStepsOf(db).redirect(intent, act.atMs + windowMs, act.atMs))) return 'fixed';
     }
     const approval = isSame ? {} : await approvalOf(row, key, act.atMs);

@@ -23,7 +23,7 @@ import { DAY_MS, dayOf } from '../../lib/clock.ts';
 import type { OperatorAct } from '../audit-log.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
-import { changeRows, findRow, findRows, insertRow, perDatabase, selectRows } from '../engine/rows.ts';
+import { changeRows, findRow, findRows, haveValues, insertRow, perDatabase } from '../engine/rows.ts';
 import type { Replay } from '../replays.ts';
 import type { SealedDb } from '../sealing.ts';
 import { sessionOf } from '../session.ts';
@@ -158,7 +158,7 @@ async function lostRefunds(db: Db, sessionId: string, exceptId: string): Promise
   const lost = `WHERE named_session = :sessionId AND session_id IS NULL AND state NOT IN ('failed', 'canceled')
     AND id <> :exceptId
     AND NOT EXISTS (SELECT 1 FROM refunds WHERE refunds.id = payouts.id AND refunds.status NOT IN ('failed', 'canceled'))`;
-  return (await selectRows(db, payouts, lost, { sessionId, exceptId })).flatMap(({ network, intent, tx }) => {
+  return (await findRows(db, payouts, lost, { sessionId, exceptId })).flatMap(({ network, intent, tx }) => {
     if (!isPayback(intent)) return [];
     const heldKind = intent.kind === 'return' ? intent.held : null;
     const amountMinor = parseUnits(intent.session.amount, MINOR_DECIMALS);
@@ -173,7 +173,7 @@ async function lostRefunds(db: Db, sessionId: string, exceptId: string): Promise
  */
 export async function returnsOf(db: Db, sessionId: string): Promise<HeldReturn[]> {
   const returns = 'WHERE session_id = :sessionId AND held_kind IS NOT NULL ORDER BY created_at_ms, id';
-  const known = await selectRows(db, refunds, returns, { sessionId });
+  const known = await findRows(db, refunds, returns, { sessionId });
   const lost = await lostRefunds(db, sessionId, '');
   const all = [...known, ...lost.map((row) => (row.tx === null ? { ...row, status: 'processing' as const } : row))];
   return all.flatMap(({ id, status, network, currency, amountMinor, tx, heldKind: kind }) =>
@@ -223,7 +223,6 @@ export function macedDestination(macOf: IntentMac, row: RefundRow): MacedRefund 
 export const isOperators = ({ heldKind, requestedBy }: Pick<RefundRow, 'heldKind' | 'requestedBy'>): boolean =>
   heldKind !== null && requestedBy === null;
 
-/** Returns functions that are called within a transaction. */
 export const refundRowsOf = perDatabase((db: SealedDb) => {
   const { tokens } = db;
   return {
@@ -283,9 +282,7 @@ function listingRefunds(db: Db) {
 
   /** Returns the refunds that a store ordered since a time and that count against its limits. */
   const ofStore = async (storeId: string, mode: Mode, sinceMs: number): Promise<RefundRow[]> =>
-    (await selectRows(db, refunds, since, { storeId, mode, sinceMs })).filter(
-      (row) => isHeld(row) && !isOperators(row),
-    );
+    (await findRows(db, refunds, since, { storeId, mode, sinceMs })).filter((row) => isHeld(row) && !isOperators(row));
 
   return {
     /**
@@ -299,8 +296,8 @@ function listingRefunds(db: Db) {
     /** Returns refunds that can start or whose claim link has expired, longest waiting first. */
     due: async (nowS: number, limit: number): Promise<RefundRow[]> =>
       [
-        ...(await selectRows(db, refunds, ready, { limit })),
-        ...(await selectRows(db, refunds, unclaimed, { limit, nowS })),
+        ...(await findRows(db, refunds, ready, { limit })),
+        ...(await findRows(db, refunds, unclaimed, { limit, nowS })),
       ].slice(0, limit),
     list: (filter: RefundFilter): Promise<RefundRow[]> => listed(db, filter),
     /** Returns what the store's other refunds of the last 24 hours gave that count together with this one. */
@@ -331,27 +328,11 @@ const idsOfOrder = ({ orm }: Db, { storeId, mode, orderId }: NonNullable<RefundF
     .where(and(eq(sessions.storeId, storeId), eq(sessions.mode, mode), eq(sessions.orderId, orderId)));
 
 function listed(db: Db, filter: RefundFilter): Promise<RefundRow[]> {
-  const {
-    storeId,
-    mode,
-    sessionId,
-    refundId,
-    order,
-    status,
-    fromMs = null,
-    toMs = null,
-    before,
-    after,
-    limit,
-  } = filter;
+  const { order, isUnapproved, fromMs = null, toMs = null, before, after, limit, ...values } = filter;
   const { id, createdAtMs } = refunds;
   const where = and(
-    storeId === undefined ? undefined : eq(refunds.storeId, storeId),
-    mode === undefined ? undefined : eq(refunds.mode, mode),
-    sessionId === undefined ? undefined : eq(refunds.sessionId, sessionId),
-    refundId === undefined ? undefined : eq(refunds.refundId, refundId),
-    status === undefined ? undefined : eq(refunds.status, status),
-    filter.isUnapproved ? whereUnapproved : undefined,
+    haveValues(refunds, values),
+    isUnapproved ? whereUnapproved : undefined,
     fromMs === null ? undefined : gte(createdAtMs, fromMs),
     toMs === null ? undefined : lt(createdAtMs, toMs),
     before && sql`(${createdAtMs}, ${id}) < (${before.createdAtMs}, ${before.id})`,

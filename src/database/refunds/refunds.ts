@@ -35,7 +35,7 @@ import { type Replay, replaysOf } from '../replays.ts';
 import type { SealedDb } from '../sealing.ts';
 import { findSession, sessionOf } from '../session.ts';
 import { transitionsOf } from '../session-transitions.ts';
-import { storeRowsOf } from '../stores.ts';
+import { storeOf } from '../stores.ts';
 
 import { transferRowsOf } from '../transfers.ts';
 import { mayBePaid, refundAddressCommands, refundDestinationsOf } from './destinations.ts';
@@ -102,7 +102,6 @@ async function destinationOf(
 /** Returns the repository of refunds. */
 export function refundCommands(db: SealedDb) {
   const rows = refundRowsOf(db);
-  const stores = storeRowsOf(db);
   const payouts = payoutStepsOf(db);
   const ledger = ledgerOf(db);
   const replays = replaysOf(db);
@@ -113,7 +112,7 @@ export function refundCommands(db: SealedDb) {
     const session = await findSession(db, sessionId);
     if (!session) return { kind: 'session_not_found' };
     if (session.storeId !== storeId || session.mode !== mode) return { kind: 'session_access_denied' };
-    const { policy } = await stores.of(storeId);
+    const { policy } = await storeOf(db, storeId);
     const id = refundIdOf(input);
     const judgement = judgeRefund(
       input,
@@ -156,7 +155,7 @@ export function refundCommands(db: SealedDb) {
     const started = await rows.change(row, { status: 'processing', processingAtMs: nowMs });
     // The event first: a payout that was made before the database was restored from a backup ends the refund at once.
     await report(started, 'refund.processing', nowMs);
-    await plan(started, nowMs + (await stores.of(row.storeId)).policy.refundCancelWindowS * 1000, nowMs);
+    await plan(started, nowMs + (await storeOf(db, row.storeId)).policy.refundCancelWindowS * 1000, nowMs);
   }
 
   /** Plans the payout of a refund that starts. */
@@ -189,7 +188,7 @@ export function refundCommands(db: SealedDb) {
           if (past.kind === 'new') await replays.remember(input, known.sessionId);
           return { kind: 'replayed', refund: await rows.view(known) };
         }
-        if ((await stores.of(input.storeId)).isSuspended()) return { kind: 'store_suspended' };
+        if ((await storeOf(db, input.storeId)).isSuspended()) return { kind: 'store_suspended' };
         const outcome = await create(input, check);
         if (outcome.kind === 'created') await replays.remember(input, input.sessionId);
         return outcome;
@@ -216,7 +215,7 @@ export function refundCommands(db: SealedDb) {
         if (!session) return null;
         const { storeId, mode } = session;
         const left =
-          BigInt((await stores.of(storeId)).policy.refundDailyMinor) - (await rows.todayMinor(storeId, mode, nowMs));
+          BigInt((await storeOf(db, storeId)).policy.refundDailyMinor) - (await rows.todayMinor(storeId, mode, nowMs));
         const coins = refundable(confirmedParts(session.sums), await rows.ofSession(sessionId));
         return { coins, dayLeftMinor: left > 0n ? left : 0n };
       });
@@ -335,10 +334,8 @@ export function refundCommands(db: SealedDb) {
 // A refund ends with its payout, by a decision, or because time ran out. Each ending also updates the ledger and sends
 // the merchant an event.
 
-/** Returns functions that are called within a transaction. */
 export const refundSettlementOf = perDatabase((db: SealedDb) => {
   const rows = refundRowsOf(db);
-  const stores = storeRowsOf(db);
   const transitions = transitionsOf(db);
   const countReceipt = db.client.values<number>(
     'UPDATE stores SET next_receipt_number = next_receipt_number + 1 WHERE id = ? RETURNING next_receipt_number',
@@ -406,7 +403,7 @@ export const refundSettlementOf = perDatabase((db: SealedDb) => {
       if (!row) return null;
       const session = await sessionOf(db, row.sessionId);
       const { currency, storeId, sessionId } = row;
-      const { isSuspended, policy } = await stores.of(storeId);
+      const { isSuspended, policy } = await storeOf(db, storeId);
       if (!isOperators(row) && isSuspended()) return 'refund_store_suspended';
       const all = await rows.ofSession(sessionId);
       if (!isCovered(currency, confirmedParts(session.sums), all)) return 'refund_uncovered';

@@ -150,7 +150,10 @@ async function refund(deps: DoorDeps, asked: Asked): Promise<object> {
 /** Returns the order of a request by the panel's number or by ours. */
 async function findOrder({ database }: DoorDeps, { door, fields }: Asked): Promise<ShownOrder | DoorFault> {
   const [tradeNo, orderNo] = [fields.get('trade_no') ?? '', fields.get('out_trade_no') ?? ''];
-  const order = await database.doors.findOrder(door.id, tradeNo === '' ? { orderNo } : { tradeNo });
+  const order = await database.doors.findOrder({
+    endpointId: door.id,
+    ...(tradeNo === '' ? { orderNo } : { tradeNo }),
+  });
   return order ?? doorFault(tradeNo === '' ? 'out_trade_no' : 'trade_no', 'unknown_order');
 }
 
@@ -167,7 +170,7 @@ const sendBack =
   async (request, response, next) => {
     const { pid, id } = request.params;
     const door = PID.test(String(pid)) ? await database.doors.find({ pid: Number(pid) }) : null;
-    const order = door && (await database.doors.findOrder(door.id, { id: String(id) }));
+    const order = door && (await database.doors.findOrder({ endpointId: door.id, id: String(id) }));
     if (!door || !order) return next();
     const { returnUrl } = order.terms;
     const paid = paidOrder(door.pid, order);

@@ -66,7 +66,7 @@ const cancel = (deps: DoorDeps): RequestHandler =>
     if (isDoorFault(signed)) return signed;
     const { id: doorId, storeId, mode } = signed.door;
     const tradeNo = signed.body.fields.get('trade_id') ?? '';
-    const order = await deps.database.doors.findOrder(doorId, { tradeNo });
+    const order = await deps.database.doors.findOrder({ endpointId: doorId, tradeNo });
     if (!order?.sessionId) return doorFault('trade_id', 'unknown_order');
     const replay = { idempotencyKey: null, path: '', bodyHash: '' };
     const owned = { id: order.sessionId, storeId, mode, replay };
@@ -150,7 +150,7 @@ async function readSigned(
 type Found = Placed & Readonly<{ door: OpenDoor }>;
 
 async function findOrder({ database }: DoorDeps, tradeNo: string): Promise<Found | DoorFault> {
-  const order = await database.doors.findOrder(null, { tradeNo });
+  const order = await database.doors.findOrder({ tradeNo });
   const door = order && (await database.doors.find({ id: order.endpointId }));
   const sessionId = order?.paidSessionId ?? order?.sessionId;
   const session = sessionId ? await database.sessions.find(sessionId) : null;

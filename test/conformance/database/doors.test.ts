@@ -106,10 +106,10 @@ test('a repeated order is the same one; what counts must not change, and the new
   // Another door's panel has numbers of its own.
   const other = await database.doors.keepOrder(order('4', { endpointId: 'd2', terms: { ...terms, money: '5.00' } }));
   assert.is(other.kind, 'kept');
-  assert.is((await database.doors.findOrder('d1', { orderNo: 'N1' }))?.id, '1');
-  assert.is((await database.doors.findOrder('d2', { tradeNo: '11' })) ?? null, null);
-  assert.is((await database.doors.findOrder('d1', { id: '1' }))?.id, '1');
-  assert.is(await database.doors.findOrder('d2', { id: '1' }), null);
+  assert.is((await database.doors.findOrder({ endpointId: 'd1', orderNo: 'N1' }))?.id, '1');
+  assert.is((await database.doors.findOrder({ endpointId: 'd2', tradeNo: '11' })) ?? null, null);
+  assert.is((await database.doors.findOrder({ endpointId: 'd1', id: '1' }))?.id, '1');
+  assert.is(await database.doors.findOrder({ endpointId: 'd2', id: '1' }), null);
 });
 
 test('a paid session of an order is notified to its door once, and to the store’s webhooks as ever', async ({
@@ -170,7 +170,7 @@ test('a session of the API with the same order number, and a removed door, have 
   await database.endpoints.remove('d1');
   await one.confirm(await one.mine([pays(addressOf(plain), 1000n), pays(addressOf(own), 1000n)]));
   assert.equal(await claimAll(database, T0_MS), []);
-  assert.is((await database.doors.findOrder('d1', { orderNo: 'N1' }))?.paid, null);
+  assert.is((await database.doors.findOrder({ endpointId: 'd1', orderNo: 'N1' }))?.paid, null);
 });
 
 test.run();

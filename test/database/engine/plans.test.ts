@@ -153,7 +153,7 @@ test('a page of refunds seeks in an index that has its order, also where it goes
 test('what came to an address is sought by the address, dust too', async () => {
   const plans = await plansWithPayment(async (database) => {
     const [own] = await database.addresses.findKey('evm', keyOf(1));
-    assert.is((await database.addresses.transfersTo(own?.id ?? 0)).length, 1);
+    assert.is((await database.addresses.transfersTo({ id: own?.id ?? 0 })).length, 1);
   });
   const steps = [...plans].flatMap(([text, plan]) => (/ from "transfers"/i.test(text) ? plan : []));
   const seeks = steps.filter((step) => step.includes('transfers_by_address (address_id=? AND dust=?)'));
@@ -184,18 +184,17 @@ test('deliveries of a store follow the events in their order', async () => {
   }
 });
 
-test('a page of the audit log seeks by time, also where it goes on', async () => {
+test('a page of the audit log seeks by id', async () => {
   const act = { atMs: 1_800_000_000_000, operator: 'a', command: 'b', reason: null };
   const plans = await plansWithPayment(async (database) => {
     await database.audit.record(act, { target: 't', before: null, after: null });
-    await database.audit.list(1);
     await database.audit.list(1, 1);
   });
   const steps = [...plans].flatMap(([text, plan]) =>
     /^select .*audit_log/i.test(text) ? plan.filter((step) => step.includes('audit_log')) : [],
   );
-  assert.ok(steps.length >= 3, steps.join('; '));
-  for (const step of steps) assert.match(step, /USING (COVERING )?INDEX audit_log_by_time|USING INTEGER PRIMARY KEY/);
+  assert.ok(steps.length >= 1, steps.join('; '));
+  for (const step of steps) assert.match(step, /USING INTEGER PRIMARY KEY/);
 });
 
 test.run();
