@@ -14,6 +14,7 @@ import { HOUR_MS, MINUTE_MS } from '../../src/lib/clock.ts';
 import { newSessionId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
+import { closing } from '../support/closing.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
@@ -94,147 +95,124 @@ function openMachine() {
       rmSync(dataDir, { recursive: true });
       cpSync(snapshot, dataDir, { recursive: true });
     },
-    remove(): void {
+    close(): void {
       running?.stop();
       for (const folder of [dataDir, snapshot]) rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
-type Machine = ReturnType<typeof openMachine>;
-
-const onMachine = (work: (machine: Machine) => Promise<void>) => async () => {
-  const machine = openMachine();
-  try {
-    await work(machine);
-  } finally {
-    machine.remove();
-  }
-};
-
 const alarmsOf = async ({ database }: Run) => (await database.alarms.list(10)).map(({ code }) => code);
 
-test(
-  'after a whole machine was restored nobody gets the address of another payer, whose late payment is noticed',
-  onMachine(async ({ begin, start, keep, putBack, clock, chain }) => {
-    const first = await begin();
-    assert.is(await first.take(), 0);
-    keep();
-    const [alice] = [await first.take(), await first.take(), await first.take()];
-    assert.is(alice, 1);
-    first.stop();
-    putBack();
-    clock.advance(20 * MINUTE_MS);
-    const second = await start();
-    await chain.mine();
-    await chain.report('following');
-    const bob = await second.take();
-    assert.ok(bob > 3, `${bob} was not given before`);
-    clock.advance(60_000);
-    await chain.mine([{ to: keyOf(alice), currency: 'USDT', units: 10_000_000n }]);
-    assert.equal(await alarmsOf(second), ['payment_without_session']);
-  }),
-);
+test('after a whole machine was restored nobody gets the address of another payer, whose late payment is noticed', async () => {
+  const { begin, start, keep, putBack, clock, chain } = closing(openMachine());
+  const first = await begin();
+  assert.is(await first.take(), 0);
+  keep();
+  const [alice] = [await first.take(), await first.take(), await first.take()];
+  assert.is(alice, 1);
+  first.stop();
+  putBack();
+  clock.advance(20 * MINUTE_MS);
+  const second = await start();
+  await chain.mine();
+  await chain.report('following');
+  const bob = await second.take();
+  assert.ok(bob > 3, `${bob} was not given before`);
+  clock.advance(60_000);
+  await chain.mine([{ to: keyOf(alice), currency: 'USDT', units: 10_000_000n }]);
+  assert.equal(await alarmsOf(second), ['payment_without_session']);
+});
 
-test(
-  'addresses that may have been given out and are not derived yet are never given either',
-  onMachine(async ({ begin, start, keep, putBack, clock, chain }) => {
-    const first = await begin();
-    for (let n = 0; n < 30; n++) await first.take();
-    clock.advance(60_000);
-    await chain.report('following');
-    keep();
-    first.stop();
-    putBack();
+test('addresses that may have been given out and are not derived yet are never given either', async () => {
+  const { begin, start, keep, putBack, clock, chain } = closing(openMachine());
+  const first = await begin();
+  for (let n = 0; n < 30; n++) await first.take();
+  clock.advance(60_000);
+  await chain.report('following');
+  keep();
+  first.stop();
+  putBack();
+  clock.advance(HOUR_MS);
+  const second = await start();
+  // Three times the busiest hour, and ten: the 30 that are left here, and 70 more.
+  const level = await second.database.addresses.level(evm, evm.source);
+  assert.equal([level.free, level.nextIndex, level.retiredThrough], [0, ADDRESSES, 130]);
+  await second.database.addresses.add({
+    ...evm,
+    firstIndex: 60,
+    keys: Array.from({ length: 80 }, (_, n) => keyOf(60 + n)),
+  });
+  await chain.mine();
+  await chain.report('following');
+  assert.is(await second.take(), 130);
+  const watched = await second.database.addresses.watchList(evm, 0, 200);
+  assert.is(watched.length, 140);
+});
+
+test('a restart retires nothing, and a start that fails and is repeated retires what a longer gap adds', async () => {
+  const { begin, start, clock } = closing(openMachine());
+  const free = async ({ database }: Run) => (await database.addresses.level(evm, evm.source)).free;
+  const first = await begin();
+  first.stop();
+  clock.advance(10_000);
+  const second = await start();
+  assert.is(await free(second), ADDRESSES);
+  second.stop();
+  for (let hours = 1; hours <= 5; hours++) {
     clock.advance(HOUR_MS);
-    const second = await start();
-    // Three times the busiest hour, and ten: the 30 that are left here, and 70 more.
-    const level = await second.database.addresses.level(evm, evm.source);
-    assert.equal([level.free, level.nextIndex, level.retiredThrough], [0, ADDRESSES, 130]);
-    await second.database.addresses.add({
-      ...evm,
-      firstIndex: 60,
-      keys: Array.from({ length: 80 }, (_, n) => keyOf(60 + n)),
-    });
-    await chain.mine();
-    await chain.report('following');
-    assert.is(await second.take(), 130);
-    const watched = await second.database.addresses.watchList(evm, 0, 200);
-    assert.is(watched.length, 140);
-  }),
-);
+    const failed = await start();
+    const { retiredThrough } = await failed.database.addresses.level(evm, evm.source);
+    assert.is(retiredThrough, 11 + 60 * hours, 'ten and one a minute: no session was ever created');
+    failed.stop();
+  }
+});
 
-test(
-  'a restart retires nothing, and a start that fails and is repeated retires what a longer gap adds',
-  onMachine(async ({ begin, start, clock }) => {
-    const free = async ({ database }: Run) => (await database.addresses.level(evm, evm.source)).free;
-    const first = await begin();
-    first.stop();
-    clock.advance(10_000);
-    const second = await start();
-    assert.is(await free(second), ADDRESSES);
-    second.stop();
-    for (let hours = 1; hours <= 5; hours++) {
-      clock.advance(HOUR_MS);
-      const failed = await start();
-      const { retiredThrough } = await failed.database.addresses.level(evm, evm.source);
-      assert.is(retiredThrough, 11 + 60 * hours, 'ten and one a minute: no session was ever created');
-      failed.stop();
-    }
-  }),
-);
-
-test(
-  'imported addresses, which are not derived, are never all retired',
-  onMachine(async ({ begin, start, clock }) => {
-    const first = await begin();
-    first.stop();
-    for (const left of [8, 8]) {
-      clock.advance(HOUR_MS);
-      const next = await start();
-      assert.is((await next.database.addresses.level(list, list.source)).free, left);
-      next.stop();
-    }
-  }),
-);
-
-test(
-  'a server whose time jumps ahead was put back with its memory, and retires what may have been given',
-  onMachine(async ({ begin, clock }) => {
-    const { database } = await begin();
-    const stopping = new AbortController();
-    const free = async () => (await database.addresses.level(evm, evm.source)).free;
-    const sleep = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
-    const parts = { addresses: database.addresses, clock: { ...clock, sleep }, log };
-    const watching = watchForGaps(parts, stopping.signal);
-    clock.advance(5_000);
-    await sleep();
-    assert.is(await free(), ADDRESSES);
+test('imported addresses, which are not derived, are never all retired', async () => {
+  const { begin, start, clock } = closing(openMachine());
+  const first = await begin();
+  first.stop();
+  for (const left of [8, 8]) {
     clock.advance(HOUR_MS);
-    await until('addresses are retired', async () => (await free()) === 0);
-    stopping.abort();
-    await watching;
-  }),
-);
+    const next = await start();
+    assert.is((await next.database.addresses.level(list, list.source)).free, left);
+    next.stop();
+  }
+});
 
-test(
-  'after a gap of more than two minutes, payouts settle in from the start on; a restart within them waits for nothing',
-  onMachine(async ({ begin, clock }) => {
-    const { database } = await begin();
-    const start = () => database.engines.settleIn([network.key], clock.nowMs());
-    const settling = async () => (await database.engines.list()).map(({ settlingUntilMs }) => settlingUntilMs);
-    await start();
-    assert.equal(await settling(), [0]);
-    assert.is(await database.engines.beat(network.key, clock.nowMs()), 0);
-    await database.engines.settle(network.key, null);
-    clock.advance(119_000);
-    await start();
-    assert.equal(await settling(), [null]);
-    clock.advance(2_000);
-    await start();
-    assert.equal(await settling(), [0]);
-  }),
-);
+test('a server whose time jumps ahead was put back with its memory, and retires what may have been given', async () => {
+  const { begin, clock } = closing(openMachine());
+  const { database } = await begin();
+  const stopping = new AbortController();
+  const free = async () => (await database.addresses.level(evm, evm.source)).free;
+  const sleep = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
+  const parts = { addresses: database.addresses, clock: { ...clock, sleep }, log };
+  const watching = watchForGaps(parts, stopping.signal);
+  clock.advance(5_000);
+  await sleep();
+  assert.is(await free(), ADDRESSES);
+  clock.advance(HOUR_MS);
+  await until('addresses are retired', async () => (await free()) === 0);
+  stopping.abort();
+  await watching;
+});
+
+test('after a gap of more than two minutes, payouts settle in from the start on; a restart within them waits for nothing', async () => {
+  const { begin, clock } = closing(openMachine());
+  const { database } = await begin();
+  const start = () => database.engines.settleIn([network.key], clock.nowMs());
+  const settling = async () => (await database.engines.list()).map(({ settlingUntilMs }) => settlingUntilMs);
+  await start();
+  assert.equal(await settling(), [0]);
+  assert.is(await database.engines.beat(network.key, clock.nowMs()), 0);
+  await database.engines.settle(network.key, null);
+  clock.advance(119_000);
+  await start();
+  assert.equal(await settling(), [null]);
+  clock.advance(2_000);
+  await start();
+  assert.equal(await settling(), [0]);
+});
 
 test('a gap may have been three times as busy as the busiest hour or day, and is bounded', () => {
   const quiet = Array.from({ length: 3 * 24 }, (_, hour) => ({ hour, sessions: 1 }));

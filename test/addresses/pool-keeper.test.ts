@@ -8,6 +8,7 @@ import { Fault } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
+import { closing } from '../support/closing.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
 import { retireMinutes } from '../support/retire-minutes.ts';
@@ -35,7 +36,7 @@ const freeIn = async (database: Database, key = xpub) =>
   (await database.addresses.level(pool, xpubFingerprint(key))).free;
 
 test('an empty pool is filled to its target with the addresses of the xpub, in order', async () => {
-  const { database, close } = openTempDatabase();
+  const { database } = closing(openTempDatabase());
   const keeper = keep(database, 60);
   await until('the pool is full', async () => (await freeIn(database)) === 60);
   await keeper.stop();
@@ -46,20 +47,18 @@ test('an empty pool is filled to its target with the addresses of the xpub, in o
   );
   // The first account of every development node.
   assert.is(held[0]?.key, 'f39fd6e51aad88f6f4ce6ab8827279cfffb92266');
-  close();
 });
 
 test('a first slice is saved long before a large pool is full', async () => {
-  const { database, close } = openTempDatabase();
+  const { database } = closing(openTempDatabase());
   const keeper = keep(database, 100_000);
   await until('the first addresses are there', async () => (await freeIn(database)) > 0);
   assert.ok((await freeIn(database)) < 1000, 'the first commit is a small one');
   await keeper.stop();
-  close();
 });
 
 test('sessions take addresses, and the pool is refilled with new ones; no address is given out twice', async () => {
-  const { database, close } = openTempDatabase();
+  const { database } = closing(openTempDatabase());
   const keeper = keep(database, 20);
   await until('the pool is full', async () => (await freeIn(database)) === 20);
   const network = testNetwork({ name: 'ethereum' });
@@ -77,7 +76,6 @@ test('sessions take addresses, and the pool is refilled with new ones; no addres
   assert.is(given.size, 45);
   await until('the pool is full enough', async () => (await freeIn(database)) >= 15);
   await keeper.stop();
-  close();
 });
 
 test('a pool holds what sessions took in the last minutes, and its target again once they take less', () => {
@@ -92,7 +90,7 @@ test('a pool holds what sessions took in the last minutes, and its target again 
 });
 
 test('retired addresses, for which followers wait, are derived first and in large slices', async () => {
-  const { database, close } = openTempDatabase();
+  const { database } = closing(openTempDatabase());
   await database.addresses.add({ ...pool, source, firstIndex: 0, keys: ['00'.repeat(20)] });
   await retireMinutes(database, 590);
   const counts: number[] = [];
@@ -110,11 +108,10 @@ test('retired addresses, for which followers wait, are derived first and in larg
   await until('the pool is full', async () => (await freeIn(database)) === 10);
   await keeper.stop();
   assert.equal(counts, [250, 250, 99, 10]);
-  close();
 });
 
 test('an earlier xpub that is configured again is used again, however full its own pool is', async () => {
-  const { database, close } = openTempDatabase();
+  const { database } = closing(openTempDatabase());
   const network = testNetwork({ name: 'ethereum' });
   await ingestedChain(() => database, systemClock, network).mine();
   const shop = merchantStore();
@@ -134,11 +131,10 @@ test('an earlier xpub that is configured again is used again, however full its o
   const wish = { storeId: shop.id, name: 'order', networks: [network], amountMinor: 100, nowMs: 1 };
   const outcome = await database.sessions.create(newSession(wish));
   assert.is('session' in outcome && outcome.session.addresses.evm, evmXpubKeys.derive(xpub, 0));
-  close();
 });
 
 test('a locked database delays the pool only while it is locked', async () => {
-  const { database, file, connect, close } = openTempDatabase();
+  const { database, file, connect } = closing(openTempDatabase());
   const hasty = connect(10);
   // The first use of a new file writes the probe of its secret key.
   assert.equal([await freeIn(database), await freeIn(hasty)], [0, 0]);
@@ -152,11 +148,10 @@ test('a locked database delays the pool only while it is locked', async () => {
   await until('the pool is full', async () => (await freeIn(database)) === 30);
   await keeper.stop();
   hasty.close();
-  close();
 });
 
 test('an invalid xpub ends the keeper with a fault that does not show it', async () => {
-  const { database, close } = openTempDatabase();
+  const { database } = closing(openTempDatabase());
   const key = `${xpub.slice(0, -1)}5`;
   try {
     await keep(database, 10, key).ended;
@@ -166,7 +161,6 @@ test('an invalid xpub ends the keeper with a fault that does not show it', async
     assert.is((error as Fault).code, 'xpub_invalid');
     assert.not.match((error as Fault).message, key.slice(0, 30));
   }
-  close();
 });
 
 test.run();

@@ -7,7 +7,8 @@ import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
 import { createUrlGuard, type UrlGuard } from '../../src/lib/guard.ts';
 import { createResolver, type Lookup } from '../../src/lib/resolver.ts';
-import { startMerchantServer } from '../support/merchant-server.ts';
+import { closing } from '../support/closing.ts';
+import { merchantServer } from '../support/merchant-server.ts';
 import { startDnsServer } from './dns-server.ts';
 
 /** A resolver that knows only these names. */
@@ -187,19 +188,18 @@ test('the allow-list admits https in both modes, http only in test mode', async 
 });
 
 test('an allowed loopback server is reached by address and by name', async () => {
-  const server = await startMerchantServer((response) => response.end());
+  const server = await merchantServer((response) => response.end());
   const { port } = new URL(server.origin);
   const guard = createUrlGuard(['127.0.0.0/8'], dns({ 'shop.example': ['127.0.0.1'] }));
   assert.is(await connect(guard, `${server.origin}/`), 200);
   assert.is(await connect(guard, `http://2130706433:${port}/`), 200);
   assert.is(await connect(guard, `http://shop.example:${port}/`), 200);
-  await server.close();
 });
 
 test('the system’s own lookup, which holds up a thread, is asked for no name', async () => {
   const types = new Set<string>();
   const hook = createHook({ init: (_, type) => void types.add(type) });
-  const server = await startMerchantServer((response) => response.end());
+  const server = await merchantServer((response) => response.end());
   const { port } = new URL(server.origin);
   const guard = createUrlGuard(['127.0.0.0/8', '::1/128']);
   hook.enable();
@@ -209,7 +209,6 @@ test('the system’s own lookup, which holds up a thread, is asked for no name',
   await lookup('localhost');
   assert.ok(types.has('GETADDRINFOREQWRAP'), 'it would be seen');
   hook.disable();
-  await server.close();
 });
 
 test('a name that is public when saved and private at connect is refused', async () => {
@@ -220,14 +219,13 @@ test('a name that is public when saved and private at connect is refused', async
 });
 
 test('each connection looks the name up once and uses the address that was checked', async () => {
-  const server = await startMerchantServer((response) => response.end());
+  const server = await merchantServer((response) => response.end());
   const { port } = new URL(server.origin);
   let asked = 0;
   // Any second lookup would get an address that nobody serves.
   const guard = createUrlGuard(['127.0.0.0/8'], async () => [asked++ === 0 ? '127.0.0.1' : '127.255.0.1']);
   assert.is(await connect(guard, `http://rebind.example:${port}/`), 200);
   assert.is(asked, 1);
-  await server.close();
 });
 
 test('one private address among public ones stops the connection', async () => {
@@ -271,10 +269,10 @@ test('an unknown name is a dns fault at connect', async () => {
 });
 
 test('every answer of a name server is checked at each connect, and one private address among them is refused', async () => {
-  const shop = await startMerchantServer((response) => response.writeHead(200).end());
+  const shop = await merchantServer((response) => response.writeHead(200).end());
   const { port } = new URL(shop.origin);
   let addresses = ['127.0.0.1'];
-  const server = await startDnsServer(() => ({ addresses }));
+  const server = closing(await startDnsServer(() => ({ addresses })));
   const lookup = createResolver({ servers: [server.address], hostsFile: '/nonexistent' });
   const guard = createUrlGuard(['127.0.0.0/8'], lookup);
   assert.is(await connect(guard, `http://shop.example:${port}/`), 200);
@@ -282,8 +280,6 @@ test('every answer of a name server is checked at each connect, and one private 
   assert.is(await connect(guard, `http://shop.example:${port}/`), 'blocked_address');
   assert.match((await guard.check(`http://shop.example:${port}/`, 'test')) ?? '', /not on the public Internet/);
   assert.is(shop.received.length, 1);
-  await server.close();
-  await shop.close();
 });
 
 test.run();

@@ -12,7 +12,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { createSender, KEPT_MAX, type Post, retryAfterMs, type Sender, type Sent } from '../../src/lib/sender.ts';
 import { type KeyPair, makeCertificates } from '../support/certificates.ts';
-import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
+import { type Answer, merchantServer, startMerchantServer } from '../support/merchant-server.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';
 import { until } from '../support/until.ts';
 
@@ -25,9 +25,8 @@ const senderWith = (timeoutMs: number, responseBytesMax = 65_536): Sender =>
 const post = (url: string): Post => ({ url, mode: 'test', headers: () => ({ 'X-Test': 'yes' }), body: BODY });
 
 async function sendTo(answer: Answer, timeoutMs = PATIENT_MS, responseBytesMax?: number) {
-  const server = await startMerchantServer(answer);
+  const server = await merchantServer(answer);
   const sent = await senderWith(timeoutMs, responseBytesMax).send(post(`${server.origin}/hook?a=1`));
-  await server.close();
   return { sent, received: server.received };
 }
 
@@ -76,13 +75,12 @@ test('a redirect is a response and is not followed', async () => {
 });
 
 test('a cookie is not sent back', async () => {
-  const server = await startMerchantServer((response) => response.writeHead(204, { 'set-cookie': 'a=1' }).end());
+  const server = await merchantServer((response) => response.writeHead(204, { 'set-cookie': 'a=1' }).end());
   const sender = senderWith(PATIENT_MS);
   await sender.send(post(`${server.origin}/`));
   await sender.send(post(`${server.origin}/`));
   assert.is(server.received.length, 2);
   assert.is(server.received[1]?.headers.cookie, undefined);
-  await server.close();
 });
 
 test('a response without a body has no excerpt', async () => {
@@ -220,7 +218,7 @@ test('a POST may have less time than the sender, also while it connects', async 
 
 test('abort ends what is under way or starts later, with nothing to record', async () => {
   let sender = senderWith(PATIENT_MS);
-  const server = await startMerchantServer(() => sender.abort());
+  const server = await merchantServer(() => sender.abort());
   assert.is(await sender.send(post(`${server.origin}/`)), null);
   assert.is(await sender.send(post(`${server.origin}/`)), null);
   assert.is(server.received.length, 1);
@@ -228,7 +226,6 @@ test('abort ends what is under way or starts later, with nothing to record', asy
   const early = sender.send(post(`${server.origin}/`));
   sender.abort();
   assert.is(await early, null);
-  await server.close();
 });
 
 /** Starts a server that keeps connections. @param answer is given the number of the request */

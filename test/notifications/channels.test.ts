@@ -12,8 +12,9 @@ import { deliver, type Message } from '../../src/notifications/channels.ts';
 import { type MailSettings, sendMail } from '../../src/notifications/email.ts';
 import { createSend, type Outgoing } from '../../src/notifications/post.ts';
 import { makeCertificates } from '../support/certificates.ts';
+import { closing } from '../support/closing.ts';
 import { startMailServer } from '../support/mail-server.ts';
-import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
+import { type Answer, merchantServer } from '../support/merchant-server.ts';
 
 const toLocal = createSend(createUrlGuard(['127.0.0.0/8']), systemClock);
 /** Ways out, with a local server in the place of Telegram's. */
@@ -32,9 +33,8 @@ const message: Message = {
 
 /** Sends the message to a service that answers so. @returns its answer as we read it, and the request */
 async function sendTo(kind: ChannelKind, address: (origin: string) => object, answer: Answer) {
-  const server = await startMerchantServer(answer);
+  const server = await merchantServer(answer);
   const delivered = await deliver(by(server.origin), kind, JSON.stringify(address(server.origin)), message);
-  await server.close();
   const [request] = server.received;
   return { delivered, request, json: request?.body ? JSON.parse(request.body) : null };
 }
@@ -69,9 +69,8 @@ test('ntfy gets its JSON with topic, priority and token', async () => {
 test('long messages are cut where each service would refuse them or make a file of them', async () => {
   const long = { ...message, text: 'ä😀'.repeat(3_000) };
   const sent = async (kind: ChannelKind, address: (origin: string) => object) => {
-    const server = await startMerchantServer(ok);
+    const server = await merchantServer(ok);
     await deliver(by(server.origin), kind, JSON.stringify(address(server.origin)), long);
-    await server.close();
     return JSON.parse(server.received[0]?.body ?? '{}');
   };
   const ntfy = (await sent('ntfy', (server) => ({ url: `${server}/shop` }))).message;
@@ -156,13 +155,12 @@ test('redirects, dead ports, private hosts and endless answers are failures, in 
 const mail = { from: 'shop@shop.example', to: 'ann@shop.example', subject: 'Hi', text: 'One\nTwo', messageId: '<a@b>' };
 
 test('a mail arrives through a server of this machine, as one plain text to one person', async () => {
-  const server = await startMailServer({});
+  const server = closing(await startMailServer({}));
   const url = `smtp://127.0.0.1:${server.port}`;
   const hostile = { ...message, title: 'x\r\nBcc: eve@evil.example', text: '.\r\nRCPT TO:<eve@evil.example>\r\n.' };
   const address = JSON.stringify({ to: mail.to });
   const sent = await deliver(by('', { url, from: mail.from }), 'email', address, hostile);
   assert.equal({ ok: sent.ok, status: sent.status }, { ok: true, status: 250 });
-  await server.close();
   const [one, ...others] = server.received;
   assert.equal(others, []);
   assert.equal({ from: one?.from, to: one?.to }, { from: mail.from, to: [mail.to] });
@@ -175,8 +173,8 @@ test('a mail arrives through a server of this machine, as one plain text to one 
 test('with a password it goes by TLS only, and to a server that proves its name', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'quayside-smtp-'));
   const { server: pair } = makeCertificates(dir, 'IP:127.0.0.1');
-  const plain = await startMailServer({});
-  const self = await startMailServer({ tls: pair, auth: 'right' });
+  const plain = closing(await startMailServer({}));
+  const self = closing(await startMailServer({ tls: pair, auth: 'right' }));
   try {
     // Leads to this machine, and is not one of its loopback addresses.
     const to = (port: number) => `smtp://ann:right@0.0.0.0:${port}`;
@@ -187,17 +185,14 @@ test('with a password it goes by TLS only, and to a server that proves its name'
     assert.match(unknown.text, /certificate/i);
     assert.equal([plain.received, self.received], [[], []]);
   } finally {
-    await plain.close();
-    await self.close();
     rmSync(dir, { recursive: true });
   }
 });
 
 test('a mail server that refuses says why', async () => {
-  const server = await startMailServer({ auth: 'right' });
+  const server = closing(await startMailServer({ auth: 'right' }));
   const at = (port: number) => `smtp://ann:wr%6fng@127.0.0.1:${port}`;
   const refused = await sendMail(at(server.port), mail);
-  await server.close();
   assert.equal({ ok: refused.ok, status: refused.status }, { ok: false, status: 535 });
   assert.not.match(refused.text, /wrong\b/);
   const gone = await sendMail(at(1025), mail);

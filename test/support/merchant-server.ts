@@ -9,6 +9,7 @@ import {
 } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { closing } from './closing.ts';
 
 export type Received = Readonly<{ method: string; path: string; headers: IncomingHttpHeaders; body: string }>;
 
@@ -61,3 +62,7 @@ export async function startMerchantServer(answer: Answer, tls?: Readonly<{ key: 
     },
   };
 }
+
+/** Starts one that is closed after the test. */
+export const merchantServer = async (...of: Parameters<typeof startMerchantServer>): Promise<MerchantServer> =>
+  closing(await startMerchantServer(...of));

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import * as assert from 'uvu/assert';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
-import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
+import { type Answer, merchantServer } from '../support/merchant-server.ts';
 import { testsIn } from '../support/tests-in.ts';
 import { until } from '../support/until.ts';
 import { inShop } from '../support/webhook-shop.ts';
@@ -27,8 +27,8 @@ function tickingClock(): Clock & { isAwaited(): boolean; tick(): void } {
 const test = testsIn(inShop);
 
 test('a dead endpoint delays no other: the live one gets everything while the dead one hangs', async (shop) => {
-  const dead = await startMerchantServer(hang);
-  const live = await startMerchantServer(ok);
+  const dead = await merchantServer(hang);
+  const live = await merchantServer(ok);
   await shop.addEndpoint(`${dead.origin}/hook`);
   await shop.addEndpoint(`${live.origin}/hook`);
   const sessions = new Set<string>();
@@ -39,13 +39,11 @@ test('a dead endpoint delays no other: the live one gets everything while the de
   assert.equal(new Set(live.received.map(({ body }) => JSON.parse(body).data.object.session_id)), sessions);
   // The dead one was tried, with as many concurrent requests as an endpoint may have.
   assert.is(dead.received.length, 4);
-  await dead.close();
-  await live.close();
 });
 
 test('many dead endpoints do not take all capacity', async (shop) => {
-  const dead = await startMerchantServer(hang);
-  const live = await startMerchantServer(ok);
+  const dead = await merchantServer(hang);
+  const live = await merchantServer(ok);
   for (let endpoint = 0; endpoint < 150; endpoint++) await shop.addEndpoint(`${dead.origin}/${endpoint}`);
   for (let count = 0; count < 5; count++) await shop.cancelOne();
   const dispatcher = shop.dispatch({}, { timeoutMs: 300_000 });
@@ -55,13 +53,11 @@ test('many dead endpoints do not take all capacity', async (shop) => {
   dispatcher.wake();
   await until('the live endpoint has its event', () => live.received.length === 1);
   assert.is(dead.received.length, 300);
-  await dead.close();
-  await live.close();
 });
 
 test('hosts that sessions name and that never answer take a quarter of all places, one each', async (shop) => {
-  const dead = await startMerchantServer(hang);
-  const live = await startMerchantServer(ok);
+  const dead = await merchantServer(hang);
+  const live = await merchantServer(ok);
   const { port } = new URL(dead.origin);
   for (let host = 1; host <= 140; host++) await shop.cancelOne(`http://dead${host}.example:${port}/hook`);
   await shop.addEndpoint(`${live.origin}/hook`);
@@ -70,8 +66,6 @@ test('hosts that sessions name and that never answer take a quarter of all place
   shop.dispatch({ guard }, { timeoutMs: 300_000 });
   await until('the live endpoint has its event', () => live.received.length === 1);
   await until('the hosts have their places', () => dead.received.length === 128);
-  await dead.close();
-  await live.close();
 });
 
 test('the events of one session arrive in order, one at a time, while sessions run in parallel', async (shop) => {
@@ -79,7 +73,7 @@ test('the events of one session arrive in order, one at a time, while sessions r
   let openMax = 0;
   const openSessions = new Set<string>();
   const overlaps: string[] = [];
-  const server = await startMerchantServer((response, { body }) => {
+  const server = await merchantServer((response, { body }) => {
     const session: string = JSON.parse(body).data.object.session_id;
     if (openSessions.has(session)) overlaps.push(session);
     openSessions.add(session);
@@ -111,11 +105,10 @@ test('the events of one session arrive in order, one at a time, while sessions r
   }
   assert.equal(overlaps, []);
   assert.is(openMax, 4);
-  await server.close();
 });
 
 test('a retry does not hold back the later events of its session', async (shop) => {
-  const server = await startMerchantServer((response, { headers }) => {
+  const server = await merchantServer((response, { headers }) => {
     response.writeHead(headers['x-service-event-type'] === 'payment.detected' ? 500 : 200).end();
   });
   await shop.addEndpoint(`${server.origin}/hook`, ['payment.detected']);
@@ -132,11 +125,10 @@ test('a retry does not hold back the later events of its session', async (shop) 
     (await shop.deliveries()).map(({ state }) => state),
     ['delivered', 'waiting'],
   );
-  await server.close();
 });
 
 test('two dispatchers on one file share the work and send nothing twice', async (shop) => {
-  const server = await startMerchantServer(ok);
+  const server = await merchantServer(ok);
   await shop.addEndpoint(`${server.origin}/a`);
   await shop.addEndpoint(`${server.origin}/b`);
   const other = shop.connect();
@@ -149,11 +141,10 @@ test('two dispatchers on one file share the work and send nothing twice', async 
   assert.is(different.size, 60);
   await Promise.all([first.stop(), second.stop()]);
   other.close();
-  await server.close();
 });
 
 test('the next event of a session is sent as soon as the one before is recorded', async (shop) => {
-  const server = await startMerchantServer(ok);
+  const server = await merchantServer(ok);
   await shop.addEndpoint(`${server.origin}/hook`, ['payment.detected', 'payment.partially_paid']);
   const { addresses } = await shop.order();
   const block = await shop.chain.mine([{ to: addresses.evm ?? '', currency: 'USDT', units: 1_000_000n }]);
@@ -162,11 +153,10 @@ test('the next event of a session is sent as soon as the one before is recorded'
   shop.dispatch({ clock });
   // The clock never ticks, so only the record of the first can have triggered the second.
   await until('both have arrived', () => server.received.length === 2);
-  await server.close();
 });
 
 test("another process's commit is noticed at the next tick", async (shop) => {
-  const server = await startMerchantServer(ok);
+  const server = await merchantServer(ok);
   await shop.addEndpoint(`${server.origin}/hook`);
   const clock = tickingClock();
   const other = shop.connect();
@@ -177,7 +167,6 @@ test("another process's commit is noticed at the next tick", async (shop) => {
   await until('the event has arrived', () => server.received.length === 1);
   await dispatcher.stop();
   other.close();
-  await server.close();
 });
 
 test.run();

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
 import { type Deliveries, openSqliteDatabase } from '../../src/database/database.ts';
-import { startMerchantServer } from '../support/merchant-server.ts';
+import { merchantServer } from '../support/merchant-server.ts';
 import { secretKey } from '../support/temp-database.ts';
 import { testsIn } from '../support/tests-in.ts';
 import { until } from '../support/until.ts';
@@ -36,7 +36,7 @@ const test = testsIn(inShop);
 test('results are recorded in batches, most with the next claim, and an endpoint has no more requests at once than its places', async (shop) => {
   let atOnce = 0;
   let most = 0;
-  const server = await startMerchantServer((response) => {
+  const server = await merchantServer((response) => {
     most = Math.max(most, ++atOnce);
     setImmediate(() => {
       atOnce--;
@@ -63,13 +63,12 @@ test('results are recorded in batches, most with the next claim, and an endpoint
   // Most claims are committed with results.
   const commands = counts.claimed.length + counts.recorded.length;
   assert.ok(transactions < commands, `${transactions} transactions, ${counts.claimed} and ${counts.recorded}`);
-  await server.close();
 });
 
 test('a delivery that waited long behind others of its endpoint is leased again before it is sent', async (shop) => {
   const answers: (() => void)[] = [];
   let isSlow = true;
-  const server = await startMerchantServer((response, _, earlier) => {
+  const server = await merchantServer((response, _, earlier) => {
     const answer = () => void response.writeHead(200).end();
     if (isSlow && earlier > 0) answers.push(answer);
     else answer();
@@ -85,13 +84,12 @@ test('a delivery that waited long behind others of its endpoint is leased again 
   await until('all have arrived', () => server.received.length === 12);
   const released = counts.released.reduce((sum, count) => sum + count, 0);
   assert.ok(released > 0 && released <= 12 - 1 - perEndpointMax, `${released} leased again`);
-  await server.close();
 });
 
 test('when an endpoint stops answering, what was leased for its next rounds is not tried, and is due after the lease', async (shop) => {
   const answersMax = 12;
   let isRepaired = false;
-  const server = await startMerchantServer((response, _, earlier) => {
+  const server = await merchantServer((response, _, earlier) => {
     if (!isRepaired && earlier < answersMax) response.writeHead(200).end();
     else if (!isRepaired) response.destroy();
     else response.writeHead(200).end();
@@ -113,7 +111,6 @@ test('when an endpoint stops answering, what was leased for its next rounds is n
     return (await shop.deliveries()).every(({ state }) => state === 'delivered');
   });
   await dispatcher.stop();
-  await server.close();
 });
 
 test.run();

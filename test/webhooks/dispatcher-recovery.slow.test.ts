@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import Sqlite from 'better-sqlite3';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../src/lib/log.ts';
-import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
+import { type Answer, merchantServer } from '../support/merchant-server.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';
 import { testsIn } from '../support/tests-in.ts';
 import { until } from '../support/until.ts';
@@ -24,7 +24,7 @@ function lockFile(file: string): { release(): void } {
 const test = testsIn(inShop);
 
 test('if a process is killed between the response and the record, the next one sends the event again', async (shop) => {
-  const server = await startMerchantServer(ok);
+  const server = await merchantServer(ok);
   await shop.addEndpoint(`${server.origin}/hook`);
   await shop.cancelOne();
   const program = ownProgram(new URL('./dying-dispatcher.ts', import.meta.url));
@@ -41,12 +41,11 @@ test('if a process is killed between the response and the record, the next one s
   assert.is(server.received[1]?.body, server.received[0]?.body);
   assert.is(server.received[1]?.headers['webhook-id'], server.received[0]?.headers['webhook-id']);
   assert.is((await shop.only()).attempts, 1);
-  await server.close();
 });
 
 test('an attempt that cannot be recorded is logged, and the event is sent again after its lease', async (shop) => {
   const locks: { release(): void }[] = [];
-  const server = await startMerchantServer((response, _, earlier) => {
+  const server = await merchantServer((response, _, earlier) => {
     if (earlier === 0) locks.push(lockFile(shop.file));
     response.writeHead(200).end();
   });
@@ -66,13 +65,12 @@ test('an attempt that cannot be recorded is logged, and the event is sent again 
   assert.is(server.received[0]?.body, server.received[1]?.body);
   await dispatcher.stop();
   database.close();
-  await server.close();
 });
 
 test('a stop lets deliveries under way finish and be recorded, and leaves what waited to the next dispatcher at once', async (shop) => {
   const answers: (() => void)[] = [];
   let isOpen = false;
-  const server = await startMerchantServer((response, _, earlier) => {
+  const server = await merchantServer((response, _, earlier) => {
     const answer = () => void response.writeHead(200).end();
     // One quick answer has several rounds leased ahead.
     if (isOpen || earlier === 0) answer();
@@ -91,11 +89,10 @@ test('a stop lets deliveries under way finish and be recorded, and leaves what w
   isOpen = true;
   shop.dispatch({ holder: 'webhooks of another machine' });
   await until('the rest has arrived', () => server.received.length === 12);
-  await server.close();
 });
 
 test('a stop does not wait for a receiver that hangs; its event is sent after the lease', async (shop) => {
-  const server = await startMerchantServer((response, _, earlier) => {
+  const server = await merchantServer((response, _, earlier) => {
     if (earlier > 0) response.writeHead(200).end();
   });
   await shop.addEndpoint(`${server.origin}/hook`);
@@ -108,12 +105,11 @@ test('a stop does not wait for a receiver that hangs; its event is sent after th
   shop.dispatch();
   await until('it is delivered', async () => (await shop.only()).state === 'delivered');
   assert.is(server.received.length, 2);
-  await server.close();
 });
 
 test('an endpoint that is removed while its event is under way gets no more, and the dispatcher continues', async (shop) => {
   const answers: (() => void)[] = [];
-  const server = await startMerchantServer((response, { path }) => {
+  const server = await merchantServer((response, { path }) => {
     const answer = () => void response.writeHead(500).end();
     if (path === '/removed') answers.push(answer);
     else response.writeHead(200).end();
@@ -132,7 +128,6 @@ test('an endpoint that is removed while its event is under way gets no more, and
   dispatcher.wake();
   await until('the other endpoint has its event', () => server.on('/kept').length === 1);
   assert.is(server.on('/removed').length, 1);
-  await server.close();
 });
 
 test.run();

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import { startMerchantServer } from '../support/merchant-server.ts';
+import { merchantServer } from '../support/merchant-server.ts';
 import { testsIn } from '../support/tests-in.ts';
 import { until } from '../support/until.ts';
 import { DELAYS_S, inShop, type WebhookShop } from '../support/webhook-shop.ts';
@@ -11,7 +11,7 @@ const attempted = (shop: WebhookShop, times: number) =>
 const test = testsIn(inShop);
 
 test('an endpoint that always fails is tried eleven times on schedule, with the same bytes and new signatures', async (shop) => {
-  const server = await startMerchantServer((response) => response.writeHead(500).end('broken'));
+  const server = await merchantServer((response) => response.writeHead(500).end('broken'));
   await shop.addEndpoint(`${server.origin}/hook`);
   await shop.cancelOne();
   const dispatcher = shop.dispatch();
@@ -44,7 +44,6 @@ test('an endpoint that always fails is tried eleven times on schedule, with the 
   // The event that had failed for good was not sent with it.
   const { eventId } = (await shop.deliveries()).find((delivery) => delivery.state === 'failed') ?? { eventId: '' };
   assert.is(server.received.filter(({ headers }) => headers['x-service-event-id'] === eventId).length, 11);
-  await server.close();
 });
 
 test.run();
