@@ -4,6 +4,7 @@
 import { once } from 'node:events';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Config } from '../config/config.ts';
 import { type Fault, permanent } from '../core/fault.ts';
 import { after } from '../lib/clock.ts';
 import { createServer } from '../lib/node-http.ts';
@@ -113,9 +114,7 @@ export async function refuseTakenPorts(config: Ports): Promise<void> {
   }
 }
 
-type Ports = Readonly<
-  Record<'host' | 'metricsHost', string> & Record<'port' | 'metricsPort' | 'dashboardPort', number>
->;
+type Ports = Pick<Config, 'host' | 'port' | 'metricsHost' | 'metricsPort' | 'dashboardPort'>;
 
 /** Returns where the listeners of an installation listen. */
 export const listenersOf = ({ host, port, metricsHost, metricsPort, dashboardPort }: Ports) => ({

@@ -1,14 +1,13 @@
 /** The name of every setting, read from the schemas. */
 import * as z from 'zod';
 import { generalSettings, networkSettings } from './schema.ts';
-import { isRecord } from './setting.ts';
 
 /** A setting or a group of them. `fallback`: what it is where no layer says anything. */
 export type NamedSetting = Readonly<{ path: readonly string[]; fallback: unknown }>;
 
 /** Returns all settings of a schema, groups included: they can be given as a whole. */
 function namesIn(schema: z.core.$ZodType, path: readonly string[], fallback: unknown): readonly NamedSetting[] {
-  if (schema instanceof z.ZodObject && !isRecord(schema)) {
+  if (schema instanceof z.ZodObject && !schema.meta()?.isRecord) {
     const group = path.length > 0 ? [{ path, fallback }] : [];
     const entries = Object.entries<z.core.$ZodType>(schema.shape);
     return [...group, ...entries.flatMap(([key, child]) => namesIn(child, [...path, key], undefined))];

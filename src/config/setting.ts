@@ -61,16 +61,8 @@ export const listOf = <T extends z.ZodType>(item: T) =>
 
 export const group = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape, { error: groupError });
 
-const records = new WeakSet<z.core.$ZodType>();
-/** Returns whether a schema was defined by `record`. */
-export const isRecord = (schema: z.core.$ZodType): boolean => records.has(schema);
-
 /** Defines a group that is one setting: its keys are data that belongs together, such as what a preset brings. */
-export function record<T extends z.ZodRawShape>(shape: T) {
-  const schema = group(shape);
-  records.add(schema);
-  return schema;
-}
+export const record = <T extends z.ZodRawShape>(shape: T) => group(shape).meta({ isRecord: true });
 
 /** Replaces zod's message for a value that is not an object; other messages stay. */
 const groupError = (issue: { code?: string }) =>

@@ -9,6 +9,7 @@ import { buildConnector } from 'undici';
 import { Fault, permanent, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { isInRanges } from './address-range.ts';
+import { aborted } from './clock.ts';
 import { createResolver, type Lookup } from './resolver.ts';
 
 const URL_CHARACTERS_MAX = 2048;
@@ -53,7 +54,7 @@ export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = c
       let addresses: readonly string[] = [host];
       if (!isIP(host)) {
         try {
-          addresses = await within(LOOKUP_AT_SAVE_MS_MAX, resolve(host));
+          addresses = await Promise.race([resolve(host), tooLate()]);
         } catch (error) {
           if (!(error instanceof Fault)) throw error;
           return target.protocol === 'https:' ? null : HTTPS_ONLY;
@@ -136,12 +137,9 @@ const faulting =
     return addresses;
   };
 
-function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
-  const limit = AbortSignal.timeout(limitMs);
-  const tooLate = new Promise<never>((_, reject) => {
-    limit.addEventListener('abort', () => reject(transient('dns', `no answer within ${limitMs} ms`)), { once: true });
-  });
-  return Promise.race([work, tooLate]);
+async function tooLate(): Promise<never> {
+  await aborted(AbortSignal.timeout(LOOKUP_AT_SAVE_MS_MAX));
+  throw transient('dns', `no answer within ${LOOKUP_AT_SAVE_MS_MAX} ms`);
 }
 
 /** Returns true for public Internet addresses. IPv6 addresses that embed an IPv4 one (NAT64, 6to4, Teredo) are not. */

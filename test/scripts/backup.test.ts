@@ -45,7 +45,7 @@ await pay(0);
 const made = await answer('backup', '--reason', 'first');
 
 test('a backup is one encrypted file that only its owner reads, and an entry in the audit log', async () => {
-  assert.equal(made.files, ['quayside.db', 'secret.key', 'settings.json']);
+  assert.equal(made.files, ['settings.json', 'quayside.db', 'secret.key']);
   assert.equal(readdirSync(target).length, 1);
   assert.is(statSync(made.file).mode & 0o777, 0o600);
   const bytes = readFileSync(made.file);

@@ -20,8 +20,11 @@ const WORK_FACTOR = 17;
 const SAID_CHARACTERS_MAX = 500;
 
 const MANIFEST = 'manifest.json';
-/** Files that a backup may hold beside its manifest. */
-const names = ['quayside.db', 'secret.key', 'settings.json', 'signer.backup'] as const;
+/**
+ * Files that a backup may hold beside its manifest, in the order in which they are restored. The key is last: a
+ * database without its key does not start, so a restore that was interrupted does not either.
+ */
+const names = ['signer.backup', 'settings.json', 'quayside.db', 'secret.key'] as const;
 
 /** Description of a backup, in the encrypted part. */
 const manifestSchema = z.strictObject({

@@ -4,7 +4,7 @@
  * Money out is frozen until a person has compared it with the chain. Addresses that may have been given out since the
  * backup are retired at the first start, as after every gap.
  */
-import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { permanent } from '../../core/fault.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
@@ -12,12 +12,9 @@ import type { OperatorAct } from '../../database/audit-log.ts';
 import { RESTORED } from '../../database/payouts/holds.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { syncFolder } from '../../lib/secret-file.ts';
-import type { Manifest } from './archive.ts';
+import { filesIn, type Manifest } from './archive.ts';
 import { removeAbandoned } from './scratch.ts';
 import { type Unpacked, withUnpacked } from './unpacked.ts';
-
-/** The key last: a database without its key does not start, so a restore that was interrupted does not either. */
-const restoredNames = ['signer.backup', 'settings.json', 'quayside.db', 'secret.key'];
 
 type RestoreParts = Readonly<{
   file: string;
@@ -66,7 +63,7 @@ export async function restoreBackup(parts: RestoreParts): Promise<Restored> {
     await freeze(parts, unpacked);
     const networks = (await database.networks.list()).map(({ key }) => key);
     database.close();
-    const files = restoredNames.filter((name) => existsSync(join(unpacked.folder, name)));
+    const files = filesIn(unpacked.folder);
     for (const name of files) {
       renameSync(join(unpacked.folder, name), join(folder, name));
       syncFolder(folder);
