@@ -1,6 +1,5 @@
 /** The comparison at night and its reports, with real nodes' wire formats of each family. */
 import Sqlite from 'better-sqlite3';
-import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { compareNetwork } from '../../indexers/comparison.ts';
 import { rereadBlocks } from '../../indexers/reread.ts';
@@ -12,6 +11,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { has } from '../support/fields.ts';
 import { inNodeShop, type NodeShop } from '../support/indexed-shop.ts';
+import { testsIn } from '../support/tests-in.ts';
 import { until } from '../support/until.ts';
 
 const FINAL_BLOCKS = 5;
@@ -56,8 +56,8 @@ function benchOf(shop: NodeShop, raw: Sqlite.Database) {
   };
 }
 
-const benchTest = (title: string, work: (bench: Bench) => Promise<void>, family: Family = 'evm') =>
-  test(title, () =>
+const testsOf = (family: Family) =>
+  testsIn((work: (bench: Bench) => Promise<void>) =>
     inNodeShop(family, { node: { finalityDistance: FINAL_BLOCKS }, network: { name: family } }, async (shop) => {
       shop.start();
       await shop.isIn('following');
@@ -65,6 +65,7 @@ const benchTest = (title: string, work: (bench: Bench) => Promise<void>, family:
       await work(benchOf(shop, raw)).finally(() => raw.close());
     }),
   );
+const test = testsOf('evm');
 
 const open = async ({ shop }: Bench): Promise<string[]> =>
   (await shop.database.alarms.list(9)).flatMap(({ code, endedAtMs }) => (endedAtMs === null ? code : []));
@@ -76,47 +77,41 @@ function loseTransfers({ raw }: Bench): void {
 }
 
 for (const family of ['evm', 'tron', 'solana'] as const) {
-  benchTest(
-    `${family}: what the database holds is what the node has, and a night goes on where the last one ended`,
-    async (bench) => {
-      await bench.payOne();
-      const first = await bench.night();
-      const { differences, transfers = 0, blocks = 0 } = first ?? {};
-      assert.equal({ differences, transfers }, { differences: 0, transfers: 1 });
-      assert.ok(blocks > 1, JSON.stringify(first));
-      assert.equal(await bench.night(), first, 'nothing is new');
-      await bench.payOne();
-      has(await bench.night(), { from: (first?.through ?? 0) + 1, transfers: 1, differences: 0 });
-      assert.equal(await open(bench), []);
-    },
-    family,
-  );
+  const test = testsOf(family);
+  test(`${family}: what the database holds is what the node has, and a night goes on where the last one ended`, async (bench) => {
+    await bench.payOne();
+    const first = await bench.night();
+    const { differences, transfers = 0, blocks = 0 } = first ?? {};
+    assert.equal({ differences, transfers }, { differences: 0, transfers: 1 });
+    assert.ok(blocks > 1, JSON.stringify(first));
+    assert.equal(await bench.night(), first, 'nothing is new');
+    await bench.payOne();
+    has(await bench.night(), { from: (first?.through ?? 0) + 1, transfers: 1, differences: 0 });
+    assert.equal(await open(bench), []);
+  });
 }
 
-benchTest(
-  'a transfer that the database lacks is an alarm until it is acknowledged, and is read again',
-  async (bench) => {
-    const { database } = bench.shop;
-    await bench.payOne();
-    loseTransfers(bench);
-    assert.is((await bench.night())?.differences, 1);
-    const [alarm] = await database.alarms.list(1);
-    assert.is(alarm?.code, 'comparison_differs');
-    assert.match(alarm?.message ?? '', /the database does not have 10 USDT to 0x\w+ in block \d+/);
-    const [, from, to] = /quayside network reread test:evm --from (\d+) --to (\d+)/.exec(alarm?.message ?? '') ?? [];
-    await bench.payOne();
-    assert.is((await bench.night())?.differences, 0);
-    assert.equal(await open(bench), ['comparison_differs'], 'clean blocks do not end it');
-    const act = { atMs: systemClock.nowMs(), operator: 'test', command: 'network reread', reason: 'a test' };
-    const range = { from: Number(from), to: Number(to), isCheck: false, act };
-    const own = { network: bench.network, database, chain: chains[bench.network.family], clock: systemClock };
-    const counts = async () => (await rereadBlocks({ ...own, ...range, onPart: () => {} })).counts.missing;
-    assert.equal([await counts(), await counts()], [1, 0]);
-    await database.alarms.acknowledge(alarm?.id ?? 0, act);
-    // The follower may have credited what was read again, on top of sums that had not lost it.
-    assert.not.ok((await open(bench)).includes('comparison_differs'));
-  },
-);
+test('a transfer that the database lacks is an alarm until it is acknowledged, and is read again', async (bench) => {
+  const { database } = bench.shop;
+  await bench.payOne();
+  loseTransfers(bench);
+  assert.is((await bench.night())?.differences, 1);
+  const [alarm] = await database.alarms.list(1);
+  assert.is(alarm?.code, 'comparison_differs');
+  assert.match(alarm?.message ?? '', /the database does not have 10 USDT to 0x\w+ in block \d+/);
+  const [, from, to] = /quayside network reread test:evm --from (\d+) --to (\d+)/.exec(alarm?.message ?? '') ?? [];
+  await bench.payOne();
+  assert.is((await bench.night())?.differences, 0);
+  assert.equal(await open(bench), ['comparison_differs'], 'clean blocks do not end it');
+  const act = { atMs: systemClock.nowMs(), operator: 'test', command: 'network reread', reason: 'a test' };
+  const range = { from: Number(from), to: Number(to), isCheck: false, act };
+  const own = { network: bench.network, database, chain: chains[bench.network.family], clock: systemClock };
+  const counts = async () => (await rereadBlocks({ ...own, ...range, onPart: () => {} })).counts.missing;
+  assert.equal([await counts(), await counts()], [1, 0]);
+  await database.alarms.acknowledge(alarm?.id ?? 0, act);
+  // The follower may have credited what was read again, on top of sums that had not lost it.
+  assert.not.ok((await open(bench)).includes('comparison_differs'));
+});
 
 const wrongs: readonly (readonly [string, string, RegExp])[] = [
   ['another amount', "UPDATE transfers SET units = '5'", /the node does not have 0\.0*5 USDT to/],
@@ -132,7 +127,7 @@ const wrongs: readonly (readonly [string, string, RegExp])[] = [
   ],
 ];
 for (const [what, statement, words] of wrongs) {
-  benchTest(`${what} in the database is a difference`, async (bench) => {
+  test(`${what} in the database is a difference`, async (bench) => {
     await bench.payOne();
     // Beyond what a reorg may still replace.
     bench.shop.mine(bench.network.reorgDepthMax);
@@ -146,7 +141,7 @@ for (const [what, statement, words] of wrongs) {
   });
 }
 
-benchTest('a node that fails ends the night, and the next night compares what is due', async (bench) => {
+test('a node that fails ends the night, and the next night compares what is due', async (bench) => {
   await bench.payOne();
   const failing = (node: Node): Node => ({
     ...node,
@@ -156,7 +151,7 @@ benchTest('a node that fails ends the night, and the next night compares what is
   assert.is((await bench.night())?.transfers, 1);
 });
 
-benchTest('a network that is not followed is left for another night', async (bench) => {
+test('a network that is not followed is left for another night', async (bench) => {
   await bench.payOne();
   await bench.own.stop();
   await until('the network has a fault', async () => (await bench.shop.status())?.state === 'fault');
@@ -166,7 +161,7 @@ benchTest('a network that is not followed is left for another night', async (ben
   assert.is((await bench.night())?.transfers, 1);
 });
 
-benchTest('a night that is asked to end keeps what it has compared, and the next goes on there', async (bench) => {
+test('a night that is asked to end keeps what it has compared, and the next goes on there', async (bench) => {
   await bench.payOne();
   const stopping = new AbortController();
   const ending = (node: Node): Node => ({

@@ -5,6 +5,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { NetworkConfig } from '../../../src/config/network.ts';
+import { closing } from '../../support/closing.ts';
 import { countEqual, refundIntent } from '../../support/intents.ts';
 import { Failure, type Liar, type Lie, startLiar } from '../../support/liar.ts';
 import { inPolledIndexer, type PolledIndexer, type PolledOptions, tipOf } from '../../support/polled-indexer.ts';
@@ -25,7 +26,7 @@ async function scene(
   const options: PolledOptions = {
     network: { confirmations, reorgDepthMax: 100 },
     async placeOf(own) {
-      liar = await startLiar(own);
+      liar = closing(await startLiar(own));
       const url = liar.httpUrl;
       if (fallback === 'none') return { url };
       return { url, fallbackUrl: fallback === 'own' ? own.httpUrl : fallback(own) };
@@ -34,7 +35,7 @@ async function scene(
   await inPolledIndexer(family, options, (polled) => {
     assert.ok(liar);
     return play({ ...polled, liar });
-  }).finally(() => liar?.close());
+  });
 }
 
 const failing =
@@ -112,26 +113,22 @@ test('evm: without a fallback, what the node has pruned stays a fault', () =>
   }));
 
 test('evm: a fallback of another chain serves nothing, and halts nothing', async () => {
-  const stranger = await startSimulatedNode({ ...simulatedChains.evm, chainId: '900002', seed: 'stranger' });
-  try {
-    await scene(
-      'evm',
-      () => stranger.httpUrl,
-      async (s) => {
-        s.liar.tell(failing(pruned, gone));
-        const order = await payAndPoll(s);
-        await s.shop.isIn('fault', 'node_history_pruned');
-        const { message = '' } = (await s.shop.status())?.reason ?? {};
-        assert.match(
-          message,
-          /fallback_url did not serve it either: .*expected a node of chain 900001, found chain 900002/,
-        );
-        assert.equal((await order.read()).payments, []);
-      },
-    );
-  } finally {
-    await stranger.close();
-  }
+  const stranger = closing(await startSimulatedNode({ ...simulatedChains.evm, chainId: '900002', seed: 'stranger' }));
+  await scene(
+    'evm',
+    () => stranger.httpUrl,
+    async (s) => {
+      s.liar.tell(failing(pruned, gone));
+      const order = await payAndPoll(s);
+      await s.shop.isIn('fault', 'node_history_pruned');
+      const { message = '' } = (await s.shop.status())?.reason ?? {};
+      assert.match(
+        message,
+        /fallback_url did not serve it either: .*expected a node of chain 900001, found chain 900002/,
+      );
+      assert.equal((await order.read()).payments, []);
+    },
+  );
 });
 
 test('tron: what a lite node does not keep comes from the fallback, and the session is paid', () =>

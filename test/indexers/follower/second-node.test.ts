@@ -13,6 +13,7 @@ import { chains } from '../../../src/chains/index.ts';
 import type { CreditPolicy } from '../../../src/core/credit-policy.ts';
 import { minorToPar } from '../../../src/core/money.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { closing } from '../../support/closing.ts';
 import { inNodeShop, type NodeShop, type Order } from '../../support/indexed-shop.ts';
 import { type Liar, type Lie, startLiar } from '../../support/liar.ts';
 import { accountKey, startSimulatedNode } from '../../support/simulated-node.ts';
@@ -33,27 +34,23 @@ type Scene = Readonly<{
 async function scene(lying: 'first' | 'second', play: (scene: Scene) => Promise<void>): Promise<void> {
   let liar: Liar | undefined;
   const placeOf = async (node: NodeShop['node']) => {
-    liar = await startLiar(node);
+    liar = closing(await startLiar(node));
     const [url, witnessUrl] = lying === 'first' ? [liar.wsUrl, node.httpUrl] : [node.wsUrl, liar.httpUrl];
     return { url, witnessUrl };
   };
   const confirmations: CreditPolicy = [{ blocks: 3 }, { fromPar: minorToPar(500n), secondNode: true }];
-  try {
-    await inNodeShop('evm', { placeOf, network: { confirmations }, blocks: 5 }, async (shop) => {
-      assert.ok(liar);
-      const { node, pay, mine } = shop;
-      let aheadMs = 0;
-      const advance = (ms: number): void => {
-        aheadMs += ms;
-      };
-      const nowMs = () => systemClock.nowMs() + aheadMs;
-      shop.start({ clock: { ...systemClock, nowMs } });
-      await shop.isIn('following');
-      await play({ shop, node, liar, pay, mine, advance });
-    });
-  } finally {
-    await liar?.close();
-  }
+  await inNodeShop('evm', { placeOf, network: { confirmations }, blocks: 5 }, async (shop) => {
+    assert.ok(liar);
+    const { node, pay, mine } = shop;
+    let aheadMs = 0;
+    const advance = (ms: number): void => {
+      aheadMs += ms;
+    };
+    const nowMs = () => systemClock.nowMs() + aheadMs;
+    shop.start({ clock: { ...systemClock, nowMs } });
+    await shop.isIn('following');
+    await play({ shop, node, liar, pay, mine, advance });
+  });
 }
 
 const isPaid = (order: Order) => until('the order is paid', async () => (await order.read()).life.status === 'paid');

@@ -23,6 +23,7 @@ import { networkReport } from '../../support/network-report.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { createRandom } from '../../support/random.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
+import { testsIn } from '../../support/tests-in.ts';
 
 export const network = 'test:one' as const;
 /** A follower's node that shows a chain up to this block. */
@@ -82,65 +83,67 @@ export const openPayer = (
   });
 
 /** An engine on a chain without trouble, until the test puts something in the place of its node or its signer. */
-export const onBench =
-  (work: (bench: Bench) => Promise<void>, change: Change = {}) =>
-  async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'quayside-payer-'));
-    const temp = openTempDatabase();
-    const clock = handClock();
-    const signing = openSimSigner(join(folder, 'signer.db'), clock);
-    const { database } = temp;
-    const chain = createChain('sequence', createRandom('payer'), () => {});
-    const serviceOf = (refund: number) => signing.service(network, 'sequence', { refund, gas: 0 });
-    let service = serviceOf(0);
-    const own = { node: chain.node(), signer: overSocket(() => service) };
-    const instead: Bench['instead'] = { node: {}, signer: {}, opinion: [] };
-    const payer = openPayer({
-      ...(change.settles && { rules: chains[familyOf.sequence].spendRules }),
-      ...(change.chainNode && { chainNode: change.chainNode }),
-      node: through(own.node, () => instead.node),
-      signer: through(own.signer, () => instead.signer),
-      secondOpinion: async () => instead.opinion,
-      ...{ database, clock },
+async function onBench(change: Change, work: (bench: Bench) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'quayside-payer-'));
+  const temp = openTempDatabase();
+  const clock = handClock();
+  const signing = openSimSigner(join(folder, 'signer.db'), clock);
+  const { database } = temp;
+  const chain = createChain('sequence', createRandom('payer'), () => {});
+  const serviceOf = (refund: number) => signing.service(network, 'sequence', { refund, gas: 0 });
+  let service = serviceOf(0);
+  const own = { node: chain.node(), signer: overSocket(() => service) };
+  const instead: Bench['instead'] = { node: {}, signer: {}, opinion: [] };
+  const payer = openPayer({
+    ...(change.settles && { rules: chains[familyOf.sequence].spendRules }),
+    ...(change.chainNode && { chainNode: change.chainNode }),
+    node: through(own.node, () => instead.node),
+    signer: through(own.signer, () => instead.signer),
+    secondOpinion: async () => instead.opinion,
+    ...{ database, clock },
+  });
+  const report = (state: NetworkState) => database.networks.report(networkReport(network, clock.nowMs(), { state }));
+  try {
+    await work({
+      database,
+      clock,
+      chain,
+      payer,
+      report,
+      async plan(...ids) {
+        const nowMs = clock.nowMs();
+        const plans = ids.map((id) => {
+          const refund = refundIntent({ id, network, to: keyOf({ role: 'gas' }) });
+          const intent = { ...refund, mac: macOf(refund) };
+          return { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
+        });
+        await database.payouts.plan(plans);
+      },
+      async pass() {
+        clock.advance(10_000);
+        chain.step();
+        await report('following');
+        return payer.look().catch((error: unknown) => {
+          if (error instanceof Fault) return error;
+          throw error;
+        });
+      },
+      useWallet(index) {
+        service = serviceOf(index);
+      },
+      alarms: async () => (await database.alarms.list(100)).map(({ code }) => code),
+      ...{ own, instead },
     });
-    const report = (state: NetworkState) => database.networks.report(networkReport(network, clock.nowMs(), { state }));
-    try {
-      await work({
-        database,
-        clock,
-        chain,
-        payer,
-        report,
-        async plan(...ids) {
-          const nowMs = clock.nowMs();
-          const plans = ids.map((id) => {
-            const refund = refundIntent({ id, network, to: keyOf({ role: 'gas' }) });
-            const intent = { ...refund, mac: macOf(refund) };
-            return { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
-          });
-          await database.payouts.plan(plans);
-        },
-        async pass() {
-          clock.advance(10_000);
-          chain.step();
-          await report('following');
-          return payer.look().catch((error: unknown) => {
-            if (error instanceof Fault) return error;
-            throw error;
-          });
-        },
-        useWallet(index) {
-          service = serviceOf(index);
-        },
-        alarms: async () => (await database.alarms.list(100)).map(({ code }) => code),
-        ...{ own, instead },
-      });
-    } finally {
-      temp.close();
-      signing.close();
-      rmSync(folder, { recursive: true });
-    }
-  };
+  } finally {
+    temp.close();
+    signing.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Registers tests that have such an engine each. */
+export const benchTests = (change: Change = {}) =>
+  testsIn((work: (bench: Bench) => Promise<void>) => onBench(change, work));
 
 export async function untilSettled({ pass, database }: Bench, id: string): Promise<void> {
   for (let n = 0; n < 60; n++) {

@@ -1,5 +1,4 @@
 /** The engine's steps when the signer's policy names another refund wallet, at each step of a payout. */
-import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createPayoutWallets } from '../../../indexers/payouts/wallets.ts';
 import { chains } from '../../../src/chains/index.ts';
@@ -8,7 +7,7 @@ import type { PayingSigner } from '../../../src/signer/client.ts';
 import { faultOf } from '../../conformance/chain.ts';
 import { keyOf, tokens } from '../../sim/payout-signer.ts';
 import { refundIntent } from '../../support/intents.ts';
-import { type Bench, network, onBench, untilSettled } from './engine-bench.ts';
+import { type Bench, benchTests, network, untilSettled } from './engine-bench.ts';
 
 const [first, second] = [0, 1].map((index) => keyOf({ role: 'refund', index })) as [string, string];
 
@@ -20,25 +19,22 @@ const payersOf = async ({ database }: Bench, id: string) =>
 const current = async ({ database }: Bench) =>
   (await database.wallets.balances()).filter(({ role }) => role === 'refund').map(({ key }) => key);
 
-const benchTest = (title: string, ...args: Parameters<typeof onBench>) => test(title, onBench(...args));
+const test = benchTests();
 
-benchTest(
-  'payouts before and after a change of the wallet are each paid once, by the wallet that paid then',
-  async (bench) => {
-    await bench.plan('r1');
-    await untilSettled(bench, 'r1');
-    bench.useWallet(1);
-    await bench.plan('r2');
-    await untilSettled(bench, 'r2');
-    assert.equal(paidBy(bench), [first, second]);
-    assert.equal(await payersOf(bench, 'r1'), [[0, 0, first]]);
-    assert.equal(await payersOf(bench, 'r2'), [[0, 0, second]]);
-    for (let n = 0; n < 8; n++) await bench.pass();
-    assert.equal(await current(bench), [second]);
-    const watched = (await bench.database.wallets.listOwn(network)).map(({ key }) => key);
-    assert.ok([first, second].every((key) => watched.includes(key)));
-  },
-);
+test('payouts before and after a change of the wallet are each paid once, by the wallet that paid then', async (bench) => {
+  await bench.plan('r1');
+  await untilSettled(bench, 'r1');
+  bench.useWallet(1);
+  await bench.plan('r2');
+  await untilSettled(bench, 'r2');
+  assert.equal(paidBy(bench), [first, second]);
+  assert.equal(await payersOf(bench, 'r1'), [[0, 0, first]]);
+  assert.equal(await payersOf(bench, 'r2'), [[0, 0, second]]);
+  for (let n = 0; n < 8; n++) await bench.pass();
+  assert.equal(await current(bench), [second]);
+  const watched = (await bench.database.wallets.listOwn(network)).map(({ key }) => key);
+  assert.ok([first, second].every((key) => watched.includes(key)));
+});
 
 test('a refund whose lock another wallet has set says which wallet the policy must name again', async () => {
   const signer = {
@@ -54,42 +50,36 @@ test('a refund whose lock another wallet has set says which wallet the policy mu
   assert.match(fault.message, first);
 });
 
-benchTest(
-  'the answer to a signature is lost, and another wallet pays: the signed bytes are used, and nothing else',
-  async (bench) => {
-    await bench.plan('r1');
-    let signs = 0;
-    bench.instead.signer.sign = async (request) => {
-      await bench.own.signer.sign(request);
-      signs += 1;
-      throw transient('signer_unreachable', 'the answer was lost');
-    };
-    for (let n = 0; n < 3; n++) await bench.pass();
-    assert.ok(signs > 0);
-    bench.useWallet(1);
-    bench.instead.signer = {};
-    await untilSettled(bench, 'r1');
-    assert.equal(paidBy(bench), [first]);
-    assert.equal(await payersOf(bench, 'r1'), [[0, 0, first]]);
-  },
-);
+test('the answer to a signature is lost, and another wallet pays: the signed bytes are used, and nothing else', async (bench) => {
+  await bench.plan('r1');
+  let signs = 0;
+  bench.instead.signer.sign = async (request) => {
+    await bench.own.signer.sign(request);
+    signs += 1;
+    throw transient('signer_unreachable', 'the answer was lost');
+  };
+  for (let n = 0; n < 3; n++) await bench.pass();
+  assert.ok(signs > 0);
+  bench.useWallet(1);
+  bench.instead.signer = {};
+  await untilSettled(bench, 'r1');
+  assert.equal(paidBy(bench), [first]);
+  assert.equal(await payersOf(bench, 'r1'), [[0, 0, first]]);
+});
 
-benchTest(
-  'an attempt is allotted but not signed, and another wallet pays: it is withdrawn, and the next wallet pays',
-  async (bench) => {
-    bench.instead.signer.sign = async () => {
-      throw transient('signer_unreachable', 'it is restarted');
-    };
-    await bench.plan('r1');
-    await bench.pass();
-    assert.equal(await payersOf(bench, 'r1'), [[0, 0, first]]);
-    bench.useWallet(1);
-    bench.instead.signer = {};
-    await untilSettled(bench, 'r1');
-    assert.equal(paidBy(bench), [second]);
-    assert.equal(await payersOf(bench, 'r1'), [[0, 0, second]]);
-    assert.equal(await bench.database.holds.list(), []);
-  },
-);
+test('an attempt is allotted but not signed, and another wallet pays: it is withdrawn, and the next wallet pays', async (bench) => {
+  bench.instead.signer.sign = async () => {
+    throw transient('signer_unreachable', 'it is restarted');
+  };
+  await bench.plan('r1');
+  await bench.pass();
+  assert.equal(await payersOf(bench, 'r1'), [[0, 0, first]]);
+  bench.useWallet(1);
+  bench.instead.signer = {};
+  await untilSettled(bench, 'r1');
+  assert.equal(paidBy(bench), [second]);
+  assert.equal(await payersOf(bench, 'r1'), [[0, 0, second]]);
+  assert.equal(await bench.database.holds.list(), []);
+});
 
 test.run();
