@@ -184,7 +184,7 @@ async function nodeFindings({ config, database }: Installation): Promise<Finding
       // As far back as the indexer has yet to read, or a reorg may reach.
       const oldestOf = ({ number }: Readonly<{ number: number }>) =>
         Math.max(0, Math.min(number, report?.tipNumber ?? number) - network.reorgDepthMax);
-      const found = await checkOnce(network, 0, () => oldestOf);
+      const found = await checkOnce(network, 0, oldestOf);
       const name = `${network.key}: ${new URL(network.url).host}`;
       const wrong = found.filter(({ severity }) => severity !== 'ok');
       if (wrong.length > 0) return wrong.map((one) => ({ ...one, area: 'node', text: `${name}: ${one.text}` }));

@@ -13,8 +13,8 @@ import { listLines } from './table.ts';
 const BLOCKS_WAITED = 3;
 const HEAD_WAIT_MS_MIN = 5_000;
 const HEAD_WAIT_MS_MAX = 60_000;
+/** The longest outage after which everything must still be there, where no recipe says it. */
 const OUTAGE_DAYS = 3;
-const OUTAGE_MS_MAX = 365 * DAY_MS;
 const CHECKED_MS_MAX = 7 * DAY_MS;
 
 export const nodeCheck: OfflineCommand = {
@@ -23,10 +23,6 @@ export const nodeCheck: OfflineCommand = {
   summary: 'Prove that a node serves everything an indexer asks for.',
   options: {
     url: { value: 'URL', help: 'the node to check (default: the configured one)' },
-    outage: {
-      value: 'TIME',
-      help: 'the longest outage after which everything must still be there, such as 3d (default: 1d to 3d, by network)',
-    },
     for: { value: 'TIME', help: 'repeat the check for this long, such as 30m; Ctrl-C ends it earlier (default: once)' },
   },
   notes: [
@@ -41,11 +37,12 @@ export const nodeCheck: OfflineCommand = {
     const network = readNetwork(input, String(input.args[0]), url === undefined ? undefined : nodeUrl(url));
     const { repeatCheck, progressText } = await import('../nodes/repeated-check.ts');
     const isOnce = input.options.for === undefined;
-    const forMs = isOnce ? 0 : readSpan(input, 'for', CHECKED_MS_MAX, '');
+    const forMs = isOnce ? 0 : readSpan(input, 'for', CHECKED_MS_MAX);
+    const headWaitMs = Math.min(Math.max(BLOCKS_WAITED * network.blockTimeMs, HEAD_WAIT_MS_MIN), HEAD_WAIT_MS_MAX);
     const onRound = (soFar: RepeatedCheck) =>
       isOnce ? undefined : input.progress.show(`${network.key}: ${progressText(soFar, forMs)}`);
     const checked = await untilStopped((stop) =>
-      repeatCheck({ check: () => check(input, network), forMs, clock: systemClock, stop, onRound }),
+      repeatCheck({ check: () => checkOnce(network, headWaitMs), forMs, clock: systemClock, stop, onRound }),
     );
     return answerOf(network, checked);
   },
@@ -66,35 +63,24 @@ function answerOf({ key, url }: NetworkConfig, { rounds, elapsedMs, findings }: 
   };
 }
 
-async function check(input: Input, network: NetworkConfig): Promise<Finding[]> {
-  const { blockTimeMs } = network;
-  return checkOnce(
-    network,
-    Math.min(Math.max(BLOCKS_WAITED * blockTimeMs, HEAD_WAIT_MS_MIN), HEAD_WAIT_MS_MAX),
-    (days) => {
-      const outageMs = readSpan(input, 'outage', OUTAGE_MS_MAX, `${days ?? OUTAGE_DAYS}d`);
-      return ({ number }) => Math.max(0, number - Math.ceil(outageMs / blockTimeMs));
-    },
-  );
-}
-
 /**
  * Checks the node at the network's `url`. Loads the clients of nodes, which few commands need.
  * @param headWaitMs how long to wait for a new block
- * @param oldestOf returns how to find the oldest block that is needed, from the outage that a recipe names
+ * @param oldestOf finds the oldest block that is needed: by default, after an outage as long as the network's recipe says
  */
 export async function checkOnce(
   network: NetworkConfig,
   headWaitMs: number,
-  oldestOf: (outageDays: number | undefined) => (head: Readonly<{ number: number }>) => number,
+  oldestOf?: (head: Readonly<{ number: number }>) => number,
 ): Promise<Finding[]> {
   const [{ checkNode }, { readRecipes, recipeOf }] = await Promise.all([
     import('../nodes/check.ts'),
     import('../nodes/recipe.ts'),
   ]);
   const recipe = recipeOf(readRecipes(), network);
-  const parts = { network, recipe, headWaitMs, oldestOf: oldestOf(recipe?.outage_days) };
-  return checkNode({ ...parts, clock: systemClock });
+  const outageBlocks = Math.ceil(((recipe?.outage_days ?? OUTAGE_DAYS) * DAY_MS) / network.blockTimeMs);
+  const afterOutage = ({ number }: Readonly<{ number: number }>) => Math.max(0, number - outageBlocks);
+  return checkNode({ network, recipe, headWaitMs, oldestOf: oldestOf ?? afterOutage, clock: systemClock });
 }
 
 /** @throws Fault permanent `usage` */
@@ -105,11 +91,10 @@ export function nodeUrl(text: string): string {
 
 /**
  * Returns an option's time span in milliseconds, such as `90s`, `30m`, `2h` or `3d`.
- * @param fallback the text to read if the option was not given
  * @throws Fault permanent `usage`
  */
-export function readSpan(input: Input, name: string, msMax: number, fallback: string): number {
-  const text = textOption(input, name) ?? fallback;
+function readSpan(input: Input, name: string, msMax: number): number {
+  const text = textOption(input, name) ?? '';
   const ms = parseSpan(text);
   if (ms > 0 && ms <= msMax) return ms;
   throw usage(`--${name} is "${text}", expected a time such as 90s, 30m or 2h, at most ${msMax / 3_600_000}h`);
@@ -145,7 +130,7 @@ export const nodeSync: OfflineCommand = {
 
 async function watch(input: Input, networks: readonly NetworkConfig[], stop: AbortSignal): Promise<Answer> {
   const { isReady, openSyncWatch } = await import('../nodes/sync-watch.ts');
-  const endMs = systemClock.nowMs() + (input.options.for ? readSpan(input, 'for', WATCHED_MS_MAX, '') : WATCHED_MS_MAX);
+  const endMs = systemClock.nowMs() + (input.options.for ? readSpan(input, 'for', WATCHED_MS_MAX) : WATCHED_MS_MAX);
   const watches = await Promise.all(networks.map((network) => openSyncWatch(network, systemClock)));
   try {
     for (;;) {

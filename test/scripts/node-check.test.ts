@@ -41,8 +41,7 @@ writeFileSync(
     },
   }),
 );
-const node = await startSimulatedNode({ family: 'evm', seed: 'check', finalityDistance: 2, windowBlocks: 40 });
-/** Blocks with payments are kept for longer. */
+const node = await startSimulatedNode({ family: 'evm', seed: 'check', finalityDistance: 2 });
 const minePaid = () => {
   node.pay(accountKey('anybody'), 5_000_000n);
   node.world.mine();
@@ -58,8 +57,6 @@ test.after(async () => {
 });
 
 type Check = Readonly<{ check: string; severity: string; text: string; next?: string }>;
-/** 20 blocks, of which the node keeps 40. */
-const SHORT_OUTAGE = ['--outage', '20s'];
 
 async function check(network: string, url: string, ...words: string[]) {
   const command = ['network', 'check', network, '--url', url, ...words, '--json'];
@@ -72,14 +69,8 @@ async function check(network: string, url: string, ...words: string[]) {
 const hideLogs: Lie = (method) => (method === 'eth_getLogs' ? [] : undefined);
 
 /** Asserts that exactly one thing is wrong with the node, and that a remedy is named. */
-async function assertOnly(
-  severity: string,
-  name: string,
-  text: RegExp,
-  next: RegExp,
-  ...words: string[]
-): Promise<void> {
-  const { code, bad } = await check('sepolia', liar.wsUrl, ...(words.length > 0 ? words : SHORT_OUTAGE));
+async function assertOnly(severity: string, name: string, text: RegExp, next: RegExp): Promise<void> {
+  const { code, bad } = await check('sepolia', liar.wsUrl);
   assert.equal(
     bad.map((one) => `${one.severity} ${one.check}`),
     [`${severity} ${name}`],
@@ -91,7 +82,7 @@ async function assertOnly(
 }
 
 test('a node that serves everything passes every check, over WebSocket and over HTTP', async () => {
-  const { code, checks, bad } = await check('sepolia', node.wsUrl, ...SHORT_OUTAGE);
+  const { code, checks, bad } = await check('sepolia', node.wsUrl);
   assert.equal({ code, bad }, { code: 0, bad: [] });
   const areas = 'identity version head transfers history final batches push';
   assert.equal(checks.map((one) => one.check).join(' '), areas);
@@ -100,7 +91,7 @@ test('a node that serves everything passes every check, over WebSocket and over 
   assert.match(text, /[1-9] in the newest 3 blocks, the same in both readings/);
   assert.match(text, 'takes 32 calls in one batch');
   assert.match(text, 'announced a new block');
-  const polled = await check('sepolia', node.httpUrl, ...SHORT_OUTAGE);
+  const polled = await check('sepolia', node.httpUrl);
   assert.equal({ code: polled.code, bad: polled.bad }, { code: 0, bad: [] });
 });
 
@@ -113,7 +104,7 @@ test('nodes of the other families pass the same checks', async () => {
       ['tron-nile', tron.url],
       ['solana-devnet', solana.httpUrl],
     ] as const) {
-      const { checks } = await check(network, url, '--outage', '90s');
+      const { checks } = await check(network, url);
       assert.equal(
         checks.filter(({ severity }) => severity === 'error'),
         [],
@@ -132,7 +123,7 @@ test('nodes of the other families pass the same checks', async () => {
 
 test('a check that is repeated says how often it found something', async () => {
   const { code, out, err } = await runQuayside(
-    ['network', 'check', 'sepolia', '--url', node.wsUrl, ...SHORT_OUTAGE, '--for', '1s', '--json'],
+    ['network', 'check', 'sepolia', '--url', node.wsUrl, '--for', '1s', '--json'],
     variables,
   );
   assert.equal({ code, err }, { code: 0, err: '' });
@@ -181,19 +172,23 @@ test('a node of another chain, and one that does not answer, are refused at once
 });
 
 test('history that ends too early', async () => {
-  await assertOnly(
-    'error',
-    'history',
-    /does not serve block \d+, which is needed after a long outage: /,
-    /fallback_url/,
-    '--outage',
-    '52s',
-  );
+  const young = await startSimulatedNode({ family: 'evm', seed: 'young', finalityDistance: 2, windowBlocks: 40 });
+  try {
+    for (let n = 0; n < 60; n++) young.world.mine();
+    const network = readNetwork({ env: variables, cwd: folder }, 'sepolia', young.httpUrl);
+    const all = await checkNode({ network, recipe: null, oldestOf: () => 8, headWaitMs: 0, clock: systemClock });
+    const [found] = all.filter(({ area }) => area === 'history');
+    assert.is(found?.severity, 'error');
+    assert.match(found?.text ?? '', /does not serve block 8, which is needed after a long outage: /);
+    assert.match(found?.next ?? '', 'fallback_url');
+  } finally {
+    await young.close();
+  }
 });
 
 test('a node that hides logs, has no final block, or takes small batches only', async () => {
   liar.tell(hideLogs);
-  const hides = await check('sepolia', liar.wsUrl, ...SHORT_OUTAGE);
+  const hides = await check('sepolia', liar.wsUrl);
   assert.is(hides.code, 2);
   assert.ok(
     hides.bad.some((one) => one.check === 'transfers'),
@@ -218,7 +213,7 @@ test('a token that is younger than the final block is nothing wrong', async () =
     final ??= block;
     return block === final ? '0x' : undefined;
   });
-  const { bad, checks } = await check('sepolia', liar.wsUrl, ...SHORT_OUTAGE);
+  const { bad, checks } = await check('sepolia', liar.wsUrl);
   assert.equal(bad, []);
   assert.match(JSON.stringify(checks), /final up to \d+, where not every token is yet/);
   liar.heal();
@@ -261,7 +256,6 @@ test('wrong words are refused', async () => {
     ['ethereum', '--url', 'ftp://x'],
     ['ethereum'],
     ['nowhere', '--url', node.wsUrl],
-    ['sepolia', '--url', node.wsUrl, '--outage', '-1'],
     ['sepolia', '--url', node.wsUrl, '--for', '8d'],
   ])
     assert.is((await runQuayside(['network', 'check', ...words], variables)).code, 2, words.join(' '));
