@@ -6,13 +6,12 @@
 import type { NetworkConfig } from '../config/network.ts';
 import type { InstallationPermission, StorePermission } from '../core/access.ts';
 import type { TestAnswer } from '../core/delivery.ts';
-import type { ExtendedEventType } from '../core/event.ts';
 import { permanent } from '../core/fault.ts';
 import type { Currency, Mode } from '../core/transfer.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { RefundApproval, Scope } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
-import type { Endpoint, NewEndpoint } from '../database/endpoints.ts';
+import type { Endpoint, IssueEndpoint } from '../database/endpoints.ts';
 import type { NewApiKey } from '../database/keys.ts';
 import type { DestinationCheck, Refund } from '../database/refunds/refund.ts';
 import type { NewStore } from '../database/stores.ts';
@@ -82,13 +81,7 @@ export type Issuer = Readonly<{
   /** A key as it is stored (`row`), and its text, which is shown once. */
   key(storeId: string, mode: Mode, scopes: readonly Scope[], nowMs: number): Readonly<{ key: string; row: NewApiKey }>;
   store(name: string, settlementCurrency: Currency, nowMs: number): NewStore;
-  endpoint(
-    storeId: string,
-    mode: Mode,
-    url: string,
-    extendedEvents: readonly ExtendedEventType[],
-    nowMs: number,
-  ): NewEndpoint & Readonly<{ secret: string }>;
+  endpoint: IssueEndpoint;
 }>;
 
 /** An input as people give it: an option of the command, a field of the form. A switch is `yes`. */

@@ -92,8 +92,6 @@ export const storeJson = (store: MerchantStore) => ({
     suspended_at: textOf({ atMs: store.suspension.atMs }),
     suspended_because: store.suspension.because,
   }),
-  settlement_currency: store.settings.settlementCurrency,
-  late_policy: store.settings.latePolicy,
   ...settingsJson(store.settings),
   created_at: textOf({ atMs: store.createdAtMs }),
 });

@@ -106,18 +106,14 @@ function limitPages(
 
 /** Serves health before the general limit, with one of its own: load balancers and monitors share few addresses. */
 function serveHealth(app: Express, deps: ApiDeps, limit: RequestHandler): void {
-  routeAt(app, '/livez')
-    .get(limit, (_request, response) => {
-      response.json({ status: 'ok' });
-    })
-    .all(refuseMethod(['get']));
-  routeAt(app, '/readyz')
-    .get(limit, async (request, response) => {
-      const { networks_not_followed, ...rest } = await readiness(deps);
-      const health = isLocal(request) && networks_not_followed ? { ...rest, networks_not_followed } : rest;
-      response.status(health.status === 'ok' ? 200 : 503).json(health);
-    })
-    .all(refuseMethod(['get']));
+  serveReads(app, '/livez', limit, (_request, response) => {
+    response.json({ status: 'ok' });
+  });
+  serveReads(app, '/readyz', limit, async (request, response) => {
+    const { networks_not_followed, ...rest } = await readiness(deps);
+    const health = isLocal(request) && networks_not_followed ? { ...rest, networks_not_followed } : rest;
+    response.status(health.status === 'ok' ? 200 : 503).json(health);
+  });
 }
 
 /** Whether a request came from this machine, and not through a proxy on it. */
@@ -128,21 +124,15 @@ const isLocal = ({ socket, headers }: Request): boolean =>
 function servePages(app: Express, pages: ReturnType<typeof referencePages>): void {
   for (const { path, type, write } of pages) {
     const send = staticDocument(write, type, `public, max-age=${REFERENCE_AGE_S}`);
-    routeAt(app, path)
-      .get((request, response) => {
-        // API tools in a browser fetch the document from another origin. Nothing in it is secret.
-        if (type === 'json') {
-          response.set({ 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' });
-        }
-        send(request, response);
-      })
-      .all(refuseMethod(['get']));
+    serveReads(app, path, (request, response) => {
+      // API tools in a browser fetch the document from another origin. Nothing in it is secret.
+      if (type === 'json') {
+        response.set({ 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' });
+      }
+      send(request, response);
+    });
   }
-  for (const path of ['/', '/docs/']) {
-    routeAt(app, path)
-      .get((_request, response) => response.redirect('/docs'))
-      .all(refuseMethod(['get']));
-  }
+  for (const path of ['/', '/docs/']) serveReads(app, path, (_request, response) => response.redirect('/docs'));
 }
 
 /** Serves the endpoints. Those of one path share a route, so that a wrong method answers 405 and a wrong path 404. */
@@ -170,6 +160,13 @@ function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiD
     route.all(refuseMethod(own.map(({ method }) => method)));
   }
 }
+
+/** Serves a path that takes no other method than GET. */
+const serveReads = (app: Express, path: string, ...handlers: RequestHandler[]): void => {
+  routeAt(app, path)
+    .get(...handlers)
+    .all(refuseMethod(['get']));
+};
 
 /** Returns an express route for an OpenAPI path. The log shows that template for every request to it. */
 function routeAt(app: Express, path: string) {

@@ -5,11 +5,10 @@
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 import type { Config } from '../config/config.ts';
-import type { ExtendedEventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Scope, StoreSettings } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
-import type { NewEndpoint } from '../database/endpoints.ts';
+import type { IssueEndpoint } from '../database/endpoints.ts';
 import type { DestinationCheck } from '../database/refunds/refund.ts';
 import type { NonceUse } from '../database/replays.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -27,14 +26,7 @@ export type ApiDeps = Readonly<{
   log: Log;
   /** Says in one sentence why this webhook URL is not allowed, or returns null. */
   checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
-  /** Makes an endpoint with a secret of its own, to be saved. */
-  issueEndpoint(
-    storeId: string,
-    mode: Mode,
-    url: string,
-    extendedEvents: readonly ExtendedEventType[],
-    nowMs: number,
-  ): NewEndpoint & Readonly<{ secret: string }>;
+  issueEndpoint: IssueEndpoint;
   /** Checks whether a refund can be paid to an address that somebody typed. */
   checkDestination: DestinationCheck;
   /** True once the process has begun to stop; `/readyz` says so. */

@@ -46,9 +46,7 @@ const minorUnits = (description: string) =>
 const isAbsoluteUrl = (value: string): boolean => /^https?:\/\/[^\s\p{Cc}]+$/iu.test(value) && URL.canParse(value);
 
 const redirectUrl = () =>
-  textSchema()
-    .refine((value) => isAtMost(value, URL_CHARACTERS_MAX), `must be at most ${URL_CHARACTERS_MAX} characters`)
-    .refine(isAbsoluteUrl, 'must be an absolute https URL (http only in test mode)');
+  shortTextSchema(URL_CHARACTERS_MAX).refine(isAbsoluteUrl, 'must be an absolute https URL (http only in test mode)');
 
 /** Returns a schema for a description of what `description` names. */
 export const descriptionSchema = (description: string) =>

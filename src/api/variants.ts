@@ -161,27 +161,32 @@ export const quickStartEndpoints = (deps: ApiDeps): Endpoint[] => [
   }),
 ];
 
+/** Returns what both shapes say of a session. */
+const commonAnswer = (session: Session, parts: UrlParts, caller: Pick<Caller, 'scopes'>) => ({
+  session_id: session.id,
+  order_id: session.request.orderId,
+  status: upperStatus[session.life.status],
+  ...payerLink(session, parts, caller),
+  created_at: session.createdAtS,
+  expires_at: session.terms.expiresAtS,
+});
+
 function quickStartAnswer(
   session: Session,
   parts: UrlParts,
   caller: Pick<Caller, 'scopes'>,
 ): z.infer<typeof quickStartAnswerSchema> {
-  const { request, options, terms } = session;
+  const { request, options } = session;
   const first = options[0];
   return {
     base,
     session: {
-      session_id: session.id,
+      ...commonAnswer(session, parts, caller),
       merchant_id: session.storeId,
-      order_id: request.orderId,
       amount: { value: decimalAmount(session), currency: request.currency },
-      status: upperStatus[session.life.status],
       payment_url: paymentUrl(session, parts.config),
-      ...payerLink(session, parts, caller),
       ...Object.fromEntries(options.map((option) => [`${option.network}_address`, optionAddress(session, option)])),
       ...(first && { qr_code_data: optionAddress(session, first) }),
-      created_at: session.createdAtS,
-      expires_at: terms.expiresAtS,
     },
   };
 }
@@ -260,15 +265,10 @@ export function modeAnswer(session: Session, parts: UrlParts, caller: Pick<Calle
   return {
     base,
     session: {
-      session_id: session.id,
-      order_id: session.request.orderId,
+      ...commonAnswer(session, parts, caller),
       payment_status: session.life.status,
       created: session.createdAtS,
-      status: upperStatus[session.life.status],
       url: paymentUrl(session, parts.config),
-      ...payerLink(session, parts, caller),
-      created_at: session.createdAtS,
-      expires_at: session.terms.expiresAtS,
     },
   };
 }

@@ -1,10 +1,9 @@
 /**
  * New stores, API keys with their secrets, and webhook endpoints. Made here, saved by the caller.
  */
-import type { ExtendedEventType } from '../core/event.ts';
 import type { Currency, Mode } from '../core/transfer.ts';
 import type { Scope, StoreSettings } from '../database/column-values.ts';
-import type { NewEndpoint } from '../database/endpoints.ts';
+import type { IssueEndpoint } from '../database/endpoints.ts';
 import type { NewApiKey } from '../database/keys.ts';
 import type { NewStore } from '../database/stores.ts';
 import { hashOf, newWebhookSecret, randomBase62, sortableId, storeIdOf } from '../lib/id.ts';
@@ -51,13 +50,7 @@ export function issueKey(storeId: string, mode: Mode, granted: readonly Scope[],
 }
 
 /** Makes an endpoint, with a secret of its own, that receives the events of a whole store. */
-export function issueEndpoint(
-  storeId: string,
-  mode: Mode,
-  url: string,
-  extendedEvents: readonly ExtendedEventType[],
-  nowMs: number,
-): NewEndpoint & Readonly<{ secret: string }> {
+export const issueEndpoint: IssueEndpoint = (storeId, mode, url, extendedEvents, nowMs) => {
   const own = { id: `we_${sortableId(nowMs)}`, secret: newWebhookSecret(), createdAtMs: nowMs };
   return { ...own, storeId, mode, url, extendedEvents };
-}
+};

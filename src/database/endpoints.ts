@@ -31,6 +31,11 @@ const toEndpoint = ({ secret: _, ...endpoint }: EndpointRow): Endpoint => endpoi
 export type NewEndpoint = Pick<Endpoint, 'id' | 'storeId' | 'mode' | 'url' | 'extendedEvents' | 'createdAtMs'> &
   Readonly<{ secret?: string }>;
 
+/** Makes an endpoint with a secret of its own; saves nothing. */
+export type IssueEndpoint = (
+  ...of: [storeId: string, mode: Mode, url: string, extendedEvents: readonly ExtendedEventType[], nowMs: number]
+) => NewEndpoint & Readonly<{ secret: string }>;
+
 /** `other_mode`: the URL already receives events of the other mode, at the endpoint `endpointId`. */
 export type EndpointAdded =
   | Readonly<{ kind: 'added'; endpoint: Endpoint }>
