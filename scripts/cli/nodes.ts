@@ -66,7 +66,7 @@ function answerOf({ key, url }: NetworkConfig, { rounds, elapsedMs, findings }: 
 /**
  * Checks the node at the network's `url`. Loads the clients of nodes, which few commands need.
  * @param headWaitMs how long to wait for a new block
- * @param oldestOf finds the oldest block that is needed: by default, after an outage as long as the network's recipe says
+ * @param oldestOf finds the oldest block that is needed; by default, after the outage that the network's recipe names
  */
 export async function checkOnce(
   network: NetworkConfig,

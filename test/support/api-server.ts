@@ -111,7 +111,8 @@ export async function startApi(options: ApiServerOptions = {}) {
   const { log, logged } = loggedText();
   const rates = createRates({
     singleSource: [],
-    sources: [options.rateSource ?? staticRates(staticTable)],
+    // They end, as a provider's do.
+    sources: [options.rateSource ?? { ...staticRates(staticTable), ageSMax: 400 * 86_400 }],
     clock,
     log,
   });
