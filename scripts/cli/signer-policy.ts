@@ -5,7 +5,7 @@
 import { resolve } from 'node:path';
 import { configInvalid, type Problem } from '../../src/config/check.ts';
 import { readLayers } from '../../src/config/layers.ts';
-import { readPaidNetwork } from '../../src/config/network.ts';
+import { readNetworks } from '../../src/config/network.ts';
 import { isFields } from '../../src/core/fields.ts';
 import { type SignerFiles, signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
@@ -54,7 +54,7 @@ export const signerPolicy: OfflineCommand = {
 };
 
 /**
- * Reads configured networks or presets. Settings that are not needed here (a node, an xpub) may be missing.
+ * Reads configured networks or presets. The node and the xpub may be missing.
  * @param names null for all configured networks
  * @throws Fault permanent `config_invalid`, and `not_found` for a name that is neither
  */
@@ -65,16 +65,26 @@ export function readPaidNetworks(
   const { tree, origins, presets, preset, problems: unread } = readLayers(env, cwd);
   const configured = isFields(tree.networks) ? tree.networks : {};
   const problems: Problem[] = unread.map((text) => ({ path: '', text }));
-  const networks = (names ?? Object.keys(configured)).map((name) => {
+  const wanted = (names ?? Object.keys(configured)).map((name) => {
     const own = configured[name];
     if (!isFields(own) && !presets.includes(name)) {
       throw notFound(`"${name}" is neither a configured network nor a preset (${presets.join(', ')})`);
     }
-    return readPaidNetwork(problems, name, isFields(own) ? own : preset(name));
+    return [name, isFields(own) ? own : preset(name)] as const;
   });
-  if (problems.length === 0) return networks.filter((network) => network !== null);
+  if (wanted.length === 0) return [];
+  const networks = readNetworks(problems, Object.fromEntries(wanted), presets, {}, true);
+  const paid = networks.flatMap(({ path, config: { signer, ...network } }) => {
+    if (signer) return { ...network, signer };
+    problems.push({ path: `${path}.signer`, text: `missing, expected the caps to start with: ${CAPS}` });
+    return [];
+  });
+  if (problems.length === 0) return paid;
   throw configInvalid(problems, origins);
 }
+
+const CAPS =
+  '{"fee_max": "…", "caps": {"transaction": "…", "hour": "…", "day": "…"}, "gas_caps": {"transaction": "…", "day": "…"}}';
 
 /**
  * Drafts the policy.

@@ -1,16 +1,12 @@
 /**
  * The network that a `node` command looks at: a configured one, or a preset with a node named on the command line.
  */
-import { chains } from '../../src/chains/index.ts';
 import { configInvalid, type Problem } from '../../src/config/check.ts';
 import { type Layers, readLayers, readSandbox } from '../../src/config/layers.ts';
 import { type NetworkConfig, readNetworks } from '../../src/config/network.ts';
 import type { Tree } from '../../src/config/setting.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { isFields } from '../../src/core/fields.ts';
-
-/** In the place of an xpub that a preset does not have: none is needed to follow a network. */
-const NO_XPUB = 'none';
 
 /**
  * Returns the network of a name (`tron-nile`, as in the configuration and in config/networks) or key (`test:tron`).
@@ -31,11 +27,9 @@ export function readNetwork(
   const { name, settings } = findSettings(layers, wanted);
   const sandbox = readSandbox(String(tree.data_dir));
   const entry = withNode(name, settings, url);
-  const hasXpub = entry.sandbox === true || entry.xpub !== undefined;
-  const [network] = readNetworks(problems, { [name]: hasXpub ? entry : withoutXpub(entry) }, presets, sandbox);
-  const own = problems.filter(({ path }) => hasXpub || path !== `networks.${name}.xpub`);
-  if (!network || own.length > 0) throw configInvalid(own, origins);
-  return hasXpub ? network.config : { ...network.config, xpub: null };
+  const [network] = readNetworks(problems, { [name]: entry }, presets, sandbox, true);
+  if (!network || problems.length > 0) throw configInvalid(problems, origins);
+  return network.config;
 }
 
 /** Returns the names of the networks in the settings. @throws Fault permanent `config_invalid` */
@@ -70,6 +64,3 @@ function withNode(name: string, settings: Tree, url: string | undefined): Tree {
   if (settings.sandbox === true || settings.url !== undefined) return settings;
   throw permanent('usage', `the configuration has no url for ${name}: name a node with --url`);
 }
-
-const withoutXpub = (entry: Tree): Tree =>
-  chains[entry.family as keyof typeof chains]?.address.checkXpub ? { ...entry, xpub: NO_XPUB } : entry;

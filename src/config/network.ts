@@ -12,13 +12,7 @@ import { minorToPar } from '../core/money.ts';
 import type { SweepPolicy } from '../core/sweep.ts';
 import type { Currency, NetworkKey, Token } from '../core/transfer.ts';
 import { check, type Problem } from './check.ts';
-import {
-  type Mark,
-  type NetworkSettings,
-  networkSettings,
-  paidNetworkSettings,
-  type SignerDefaults,
-} from './schema.ts';
+import { type Mark, type NetworkSettings, networkSettings, type SignerDefaults } from './schema.ts';
 import { camelCased, type Tree } from './setting.ts';
 
 /** Amounts of the API have two decimals: less could not be shown. */
@@ -75,11 +69,16 @@ export type NetworkConfig = ReturnType<typeof plainOf> &
 /** A network's configuration, and the path of its settings. */
 export type ReadNetwork = Readonly<{ path: string; config: NetworkConfig }>;
 
+/**
+ * @param sandbox see `readSandbox`
+ * @param isPartial node and xpub may be missing, because the caller does not use them
+ */
 export function readNetworks(
   problems: Problem[],
   entries: Tree,
   presets: readonly string[],
   sandbox: Tree,
+  isPartial = false,
 ): ReadNetwork[] {
   const families = Object.keys(chains) as Family[];
   const schemas = { derives: networkSettings(families, true), imports: networkSettings(families, false) };
@@ -95,9 +94,11 @@ export function readNetworks(
       const text = `not a preset (${presets.join(', ')}), so all of its settings must be given`;
       problems.push({ path, text });
     }
-    const own = isFields(entry) ? { name: preset, sandbox: false, ...entry } : entry;
+    const defaults = { name: preset, sandbox: false, ...(isPartial && { url: NOWHERE }) };
+    const own: unknown = isFields(entry) ? { ...defaults, ...entry } : entry;
     const derives = !isFields(own) || chains[own.family as Family]?.address.checkXpub !== null;
-    const schema = derives ? schemas.derives : schemas.imports;
+    const hasXpub = !isPartial || !isFields(own) || own.xpub !== undefined || own.sandbox === true;
+    const schema = derives && hasXpub ? schemas.derives : schemas.imports;
     const placed = isFields(own) ? withSandbox(own, sandbox, derives) : own;
     const settings = check(problems, ['networks', preset], schema, placed);
     if (!settings) return [];
@@ -115,27 +116,6 @@ const reportTo =
   (problems: Problem[], path: string): Report =>
   (at, text) =>
     problems.push({ path: `${path}.${at}`, text });
-
-/**
- * Reads what a signer's policy starts from. Other settings, such as a node or an xpub, may be missing here.
- * @returns null after adding to `problems`
- */
-export function readPaidNetwork(problems: Problem[], name: string, entry: Tree) {
-  const schema = paidNetworkSettings(Object.keys(chains) as Family[]);
-  const own = { name, ...entry };
-  const picked = Object.fromEntries(Object.entries(own).filter(([key]) => key in schema.shape));
-  const settings = check(problems, ['networks', name], schema, picked);
-  if (!settings) return null;
-  const report = reportTo(problems, `networks.${name}`);
-  const { family, signer } = settings;
-  if (!signer) report('signer', `missing, expected the caps to start with: ${capsText}`);
-  const tokens = readTokens(report, settings);
-  const key: NetworkKey = `${settings.mode}:${settings.name}`;
-  return signer ? { key, name: settings.name, family, chainId: settings.chain_id, tokens, signer } : null;
-}
-
-const capsText =
-  '{"fee_max": "…", "caps": {"transaction": "…", "hour": "…", "day": "…"}, "gas_caps": {"transaction": "…", "day": "…"}}';
 
 /** Gives the settings of one network their types. */
 function toConfig(report: Report, settings: Settings): NetworkConfig {
@@ -172,7 +152,7 @@ function toPolicy({ confirmations: tiers, two_node_amount: fromPar }: Settings):
 }
 
 /** Returns the tokens that are not disabled, each with its address as its family writes it. */
-function readTokens(report: Report, { family, tokens }: Pick<Settings, 'family' | 'tokens'>): readonly Token[] {
+function readTokens(report: Report, { family, tokens }: Settings): readonly Token[] {
   const { address } = chains[family];
   const offered = tokens.flatMap(({ mark: _, disabled, ...token }, at) => {
     if (disabled !== undefined) return [];
@@ -189,6 +169,9 @@ function readTokens(report: Report, { family, tokens }: Pick<Settings, 'family' 
   return offered;
 }
 
+/** In the place of a node's address that is not known, or not needed. */
+const NOWHERE = 'ws://127.0.0.1:0';
+
 /** Adds the node URL and xpub of a simulated network, which the sandbox wrote; placeholders before it did. */
 function withSandbox(settings: Tree, { xpub, networks }: Tree, derives: boolean): Tree {
   if (settings.sandbox !== true) return settings;
@@ -196,7 +179,7 @@ function withSandbox(settings: Tree, { xpub, networks }: Tree, derives: boolean)
   const known = isFields(xpub) ? xpub[String(settings.family)] : undefined;
   return {
     ...settings,
-    url: 'ws://127.0.0.1:0',
+    url: NOWHERE,
     ...(isFields(node) && node),
     ...(derives && { xpub: known ?? 'not-known-yet' }),
   };

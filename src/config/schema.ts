@@ -373,17 +373,6 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
       .min(1, 'empty, expected at least one token'),
   });
 
-/** The settings of a network that a signer's policy starts from. */
-export const paidNetworkSettings = <F extends string>(families: readonly F[]) =>
-  networkSettings(families, true).pick({
-    name: true,
-    family: true,
-    mode: true,
-    chain_id: true,
-    tokens: true,
-    signer: true,
-  });
-
 export type FeeHint = (typeof feeHints)[number];
 export type Mark = Readonly<z.infer<typeof mark>>;
 /** The caps that a signer's policy starts with, in the words of `policy.json`: whole coins, whole stablecoins. */
