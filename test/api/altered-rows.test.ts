@@ -2,7 +2,6 @@
  * Somebody who can write to the database file, and has no key: what they alter is not used. Nobody gets the rights of
  * another key, no foreign address is shown or credited, and no refund leaves to it. Over real HTTP.
  */
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
@@ -16,6 +15,7 @@ import {
   openSale,
   paidSale,
 } from '../support/payment-scenes.ts';
+import { raw } from '../support/raw.ts';
 import { until } from '../support/until.ts';
 import { expectError } from './expect-error.ts';
 
@@ -25,9 +25,8 @@ const SESSIONS = '/api/v1/checkout/sessions';
 
 /** Writes to the file as another program does. */
 function alter({ file }: ApiServer, sql: string, ...values: readonly string[]): void {
-  const raw = new Sqlite(file);
-  assert.is(raw.prepare(sql).run(...values).changes, 1);
-  raw.close();
+  const { changes } = raw(file, (client) => client.prepare(sql).run(...values));
+  assert.is(changes, 1);
 }
 
 const alarmsOf = async (api: ApiServer) =>
@@ -89,9 +88,8 @@ test('a deposit address that was altered is neither shown nor credited, and othe
     await alarmed(api, sale.id);
     await api.chain('ethereum').mine([{ to: FOREIGN, currency: 'USDT', units: 10_500_000n }]);
     await confirmTip(api);
-    const credited = new Sqlite(api.file, { readonly: true });
-    assert.equal(credited.prepare('SELECT * FROM transfers').all(), []);
-    credited.close();
+    const credited = raw(api.file, (client) => client.prepare('SELECT * FROM transfers').all());
+    assert.equal(credited, []);
     assert.is((await fetch(`${api.baseUrl}${other.payerPath}`)).status, 200);
     await other.send('10.50');
     await confirmTip(api);

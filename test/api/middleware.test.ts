@@ -3,6 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startApi, withApi } from '../support/api-server.ts';
+import { rawly } from '../support/raw.ts';
 import { exchange } from '../support/signed-client.ts';
 import { expectError } from './expect-error.ts';
 
@@ -198,10 +199,7 @@ test('a broken invariant is answered and then ends the process', () =>
     const body = order();
     const again = () => broken.send('POST', CREATE, body, { headers: { 'Idempotency-Key': 'once' } });
     assert.is((await again()).status, 200);
-    const other = new Sqlite(broken.file);
-    other.pragma('foreign_keys = OFF');
-    other.exec(`UPDATE replays SET made_id = 'cs_missing'`);
-    other.close();
+    rawly(broken.file, `UPDATE replays SET made_id = 'cs_missing'`);
     const ended = new Promise<Error>((resolve) => process.once('uncaughtException', resolve));
     const answer = await again();
     expectError(answer, { status: 500, code: 'internal_error', param: null });

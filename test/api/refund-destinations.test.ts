@@ -2,7 +2,6 @@
  * Where refunds go: the order of destinations, who may replace whose, that answers and events show what is paid, and
  * attempts of people inside to name where a store's money goes. Over real HTTP, with the payment page.
  */
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
@@ -21,6 +20,7 @@ import {
   paidSale,
   paidTo,
 } from '../support/payment-scenes.ts';
+import { raw } from '../support/raw.ts';
 import type { HttpAnswer, SignedClient } from '../support/signed-client.ts';
 
 const address = (start: string): string => chains.evm.address.format(start.padEnd(40, '7'));
@@ -199,11 +199,8 @@ test('the events of a refund show its destination', () =>
     const sale = await finalSale(api);
     await askRefund(api, sale, 'r-1', paidTo(named));
     await api.database().refunds.reject((await findRefund(api, 'r-1')).id, 'no', api.clock.nowMs());
-    const client = new Sqlite(api.file, { readonly: true });
-    const object = JSON.parse(
-      String(client.prepare("SELECT facts FROM events WHERE type = 'refund.failed'").pluck().get()),
-    );
-    client.close();
+    const failed = "SELECT facts FROM events WHERE type = 'refund.failed'";
+    const object = JSON.parse(raw(api.file, (client) => String(client.prepare(failed).pluck().get())));
     assert.equal(object.destination, { network: 'ethereum', address: named });
     assert.is(object.destination_source, 'merchant');
   }));

@@ -2,7 +2,6 @@
  * Gates before a refund's first attempt: a final payment, an approval, a store that is not suspended, a payment that is
  * still there, a transfer that may have paid it already, and a journal that is adopted after a restore.
  */
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
@@ -24,6 +23,7 @@ import {
   paidTo,
   type Sale,
 } from '../support/payment-scenes.ts';
+import { raw, rawly } from '../support/raw.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
 import { thawAll } from '../support/thaw.ts';
 
@@ -250,13 +250,12 @@ async function forgetAndAdopt(api: ApiServer, meanwhile = async (_sale: Sale): P
   await askLost(api, sale);
   const { id } = await findRefund(api, 'lost');
   const intent = (await database.payouts.find(id))?.intent as Intent;
-  const raw = new Sqlite(api.file);
-  raw.pragma('foreign_keys = OFF');
-  raw.exec(`
-    DELETE FROM ledger_postings WHERE (network, seq) IN (SELECT network, seq FROM ledger_entries WHERE cause = '${id}');
+  rawly(
+    api.file,
+    `DELETE FROM ledger_postings WHERE (network, seq) IN (SELECT network, seq FROM ledger_entries WHERE cause = '${id}');
     DELETE FROM ledger_entries WHERE cause = '${id}';
-    DELETE FROM payouts; DELETE FROM refunds;`);
-  raw.close();
+    DELETE FROM payouts; DELETE FROM refunds;`,
+  );
 
   await meanwhile(sale);
   const nowMs = api.clock.nowMs();
@@ -283,9 +282,7 @@ test('a lost refund that was paid is completed by that payment when it is reques
     const { status, transaction_hash, receipt_number } = await show(api);
     assert.equal({ status, transaction_hash }, { status: 'completed', transaction_hash: tx });
     assert.match(String(receipt_number), /^RF-\d{4}-00000001$/);
-    const raw = new Sqlite(api.file, { readonly: true });
-    const types = raw.prepare('SELECT type FROM events ORDER BY id').pluck().all();
-    raw.close();
+    const types = raw(api.file, (client) => client.prepare('SELECT type FROM events ORDER BY id').pluck().all());
     assert.equal(types.slice(-2), ['refund.processing', 'refund.succeeded'], 'events in order');
     assert.equal(await api.database().payouts.open(network, api.clock.nowMs() + 3_600_000, 10), []);
     await booksAreSound(api);

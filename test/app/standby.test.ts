@@ -2,7 +2,6 @@
 import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { checkStandby, readStandbyReport } from '../../src/app/standby.ts';
@@ -10,6 +9,7 @@ import { watchUpkeep } from '../../src/app/watches/upkeep.ts';
 import { copyDatabase } from '../../src/database/engine/inspection.ts';
 import { HOUR_MS, MINUTE_MS } from '../../src/lib/clock.ts';
 import { handClock } from '../support/hand-clock.ts';
+import { rawly } from '../support/raw.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { openToolBench } from '../support/tool-bench.ts';
 import { watched } from '../support/watched.ts';
@@ -53,10 +53,7 @@ test('a copy that is damaged, lacks entries, or was not restored cannot be used'
   replicate();
   const damaged = join(copies, 'damaged.db');
   copyFileSync(copy, damaged);
-  const file = new Sqlite(damaged);
-  file.pragma('foreign_keys = OFF');
-  file.exec('DELETE FROM blocks');
-  file.close();
+  rawly(damaged, 'DELETE FROM blocks');
   assert.ok((await check('cp', damaged, '{file}')).problems.length > 0);
   writeFileSync(damaged, 'no database');
   assert.ok((await check('cp', damaged, '{file}')).problems.length > 0);

@@ -1,7 +1,6 @@
 /**
  * A shop whose payments come over a real node, and its books compared with what that node has in its chain.
  */
-import Sqlite from 'better-sqlite3';
 import * as assert from 'uvu/assert';
 import type { Currency } from '../../src/core/transfer.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
@@ -10,6 +9,7 @@ import { deployToken, type TokenContract } from '../support/contracts.ts';
 import type { EvmNode } from '../support/evm-node.ts';
 import { type Json, openFlowInstallation } from '../support/instance.ts';
 import { expectBooks } from '../support/quayside-process.ts';
+import { raw } from '../support/raw.ts';
 import { until } from '../support/until.ts';
 
 const DECIMALS = 6;
@@ -50,14 +50,8 @@ export async function openNodeShop(node: EvmNode) {
   const { quayside, shop } = installation;
   const network = () => shop.statusOf(NETWORK);
 
-  function read<T>(query: string): T[] {
-    const database = new Sqlite(databaseFile(quayside.dataDir), { readonly: true });
-    try {
-      return database.prepare(query).all() as T[];
-    } finally {
-      database.close();
-    }
-  }
+  const read = <T>(query: string): T[] =>
+    raw(databaseFile(quayside.dataDir), (database) => database.prepare(query).all() as T[]);
 
   return {
     ...installation,

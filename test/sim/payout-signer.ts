@@ -3,7 +3,6 @@
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import Sqlite from 'better-sqlite3';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Spending, SpendNetwork } from '../../src/chains/spend.ts';
@@ -15,6 +14,7 @@ import type { Log } from '../../src/lib/log.ts';
 import { createJournal, openJournal } from '../../src/signer/journal.ts';
 import type { NetworkPolicy } from '../../src/signer/policy.ts';
 import { openSigningService, type SigningService } from '../../src/signer/signing-service.ts';
+import { raw } from '../support/raw.ts';
 import { decodeSpend, encodeSpend, type Lane, lanes, signedIntents, TREASURY } from './payout-chain.ts';
 
 const secretKey = new Uint8Array(32).fill(7);
@@ -122,14 +122,7 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>, content
       return openSigningService({ seed, ...parts });
     },
     /** Returns the journal's content, to go on from. */
-    copy(): Uint8Array {
-      const reader = new Sqlite(file, { readonly: true });
-      try {
-        return new Uint8Array(reader.serialize());
-      } finally {
-        reader.close();
-      }
-    },
+    copy: (): Uint8Array => raw(file, (reader) => new Uint8Array(reader.serialize())),
     close: () => journal.close(),
   };
 }

@@ -2,11 +2,11 @@
  * Somebody who can write to the database file and has no key alters suspensions of stores. An altered row is not used,
  * and an alarm names it.
  */
-import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
 import { act, inWorld, type World } from '../../conformance/database/place.ts';
+import { raw } from '../../support/raw.ts';
 import { until } from '../../support/until.ts';
 
 const test = suite('MACs of rows');
@@ -20,9 +20,11 @@ async function staysSuspended({ database, place }: World, change: string): Promi
   await database.stores.decide('m1', 'suspend', act('store suspend'));
   const suspended = async () => (await database.stores.find('m1'))?.suspension;
   assert.ok(await suspended());
-  const raw = new Sqlite(place.file);
-  assert.is(raw.prepare(`UPDATE stores SET ${change} WHERE id = 'm1'`).run().changes, 1);
-  raw.close();
+  const update = `UPDATE stores SET ${change} WHERE id = 'm1'`;
+  assert.is(
+    raw(place.file, (client) => client.prepare(update).run().changes),
+    1,
+  );
   assert.match((await suspended())?.because ?? '', /altered/);
   await alarmed(database, 'store m1');
   const again = await database.stores.decide('m1', 'suspend', act('store suspend'));

@@ -1,9 +1,9 @@
 /** Attempts that are recorded in one transaction leave the same rows as one after the other. */
 import { copyFileSync } from 'node:fs';
-import Sqlite from 'better-sqlite3';
 import * as assert from 'uvu/assert';
 import type { RecordedAttempt } from '../../../src/database/sending.ts';
 import { createRandom } from '../../support/random.ts';
+import { raw } from '../../support/raw.ts';
 import { claimDue } from '../../support/record-attempt.ts';
 import { connectTo } from '../../support/temp-database.ts';
 import { testsIn } from '../../support/tests-in.ts';
@@ -11,12 +11,10 @@ import { inShop } from '../../support/webhook-shop.ts';
 
 const tables = ['deliveries', 'endpoints', 'attempts', 'alarms'];
 
-function rowsOf(file: string): Record<string, unknown[]> {
-  const client = new Sqlite(file, { readonly: true });
-  const rows = tables.map((table) => [table, client.prepare(`SELECT * FROM ${table} ORDER BY 1, 2`).all()]);
-  client.close();
-  return Object.fromEntries(rows);
-}
+const rowsOf = (file: string): Record<string, unknown[]> =>
+  raw(file, (client) =>
+    Object.fromEntries(tables.map((table) => [table, client.prepare(`SELECT * FROM ${table} ORDER BY 1, 2`).all()])),
+  );
 
 const test = testsIn(inShop);
 
@@ -39,9 +37,7 @@ for (const seed of [1, 2, 3]) {
     assert.ok(recorded.length > 20, `${recorded.length} attempts`);
 
     const copy = `${shop.file}.copy`;
-    const client = new Sqlite(shop.file);
-    client.pragma('wal_checkpoint(TRUNCATE)');
-    client.close();
+    raw(shop.file, (client) => client.pragma('wal_checkpoint(TRUNCATE)'));
     copyFileSync(shop.file, copy);
     await shop.database.deliveries.record(recorded);
     const database = connectTo(copy);

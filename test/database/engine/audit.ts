@@ -2,7 +2,8 @@
  * Reads a database file from outside, with plain SQL, and returns contradictions in it. An empty answer means that it
  * holds whole commands only.
  */
-import Sqlite from 'better-sqlite3';
+import type Sqlite from 'better-sqlite3';
+import { raw } from '../../support/raw.ts';
 
 type Row = Record<string, string | number | null>;
 
@@ -38,23 +39,16 @@ const contradictions: Readonly<Record<string, string>> = {
 
 /** Documented events without a delivery to an endpoint; no endpoint may have been disabled or removed. */
 export function undelivered(file: string): string[] {
-  const client = new Sqlite(file, { readonly: true });
-  try {
-    const missing = client.prepare(
-      `SELECT e.id || ' for ' || p.id FROM events AS e JOIN endpoints AS p ON p.store_id = e.store_id AND p.per_session = 0
-       WHERE e.type IN ('payment.completed', 'payment.failed', 'payment.expired', 'payment.cancelled')
-         AND NOT EXISTS (SELECT 1 FROM deliveries WHERE event_id = e.id AND endpoint_id = p.id)`,
-    );
-    return missing.pluck().all() as string[];
-  } finally {
-    client.close();
-  }
+  const missing = `
+    SELECT e.id || ' for ' || p.id FROM events AS e JOIN endpoints AS p ON p.store_id = e.store_id AND p.per_session = 0
+    WHERE e.type IN ('payment.completed', 'payment.failed', 'payment.expired', 'payment.cancelled')
+      AND NOT EXISTS (SELECT 1 FROM deliveries WHERE event_id = e.id AND endpoint_id = p.id)`;
+  return raw(file, (client) => client.prepare(missing).pluck().all() as string[]);
 }
 
 /** @returns one sentence for each contradiction */
-export function audit(file: string): string[] {
-  const client = new Sqlite(file, { readonly: true });
-  try {
+export const audit = (file: string): string[] =>
+  raw(file, (client) => {
     const found = Object.entries(contradictions).flatMap(([name, query]) =>
       client
         .prepare(query)
@@ -66,10 +60,7 @@ export function audit(file: string): string[] {
     const orphans = client.pragma('foreign_key_check') as Row[];
     for (const orphan of orphans) found.push(`a row that refers to nothing: ${JSON.stringify(orphan)}`);
     return [...found, ...wrongSums(client)];
-  } finally {
-    client.close();
-  }
-}
+  });
 
 /** Sessions whose saved sums differ from the canonical transfers to their address since their creation. */
 function wrongSums(client: Sqlite.Database): string[] {

@@ -1,5 +1,4 @@
 /** Numbers that give an order: from the counters of their owners, and from no row that everybody writes. */
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSqlite } from '../../../src/database/engine/open.ts';
@@ -14,11 +13,13 @@ import {
   pool,
   sessionOf,
 } from '../../conformance/database/place.ts';
+import { closing } from '../../support/closing.ts';
+import { raw } from '../../support/raw.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 
 test('two connections take an owner’s numbers without gaps; a write that fails takes none', async () => {
-  const place = openTempDatabase();
-  const open = () => openSqlite({ file: place.file, busyTimeoutMs: 5000 });
+  const { file } = closing(openTempDatabase());
+  const open = () => openSqlite({ file, busyTimeoutMs: 5000 });
   const connections = [open(), open()];
   const taken: number[] = [];
   for (let at = 0; at < 10; at++) {
@@ -42,27 +43,25 @@ test('two connections take an owner’s numbers without gaps; a write that fails
   ]);
   assert.equal(numbers, [50, 51, 52, 1]);
   for (const db of connections) db.close();
-  place.close();
 });
 
 /** Returns each row as text by its table and key. */
 function rowsOf(file: string): Map<string, string> {
-  const client = new Sqlite(file, { readonly: true });
-  const tables = client.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all() as string[];
-  const rows = new Map<string, string>();
-  for (const table of tables.filter((name) => !name.startsWith('sqlite_'))) {
-    const columns = client.pragma(`table_info(${table})`) as { name: string; pk: number }[];
-    const keys = columns.filter(({ pk }) => pk > 0).map(({ name }) => name);
-    for (const row of client.prepare(`SELECT * FROM ${table}`).all() as Record<string, unknown>[])
-      rows.set(`${table} ${keys.map((key) => row[key]).join(' ')}`, JSON.stringify(row));
-  }
-  client.close();
-  return rows;
+  return raw(file, (client) => {
+    const tables = client.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all() as string[];
+    const rows = new Map<string, string>();
+    for (const table of tables.filter((name) => !name.startsWith('sqlite_'))) {
+      const columns = client.pragma(`table_info(${table})`) as { name: string; pk: number }[];
+      const keys = columns.filter(({ pk }) => pk > 0).map(({ name }) => name);
+      for (const row of client.prepare(`SELECT * FROM ${table}`).all() as Record<string, unknown>[])
+        rows.set(`${table} ${keys.map((key) => row[key]).join(' ')}`, JSON.stringify(row));
+    }
+    return rows;
+  });
 }
 
 test('creating a session changes its own addresses only, and events of stores are numbered apart', async () => {
-  const place = openTempDatabase();
-  const { database, file } = place;
+  const { database, file } = closing(openTempDatabase());
   for (const id of ['m1', 'm2']) await database.stores.create(merchant(id));
   await database.addresses.add({ ...pool, source: 'xpub', firstIndex: 0, keys: [1, 2].map(keyOf) });
   const [feed, second] = [new Feed(database, 'one'), new Feed(database, 'two')];
@@ -84,7 +83,6 @@ test('creating a session changes its own addresses only, and events of stores ar
   assert.ok(own.length > 1 && own.length === other.length, `${own.length} and ${other.length} events`);
   assert.is(new Set([...own, ...other]).size, 2 * own.length, 'no id of one store is that of another');
   for (const ids of [own, other]) assert.equal(ids, [...ids].sort(), 'in its order');
-  place.close();
 });
 
 test.run();

@@ -13,13 +13,13 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { refuseOldSqlite } from '../../../src/database/engine/connection.ts';
 import { migrate } from '../../../src/database/engine/migrate.ts';
 import { installationFolder } from '../../../src/lib/installation.ts';
 import { built } from '../../support/built.ts';
+import { raw } from '../../support/raw.ts';
 import { connectTo } from '../../support/temp-database.ts';
 
 type Folder = Readonly<{ file: string; backupDir: string; directory: string; write(name: string, text: string): void }>;
@@ -45,16 +45,6 @@ const inFolder = (work: (folder: Folder) => void | Promise<void>) => async () =>
     rmSync(root, { recursive: true, force: true });
   }
 };
-
-/** Reads or writes the file with plain SQL. */
-function raw<T>(file: string, work: (client: Sqlite.Database) => T): T {
-  const client = new Sqlite(file);
-  try {
-    return work(client);
-  } finally {
-    client.close();
-  }
-}
 
 const refuses = (work: () => unknown, code: string, words: RegExp) =>
   assert.throws(

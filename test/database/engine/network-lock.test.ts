@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import type { Freeze } from '../../../src/database/payouts/holds.ts';
 import { allot, bringOut, name, network, payer, plan, refund, sent } from '../../conformance/database/payout-scene.ts';
 import { act, renewal, T0_MS } from '../../conformance/database/place.ts';
+import { closing } from '../../support/closing.ts';
 import { counted } from '../../support/nonces.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 
@@ -34,9 +35,9 @@ const firstOf = (texts: readonly string[]): readonly string[] =>
 const isOfBody = (text: string): boolean => !/^(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|SELECT total_changes)/.test(text);
 
 test('money out begins with the network’s row', async () => {
-  const place = openTempDatabase();
-  const { payouts, engines, holds, wallets, sweeps } = place.database;
-  await plan(place.database, refund('r1'), refund('r2'));
+  const { database } = closing(openTempDatabase());
+  const { payouts, engines, holds, wallets, sweeps } = database;
+  await plan(database, refund('r1'), refund('r2'));
   const [why, at] = [{ code: 'x', message: 'y' }, { nowMs: T0_MS }];
   const freeze: Freeze = { network, code: 'operator', reason: 'a', frozenBy: 'ann', sinceMs: T0_MS };
   const seen = { state: 'waiting', generation: 7, attemptCount: 0 } as const;
@@ -45,10 +46,10 @@ test('money out begins with the network’s row', async () => {
   const commands: Readonly<Record<string, () => Promise<unknown>>> = {
     fence: () => engines.nextFence(network, 0),
     nonce: () => payouts.offerNonce(network, payer, counted(0), T0_MS),
-    allot: () => allot(place.database, 'r2'),
+    allot: () => allot(database, 'r2'),
     withdraw: () => payouts.withdraw({ ...name('r2'), ...wait }),
-    'allot, signed and sent': () => bringOut(place.database, refund('r1'), 1),
-    sent: () => sent(place.database, 'r1'),
+    'allot, signed and sent': () => bringOut(database, refund('r1'), 1),
+    sent: () => sent(database, 'r1'),
     wait: () => payouts.recordWait({ ...name('r1'), ...wait }),
     fault: () => payouts.recordFault({ ...name('r1'), fault: why, ...at }),
     renew: () => payouts.renew({ ...name('r9'), ...renewal, ...at }),
@@ -75,7 +76,6 @@ test('money out begins with the network’s row', async () => {
     assert.ok(first.length > 0, command);
     for (const text of first) assert.match(text, /^SELECT key FROM networks .*\/\* lock \*\/$/, `${command}: ${text}`);
   }
-  place.close();
 });
 
 test.run();

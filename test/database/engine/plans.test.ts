@@ -9,6 +9,7 @@ import { eventTypes } from '../../../src/core/event.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { openSqlite } from '../../../src/database/engine/open.ts';
 import { inWorld, keyOf, pays, start } from '../../conformance/database/place.ts';
+import { closing } from '../../support/closing.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { plansOf, watchPlans } from './plans.ts';
 
@@ -29,13 +30,12 @@ async function preparedBy(work: () => unknown): Promise<readonly string[]> {
 }
 
 test('a statement that scans a table is found', async () => {
-  const place = openTempDatabase();
+  const { file } = closing(openTempDatabase());
   const checkPlans = watchPlans();
-  const db = openSqlite({ file: place.file, busyTimeoutMs: 1_000 });
+  const db = openSqlite({ file: file, busyTimeoutMs: 1_000 });
   await db.read(() => db.client.prepare('SELECT id FROM transfers WHERE units = ?').all('1'));
   db.close();
-  assert.throws(() => checkPlans(place.file), /SCAN transfers/);
-  place.close();
+  assert.throws(() => checkPlans(file), /SCAN transfers/);
 });
 
 test('a page of events is read from an index that has its order and its filter', async () => {

@@ -1,7 +1,6 @@
 /**
  * Retention on a real file: what is removed is nothing that books, refunds or a late payment need.
  */
-import Sqlite from 'better-sqlite3';
 import { test as uvu } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { StoreSettings } from '../../../src/database/column-values.ts';
@@ -23,6 +22,7 @@ import {
   type World,
 } from '../../conformance/database/place.ts';
 import { have } from '../../support/fields.ts';
+import { raw } from '../../support/raw.ts';
 import { answerDue } from '../../support/record-attempt.ts';
 
 const DAY_MS = 86_400_000;
@@ -38,20 +38,8 @@ const test = (title: string, work: (world: World) => Promise<void>, more?: Parti
     }, more),
   );
 
-const select = (text: string): unknown[] => {
-  const client = new Sqlite(file, { readonly: true });
-  try {
-    return client.prepare(text).pluck().all();
-  } finally {
-    client.close();
-  }
-};
-
-function change(text: string): void {
-  const client = new Sqlite(file);
-  client.exec(text);
-  client.close();
-}
+const select = (text: string): unknown[] => raw(file, (client) => client.prepare(text).pluck().all());
+const change = (text: string) => raw(file, (client) => client.exec(text));
 
 /** Runs one kind of work to its end, slice by slice. @returns how many it changed */
 async function retain(kind: RetentionKind, beforeMs = LATER_MS, { nowMs = LATER_MS } = {}) {
@@ -101,13 +89,8 @@ const leaveAddress = async (database: Database, sessionId: string) => {
 const anAddress = { kind: 'ok', family: 'evm', key: 'ab'.repeat(20) } as const;
 
 const payerTexts = (): string => {
-  const client = new Sqlite(file, { readonly: true });
-  try {
-    const tables = ['sessions', 'refunds', 'refund_addresses', 'attempts'];
-    return JSON.stringify(tables.map((table) => client.prepare(`SELECT * FROM ${table}`).all()));
-  } finally {
-    client.close();
-  }
+  const tables = ['sessions', 'refunds', 'refund_addresses', 'attempts'];
+  return raw(file, (client) => JSON.stringify(tables.map((table) => client.prepare(`SELECT * FROM ${table}`).all())));
 };
 
 test('a payer is forgotten once the refund window is over and no refund is open; books and amounts stay', async ({
@@ -155,15 +138,13 @@ test('a payer is forgotten once the refund window is over and no refund is open;
 test('a session that was never paid is forgotten as well, in as many slices as it takes; its late money is held', async (world) => {
   const { database, one } = world;
   const session = await expire(world, 'first');
-  const client = new Sqlite(file);
-  const columns = client.prepare("SELECT name FROM pragma_table_info('sessions')").pluck().all().join(', ');
+  const columns = select("SELECT name FROM pragma_table_info('sessions')").join(', ');
   const own = columns.replace(/\bid\b/, "'cs_' || value").replace(/\border_id\b/, "'o' || value");
-  client.exec(
+  change(
     `INSERT INTO sessions (${columns}) SELECT ${own} FROM sessions, (
          WITH RECURSIVE counted (value) AS (SELECT 100000 UNION ALL SELECT value + 1 FROM counted LIMIT 1100)
          SELECT value FROM counted) WHERE id = '${session.id}'`,
   );
-  client.close();
   assert.is(await retain('anonymised', T0_MS), 0);
   assert.is(await retain('anonymised'), 1101);
   assert.is(await retain('anonymised'), 0);

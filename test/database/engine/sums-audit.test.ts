@@ -1,9 +1,10 @@
 /** The audit of running sums: what a session says that it received, against its transfers. */
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { closing } from '../../support/closing.ts';
 import { ingestedChain } from '../../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../../support/new-session.ts';
+import { raw } from '../../support/raw.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { testNetwork } from '../../support/test-network.ts';
 
@@ -13,33 +14,30 @@ const COIN_UNITS = 1_000_000n;
 
 /** Returns what `quayside doctor` finds wrong with the sums, after such a change of the file by hand. */
 async function auditAfter(change: string): Promise<readonly string[]> {
-  const place = openTempDatabase();
-  try {
-    const { database, file } = place;
-    const store = merchantStore();
-    await database.stores.create(store);
-    const keys = ['01', '02'].map((byte) => byte.repeat(20));
-    await database.addresses.add({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys });
-    const chain = ingestedChain(() => database, { nowMs: () => NOW_MS }, network);
-    await chain.mine();
-    await chain.report('following');
-    const wish = { storeId: store.id, name: '1', networks: [network], amountMinor: 1000, nowMs: NOW_MS };
-    const created = await database.sessions.create(newSession(wish));
-    assert.ok(created.kind === 'created');
-    // Two more than its price, which are held.
-    const block = await chain.mine([
-      { to: keys[0] ?? '', currency: 'USDT', units: 7n * COIN_UNITS },
-      { to: keys[0] ?? '', currency: 'USDT', units: 5n * COIN_UNITS },
-    ]);
-    await chain.confirm(block);
-    assert.equal((await database.ledger.verify()).problems, []);
-    const client = new Sqlite(file);
-    assert.is(client.prepare(change).run().changes, 1, change);
-    client.close();
-    return (await database.ledger.verify()).problems;
-  } finally {
-    place.close();
-  }
+  const { database, file } = closing(openTempDatabase());
+  const store = merchantStore();
+  await database.stores.create(store);
+  const keys = ['01', '02'].map((byte) => byte.repeat(20));
+  await database.addresses.add({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys });
+  const chain = ingestedChain(() => database, { nowMs: () => NOW_MS }, network);
+  await chain.mine();
+  await chain.report('following');
+  const wish = { storeId: store.id, name: '1', networks: [network], amountMinor: 1000, nowMs: NOW_MS };
+  const created = await database.sessions.create(newSession(wish));
+  assert.ok(created.kind === 'created');
+  // Two more than its price, which are held.
+  const block = await chain.mine([
+    { to: keys[0] ?? '', currency: 'USDT', units: 7n * COIN_UNITS },
+    { to: keys[0] ?? '', currency: 'USDT', units: 5n * COIN_UNITS },
+  ]);
+  await chain.confirm(block);
+  assert.equal((await database.ledger.verify()).problems, []);
+  assert.is(
+    raw(file, (client) => client.prepare(change).run().changes),
+    1,
+    change,
+  );
+  return (await database.ledger.verify()).problems;
 }
 
 const found: readonly (readonly [what: string, change: string, line: RegExp])[] = [

@@ -6,6 +6,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createVault } from '../../../src/database/sealing.ts';
 import { fails, merchant, T0_MS } from '../../conformance/database/place.ts';
+import { closing } from '../../support/closing.ts';
 import { connectTo, openTempDatabase } from '../../support/temp-database.ts';
 
 const isWrongKey = (error: { code?: string; kind?: string; message: string }): boolean =>
@@ -38,41 +39,33 @@ test('a key of another length is refused', () => {
 });
 
 test('a file opens only with the key that it was first opened with', async () => {
-  const place = openTempDatabase();
+  const place = closing(openTempDatabase());
   await place.database.probe();
-  const wrong = connectTo(place.file, undefined, undefined, randomBytes(32));
+  const wrong = closing(connectTo(place.file, undefined, undefined, randomBytes(32)));
   await fails(wrong.alarms.list(1), 'secret_key_wrong');
-  wrong.close();
-  const right = place.connect();
-  await right.probe();
-  right.close();
-  place.close();
+  await closing(place.connect()).probe();
 });
 
 test('no secret is readable in the files', async () => {
-  const place = openTempDatabase();
-  try {
-    const secrets = ['whsec_of_m1', 'ss_very_secret_indeed'];
-    await place.database.stores.create(merchant('m1'));
-    const key = { id: 'k1', storeId: 'm1', mode: 'test', hint: 'sk_test_…abcd', keyHash: 'ab'.repeat(32) } as const;
-    await place.database.keys.create({
-      ...key,
-      scopes: [],
-      createdAtMs: T0_MS,
-      revokedAtMs: null,
-      secret: 'ss_very_secret_indeed',
-    });
-    const folder = dirname(place.file);
-    const inFiles = (text: string) =>
-      readdirSync(folder, { withFileTypes: true })
-        .filter((entry) => entry.isFile())
-        .some(({ name }) => readFileSync(join(folder, name)).includes(text));
-    for (const secret of secrets) assert.not.ok(inFiles(secret), secret);
-    assert.ok(inFiles('sk_test_…abcd'), 'the search finds what is there');
-    assert.is((await place.database.keys.find('ab'.repeat(32)))?.secret, 'ss_very_secret_indeed');
-  } finally {
-    place.close();
-  }
+  const place = closing(openTempDatabase());
+  const secrets = ['whsec_of_m1', 'ss_very_secret_indeed'];
+  await place.database.stores.create(merchant('m1'));
+  const key = { id: 'k1', storeId: 'm1', mode: 'test', hint: 'sk_test_…abcd', keyHash: 'ab'.repeat(32) } as const;
+  await place.database.keys.create({
+    ...key,
+    scopes: [],
+    createdAtMs: T0_MS,
+    revokedAtMs: null,
+    secret: 'ss_very_secret_indeed',
+  });
+  const folder = dirname(place.file);
+  const inFiles = (text: string) =>
+    readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .some(({ name }) => readFileSync(join(folder, name)).includes(text));
+  for (const secret of secrets) assert.not.ok(inFiles(secret), secret);
+  assert.ok(inFiles('sk_test_…abcd'), 'the search finds what is there');
+  assert.is((await place.database.keys.find('ab'.repeat(32)))?.secret, 'ss_very_secret_indeed');
 });
 
 test.run();

@@ -1,6 +1,5 @@
 /** Waiting for other processes' writes: without blocking the thread, in order, in turns, and not for ever. */
 import Sqlite from 'better-sqlite3';
-import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSqlite } from '../../../src/database/engine/open.ts';
 import type { WriteMeasure } from '../../../src/database/engine/write-queue.ts';
@@ -9,23 +8,27 @@ import { addShop, Feed, fails, newSession } from '../../conformance/database/pla
 import { column } from '../../support/fields.ts';
 import { type LockHolder, startLockHolder } from '../../support/lock.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
+import { testsIn } from '../../support/tests-in.ts';
 import { audit } from './audit.ts';
 
+type Place = TempDatabase & Readonly<{ other: LockHolder }>;
+
 /** Runs a test on a file with a merchant, addresses and a followed network, beside a process that can lock it. */
-const beside = (work: (place: TempDatabase, other: LockHolder) => Promise<void>) => async () => {
+async function beside(work: (place: Place) => Promise<void>): Promise<void> {
   const place = openTempDatabase();
   const { database, file } = place;
   await addShop(database, 100);
   await new Feed(database, 'one').mine();
   const other = await startLockHolder(file);
   try {
-    await work(place, other);
+    await work({ ...place, other });
     assert.equal(audit(file), []);
   } finally {
     await other.kill();
     place.close();
   }
-};
+}
+const test = testsIn(beside);
 
 /** A connection, and what each of its writes took. */
 function openMeasured(file: string) {
@@ -36,46 +39,41 @@ function openMeasured(file: string) {
 
 const alarm = (code: string) => ({ atMs: 1, code, message: code, network: null, sessionId: null });
 
-const besideTest = (title: string, ...args: Parameters<typeof beside>) => test(title, beside(...args));
+test('while another process writes, reads are answered; then what waited is written in the order in which it came', async ({
+  database,
+  other,
+}) => {
+  await other.tell('hold');
+  const settled: string[] = [];
+  const waiting = ['a', 'b', 'c', 'd'].map(async (code) => {
+    await database.alarms.raise(alarm(code));
+    settled.push(code);
+  });
+  const created = database.sessions.create(newSession('o1'));
+  for (let turn = 0; turn < 100; turn++) {
+    assert.is((await database.networks.list()).length, 1);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.equal(settled, []);
+  await other.tell('release');
+  assert.is((await created).kind, 'created');
+  await Promise.all(waiting);
+  assert.equal(settled, ['a', 'b', 'c', 'd']);
+  assert.equal(column(await database.alarms.list(9), 'code'), ['d', 'c', 'b', 'a']);
+});
 
-besideTest(
-  'while another process writes, reads are answered; then what waited is written in the order in which it came',
-  async ({ database }, other) => {
-    await other.tell('hold');
-    const settled: string[] = [];
-    const waiting = ['a', 'b', 'c', 'd'].map(async (code) => {
-      await database.alarms.raise(alarm(code));
-      settled.push(code);
-    });
-    const created = database.sessions.create(newSession('o1'));
-    for (let turn = 0; turn < 100; turn++) {
-      assert.is((await database.networks.list()).length, 1);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    assert.equal(settled, []);
-    await other.tell('release');
-    assert.is((await created).kind, 'created');
-    await Promise.all(waiting);
-    assert.equal(settled, ['a', 'b', 'c', 'd']);
-    assert.equal(column(await database.alarms.list(9), 'code'), ['d', 'c', 'b', 'a']);
-  },
-);
-
-test('a write is not refused untried because the thread was held up', async () => {
-  const place = openTempDatabase();
-  const db = openSqlite({ file: place.file, busyTimeoutMs: 20 });
+test('a write is not refused untried because the thread was held up', async ({ file }) => {
+  const db = openSqlite({ file, busyTimeoutMs: 20 });
   const written = db.write(() => 'written', { isGrouped: true });
   const untilMs = performance.now() + 50;
   while (performance.now() < untilMs);
   assert.is(await written, 'written');
   db.close();
-  place.close();
 });
 
-test('grouped writes of one turn are one transaction, in order; one that fails leaves the others', async () => {
-  const place = openTempDatabase();
-  const client = new Sqlite(place.file);
-  const { db, measures } = openMeasured(place.file);
+test('grouped writes of one turn are one transaction, in order; one that fails leaves the others', async ({ file }) => {
+  const client = new Sqlite(file);
+  const { db, measures } = openMeasured(file);
   client.exec('CREATE TABLE grouped (n INTEGER PRIMARY KEY)');
   const insert = db.client.prepare('INSERT INTO grouped VALUES (?)');
   const write = (n: number, isGrouped: boolean) => db.write(() => insert.run(n), { isGrouped });
@@ -89,48 +87,44 @@ test('grouped writes of one turn are one transaction, in order; one that fails l
   assert.is((await Promise.allSettled([last]))[0]?.status, 'rejected');
   assert.is(client.prepare('SELECT count(*) FROM grouped').pluck().get(), 3);
   client.close();
-  place.close();
 });
 
-besideTest(
-  'the longer writes have waited, the more of them are written in one transaction',
-  async ({ file }, other) => {
-    const { db, measures } = openMeasured(file);
-    const insert = db.client.prepare('INSERT INTO alarms (at_ms, code, message) VALUES (1, ?, ?)');
-    await other.tell('hold');
-    const waiting = Array.from({ length: 6 }, (_, n) =>
-      db.write(() => {
-        // Each alone takes longer than a group of writes that have only just been asked for.
-        const untilMs = performance.now() + 25;
-        while (performance.now() < untilMs);
-        return insert.run(`w${n}`, '');
-      }),
-    );
-    await systemClock.sleep(800);
-    await other.tell('release');
-    await Promise.all(waiting);
-    assert.ok(measures.length < waiting.length, `${measures.length} transactions for ${waiting.length} writes`);
-    db.close();
-  },
-);
+test('the longer writes have waited, the more of them are written in one transaction', async ({ file, other }) => {
+  const { db, measures } = openMeasured(file);
+  const insert = db.client.prepare('INSERT INTO alarms (at_ms, code, message) VALUES (1, ?, ?)');
+  await other.tell('hold');
+  const waiting = Array.from({ length: 6 }, (_, n) =>
+    db.write(() => {
+      // Each alone takes longer than a group of writes that have only just been asked for.
+      const untilMs = performance.now() + 25;
+      while (performance.now() < untilMs);
+      return insert.run(`w${n}`, '');
+    }),
+  );
+  await systemClock.sleep(800);
+  await other.tell('release');
+  await Promise.all(waiting);
+  assert.ok(measures.length < waiting.length, `${measures.length} transactions for ${waiting.length} writes`);
+  db.close();
+});
 
-besideTest(
-  'at most 100 writes are committed together, so that those who asked for them do not hold up the thread',
-  async ({ file }, other) => {
-    const { db, measures } = openMeasured(file);
-    const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'x', '')");
-    await other.tell('hold');
-    const waiting = Array.from({ length: 250 }, () => db.write(() => void insert.run()));
-    await systemClock.sleep(800);
-    await other.tell('release');
-    await Promise.all(waiting);
-    const rows = measures.map((measure) => measure.rows);
-    assert.ok(Math.max(...rows) <= 100, rows.join());
-    db.close();
-  },
-);
+test('at most 100 writes are committed together, so that those who asked for them do not hold up the thread', async ({
+  file,
+  other,
+}) => {
+  const { db, measures } = openMeasured(file);
+  const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'x', '')");
+  await other.tell('hold');
+  const waiting = Array.from({ length: 250 }, () => db.write(() => void insert.run()));
+  await systemClock.sleep(800);
+  await other.tell('release');
+  await Promise.all(waiting);
+  const rows = measures.map((measure) => measure.rows);
+  assert.ok(Math.max(...rows) <= 100, rows.join());
+  db.close();
+});
 
-besideTest('what waited for too long is refused, and is never written', async ({ connect, database }, other) => {
+test('what waited for too long is refused, and is never written', async ({ connect, database, other }) => {
   const hasty = connect(50);
   await other.tell('hold');
   await Promise.all([
@@ -144,27 +138,28 @@ besideTest('what waited for too long is refused, and is never written', async ({
   hasty.close();
 });
 
-besideTest(
-  'if the disk is full, writes that waited together are all refused, and nothing of them is saved',
-  async ({ file, database }, other) => {
-    const db = openSqlite({ file, busyTimeoutMs: 60_000, bytesMax: 1_000_000 });
-    const insert = db.client.prepare('INSERT INTO alarms (at_ms, code, message) VALUES (1, ?, ?)');
-    await other.tell('hold');
-    const ending = Promise.allSettled([
-      db.write(() => insert.run('small', '')),
-      db.write(() => insert.run('large', 'x'.repeat(2_000_000))),
-    ]);
-    await other.tell('release');
-    const ends = await ending;
-    const codes = (await database.alarms.list(9)).map(({ code }) => code);
-    assert.equal(ends[1]?.status, 'rejected');
-    assert.equal(codes, ends[0]?.status === 'fulfilled' ? ['small'] : [], 'what was answered is what was saved');
-    await db.write(() => insert.run('next', ''));
-    db.close();
-  },
-);
+test('if the disk is full, writes that waited together are all refused, and nothing of them is saved', async ({
+  file,
+  database,
+  other,
+}) => {
+  const db = openSqlite({ file, busyTimeoutMs: 60_000, bytesMax: 1_000_000 });
+  const insert = db.client.prepare('INSERT INTO alarms (at_ms, code, message) VALUES (1, ?, ?)');
+  await other.tell('hold');
+  const ending = Promise.allSettled([
+    db.write(() => insert.run('small', '')),
+    db.write(() => insert.run('large', 'x'.repeat(2_000_000))),
+  ]);
+  await other.tell('release');
+  const ends = await ending;
+  const codes = (await database.alarms.list(9)).map(({ code }) => code);
+  assert.equal(ends[1]?.status, 'rejected');
+  assert.equal(codes, ends[0]?.status === 'fulfilled' ? ['small'] : [], 'what was answered is what was saved');
+  await db.write(() => insert.run('next', ''));
+  db.close();
+});
 
-besideTest('no more than 1,000 writes wait; the next is refused at once', async ({ connect }, other) => {
+test('no more than 1,000 writes wait; the next is refused at once', async ({ connect, other }) => {
   const database = connect(60_000);
   await other.tell('hold');
   const waiting = Array.from({ length: 1_000 }, (_, n) => database.alarms.raise(alarm(`a${n}`)));
@@ -175,7 +170,7 @@ besideTest('no more than 1,000 writes wait; the next is refused at once', async 
   database.close();
 });
 
-besideTest('a process that writes back to back lets others write in between', async ({ database }, other) => {
+test('a process that writes back to back lets others write in between', async ({ database, other }) => {
   await other.tell('write');
   for (let n = 0; n < 20; n++) {
     await database.alarms.raise(alarm(`a${n}`));
@@ -187,28 +182,29 @@ besideTest('a process that writes back to back lets others write in between', as
   assert.ok(others <= 60, `the other process wrote ${others} times between 20 writes of this one`);
 });
 
-besideTest(
-  'the turn of a process that dies is free again, and a suspended process is waited for only once',
-  async ({ database, file }, other) => {
-    await other.tell('turn');
-    await other.kill();
-    await database.alarms.raise(alarm('after a death'));
+test('the turn of a process that dies is free again, and a suspended process is waited for only once', async ({
+  database,
+  file,
+  other,
+}) => {
+  await other.tell('turn');
+  await other.kill();
+  await database.alarms.raise(alarm('after a death'));
 
-    const suspended = await startLockHolder(file);
-    await suspended.tell('turn');
-    suspended.suspend();
-    await database.alarms.raise(alarm('after a wait'));
-    let turns = 0;
-    const counting = setInterval(() => turns++, 1);
-    await database.alarms.raise(alarm('at once'));
-    clearInterval(counting);
-    assert.is(turns, 0, 'the second write did not wait');
-    await suspended.kill();
-    await database.alarms.raise(alarm('in turn'));
-  },
-);
+  const suspended = await startLockHolder(file);
+  await suspended.tell('turn');
+  suspended.suspend();
+  await database.alarms.raise(alarm('after a wait'));
+  let turns = 0;
+  const counting = setInterval(() => turns++, 1);
+  await database.alarms.raise(alarm('at once'));
+  clearInterval(counting);
+  assert.is(turns, 0, 'the second write did not wait');
+  await suspended.kill();
+  await database.alarms.raise(alarm('in turn'));
+});
 
-besideTest('what each write took is reported: waiting, holding the lock, and rows', async ({ file }, other) => {
+test('what each write took is reported: waiting, holding the lock, and rows', async ({ file, other }) => {
   const { db, measures } = openMeasured(file);
   const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'a', '')");
   await other.tell('hold');
@@ -227,7 +223,7 @@ besideTest('what each write took is reported: waiting, holding the lock, and row
   db.close();
 });
 
-besideTest('closing refuses what still waits', async ({ connect, database }, other) => {
+test('closing refuses what still waits', async ({ connect, database, other }) => {
   const locked = connect();
   await other.tell('hold');
   const refused = locked.alarms.raise(alarm('refused'));

@@ -1,5 +1,4 @@
 /** How much one transaction may change: everybody else who writes waits for it. */
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createCursor, type Look, type Step } from '../../../indexers/follower/cursor.ts';
@@ -14,6 +13,8 @@ import {
   sessionOf,
   T0_MS,
 } from '../../conformance/database/place.ts';
+import { closing } from '../../support/closing.ts';
+import { raw } from '../../support/raw.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { audit } from './audit.ts';
@@ -23,9 +24,9 @@ const MANY = 2 * WRITE_ROWS_MAX + 500;
 
 /** Opens a database with a merchant and a followed network, and collects what its writes take. */
 function measured() {
-  const place = openTempDatabase();
+  const place = closing(openTempDatabase());
   const rows: number[] = [];
-  const database = place.connect(undefined, { onWrite: (measure) => void rows.push(measure.rows) });
+  const database = closing(place.connect(undefined, { onWrite: (measure) => void rows.push(measure.rows) }));
   return {
     database,
     file: place.file,
@@ -34,40 +35,34 @@ function measured() {
       rows.length = 0;
       return [await command(), [...rows]];
     },
-    close() {
-      database.close();
-      place.close();
-    },
   };
 }
 
 const largest = (rows: readonly number[]) => Math.max(...rows);
 
 test('removing an endpoint with a long backlog is done in slices', async () => {
-  const { database, file, rowsOf, close } = measured();
+  const { database, file, rowsOf } = measured();
   await addShop(database, 1);
   await database.endpoints.add(endpoint('e1'));
   await new Feed(database, 'one').mine();
   await database.sessions.create(newSession('o1'));
-  const client = new Sqlite(file);
-  client.exec(`
+  const backlog = `
     WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${MANY})
     INSERT INTO events (id, store_id, session_id, type, facts, created_at_ms, mode)
     SELECT n, 'm1', 'cs_o1', 'payment.pending', '{}', ${T0_MS}, 'live' FROM n;
     INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, due_at_ms)
-    SELECT id, id, 'e1', 'waiting', 0, ${T0_MS} FROM events;`);
-  client.close();
+    SELECT id, id, 'e1', 'waiting', 0, ${T0_MS} FROM events;`;
+  raw(file, (client) => client.exec(backlog));
   const [isRemoved, rows] = await rowsOf(() => database.endpoints.remove('e1'));
   assert.ok(isRemoved);
   assert.is(rows.length, Math.ceil(MANY / (WRITE_ROWS_MAX / 4)) + 1, 'a delivery takes up to four rows');
   assert.ok(largest(rows) <= WRITE_ROWS_MAX, rows.join(' '));
   assert.is((await database.stats(T0_MS)).deliveriesWaiting, 0);
   assert.equal(await database.endpoints.list('m1'), []);
-  close();
 });
 
 test('a follower saves blocks with many payments, and confirms them, in parts; so are sessions settled', async () => {
-  const { database, file, rowsOf, close } = measured();
+  const { database, file, rowsOf } = measured();
   const sessions = 500;
   await addShop(database, 1000);
   await database.endpoints.add(endpoint('e1'));
@@ -127,7 +122,6 @@ test('a follower saves blocks with many payments, and confirms them, in parts; s
   assert.is(settled, 200);
   assert.ok(largest(settleRows) <= WRITE_ROWS_MAX, settleRows.join(' '));
   assert.equal(audit(file), []);
-  close();
 });
 
 test.run();

@@ -2,7 +2,6 @@
  * Ways out for a network that has stopped: a rewind, a skipped block, blocks that are read again. The indexer goes on
  * without a restart.
  */
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createCursor } from '../../../indexers/follower/cursor.ts';
@@ -12,12 +11,12 @@ import { chains } from '../../../src/chains/index.ts';
 import { transient } from '../../../src/core/fault.ts';
 import { openGaps } from '../../../src/core/gap.ts';
 import { minorToPar } from '../../../src/core/money.ts';
-import type { OperatorAct } from '../../../src/database/audit-log.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { has } from '../../support/fields.ts';
 import type { IndexedShop } from '../../support/indexed-shop.ts';
 import { countEqual, refundIntent } from '../../support/intents.ts';
 import { inPolledIndexer, tipOf } from '../../support/polled-indexer.ts';
+import { raw } from '../../support/raw.ts';
 import { startIndexer, statusOf } from '../../support/running-indexer.ts';
 import { accountKeyOf, startSimulatedNode } from '../../support/simulated-node.ts';
 import { testNetwork } from '../../support/test-network.ts';
@@ -27,30 +26,21 @@ const DUE = 10_000_000n;
 const SECONDS_MS = 10_000;
 const twoDeep = { confirmations: [{ blocks: 2 }] };
 
-const act = (command: string): OperatorAct => ({
-  atMs: systemClock.nowMs(),
-  operator: 'alice',
-  command,
-  reason: 'a test',
-});
+const act = () => ({ atMs: systemClock.nowMs(), operator: 'alice', command: 'network reread', reason: 'a test' });
+
+const rewind = ({ database, network }: IndexedShop, to: number) =>
+  database.networks.rewind({ network: network.key, to, isDryRun: false, act: act() });
 
 const skip = async ({ database, network }: IndexedShop, from: number, to = from): Promise<void> => {
-  const range = { network: network.key, from, to, isDryRun: false, act: act('network reread') };
+  const range = { network: network.key, from, to, isDryRun: false, act: act() };
   assert.is((await database.networks.skip(range)).kind, 'done');
 };
 
 /** Reads blocks again from the node, as the command does. */
 const reread = ({ database, network }: IndexedShop, from: number, to: number, isCheck = false) =>
   rereadBlocks({
-    network,
-    database,
-    chain: chains[network.family],
-    from,
-    to,
-    isCheck,
-    act: act('network reread'),
-    clock: systemClock,
-    onPart: () => {},
+    ...{ network, database, chain: chains[network.family], clock: systemClock },
+    ...{ from, to, isCheck, act: act(), onPart: () => {} },
   });
 
 /** A node that does not serve some blocks: neither their headers nor their content, or only not their content. */
@@ -105,7 +95,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       const { message = '' } = (await shop.status())?.reason ?? {};
       const to = Number(new RegExp(`quayside network reread ${key} --above (\\d+) --reason`).exec(message)?.[1]);
       assert.ok(to < fork && own.world.at(to), `${message}`);
-      await shop.database.networks.rewind({ network: key, to, isDryRun: false, act: act('network reread') });
+      await rewind(shop, to);
       await poll(5, SECONDS_MS);
       await shop.holds(tipOf(own));
       const session = await lost.read();
@@ -224,7 +214,6 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
 
 test('a gap stays open while the node shows something else in it than is held', async () => {
   await inPolledIndexer('evm', { network: twoDeep }, async ({ own, shop, poll, mine }) => {
-    const raw = new Sqlite(shop.temp.file);
     const order = await shop.order('in the gap');
     own.pay(order.address, DUE);
     mine(1);
@@ -232,28 +221,23 @@ test('a gap stays open while the node shows something else in it than is held', 
     mine(3);
     await poll(4);
     assert.is((await order.read()).life.status, 'paid');
-    await shop.database.networks.rewind({
-      network: shop.network.key,
-      to: number - 1,
-      isDryRun: false,
-      act: act('network reread'),
-    });
+    await rewind(shop, number - 1);
     await skip(shop, number);
     await poll(5, SECONDS_MS);
     await shop.holds(tipOf(own));
     const isOpen = async () => openGaps((await shop.database.networks.find(shop.network.key))?.gaps ?? []).length > 0;
-    const place = raw.prepare('UPDATE transfers SET position = position + ?');
-    place.run(7);
+    const move = (by: number) =>
+      raw(shop.temp.file, (client) => client.exec(`UPDATE transfers SET position = position + ${by}`));
+    move(7);
     const doubtful = await reread(shop, number, number);
     assert.equal(doubtful.counts, { missing: 1, outgoing: 0, unknown: 1, other_block: 0 });
     assert.equal({ length: doubtful.closed.length, isOpen: await isOpen() }, { length: 0, isOpen: true });
-    place.run(-7);
+    move(-7);
     const sure = await reread(shop, number, number);
     has(sure.counts, { missing: 1, unknown: 0 });
     assert.equal({ length: sure.closed.length, isOpen: await isOpen() }, { length: 1, isOpen: false });
     await poll(3);
     assert.is((await order.read()).payments[0]?.state === 'orphaned', false);
-    raw.close();
   });
 });
 
@@ -263,12 +247,7 @@ test('what an operator does after a reorg beside a gap is noticed by the very ne
     mine(6);
     await poll(4);
     const head = own.world.tip().number;
-    await database.networks.rewind({
-      network: network.key,
-      to: head - 4,
-      isDryRun: false,
-      act: act('network reread'),
-    });
+    await rewind(shop, head - 4);
     await skip(shop, head - 3);
     await poll(5, SECONDS_MS);
     await shop.holds(tipOf(own));
@@ -276,22 +255,13 @@ test('what an operator does after a reorg beside a gap is noticed by the very ne
     assert.ok(await cursor.refresh());
     const tip = cursor.tip();
     if (!tip) throw new Error('nothing is held');
-    const look = {
-      head: tip,
-      finalized: null,
-      finalNumber: null,
-      safe: null,
-      askedAtMs: systemClock.nowMs(),
-      isOld: false,
-      whyStale: null,
-    };
+    const nothing = { finalized: null, finalNumber: null, safe: null, whyStale: null };
+    const look = { ...nothing, head: tip, askedAtMs: systemClock.nowMs(), isOld: false };
     const known = { watchedThrough: 1_000_000, ownWallet: 0 };
     const replaced = { ...tip, hash: `0x${'ab'.repeat(32)}` };
     const reorg = { drop: [tip], connect: [{ block: replaced, transfers: [] }], confirm: [] };
     assert.is(await cursor.save(reorg, look, known), 'done');
-    const raw = new Sqlite(shop.temp.file);
-    raw.prepare('UPDATE networks SET head_number = head_number + 1').run();
-    raw.close();
+    raw(shop.temp.file, (client) => client.exec('UPDATE networks SET head_number = head_number + 1'));
     await skip(shop, tip.number + 1);
     const next = { ...tip, hash: `0x${'cd'.repeat(32)}`, parent: replaced.hash, number: tip.number + 1 };
     const step = { drop: [], connect: [{ block: next, transfers: [] }], confirm: [] };
