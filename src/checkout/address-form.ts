@@ -4,21 +4,23 @@
  */
 import type { Request, Response, Router } from 'express';
 import { chains } from '../chains/index.ts';
+import type { Config } from '../config/config.ts';
 import type { NetworkConfig } from '../config/network.ts';
+import type { Database } from '../database/database.ts';
 import type { DestinationCheck, DestinationFault } from '../database/refunds/refund.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
-import { createLimiter } from '../lib/rate-limit.ts';
+import { createAddressLimiter, createLimiter } from '../lib/rate-limit.ts';
 import { exampleAddress } from '../payments/destination.ts';
 import { icon } from './icon.ts';
-import { formReader, limitCallers, type Refuse } from './request.ts';
+import { formReader, type Refuse } from './request.ts';
 import { addressGroups } from './send.ts';
 import type { Words } from './texts.ts';
 
 /** Longer than any address. */
 export const ADDRESS_CHARACTERS_MAX = 128;
-/** Rate limit of addresses to check; each costs a query. */
-const TRIES = { perSecond: 1, burst: 30 } as const;
+/** Rate limit of addresses that one caller has checked; each costs a query. */
+const TRIES = { perSecond: 1, burst: 30, namesMax: 10_000 } as const;
 /** Rate limit of addresses stored for one session or refund: each is an entry of the audit log, for ever. */
 const CHANGES = { perSecond: 1 / 3600, burst: 10, namesMax: 10_000 } as const;
 /** Enough for the form with an address. */
@@ -74,6 +76,14 @@ ${error}
 </form>`;
 }
 
+/** `checkDestination`: whether a refund can be paid to an address that somebody typed. */
+export type AddressDeps = Readonly<{
+  database: Database;
+  config: Pick<Config, 'networks'>;
+  clock: Clock;
+  checkDestination: DestinationCheck;
+}>;
+
 /** The owner of an address that is to be entered: a refund, or a session. */
 type AddressOwner = Readonly<{
   id: string;
@@ -91,14 +101,14 @@ type AddressOwner = Readonly<{
 export function serveAddressForm(
   router: Router,
   path: string,
-  { clock, checkDestination }: Readonly<{ clock: Clock; checkDestination: DestinationCheck }>,
+  { clock, checkDestination }: AddressDeps,
   find: (request: Request, response: Response) => Promise<AddressOwner | null>,
   refuse: Refuse,
 ): void {
-  const count = limitCallers(TRIES, clock);
+  const tries = createAddressLimiter({ ...TRIES, clock });
   const changes = createLimiter({ ...CHANGES, clock });
   router.post(path, formReader(FORM_BYTES_MAX), async (request, response) => {
-    const waitS = count(request);
+    const waitS = tries.take(request.ip ?? '');
     if (waitS > 0) return refuse(request, response, waitS);
     const owner = await find(request, response);
     if (!owner) return refuse(request, response, null);

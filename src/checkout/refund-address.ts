@@ -4,17 +4,19 @@
  */
 import type { Request, Response, Router } from 'express';
 import { chains } from '../chains/index.ts';
-import type { Config } from '../config/config.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { PaymentOption } from '../database/column-values.ts';
-import type { Database } from '../database/database.ts';
-import type { DestinationCheck } from '../database/refunds/refund.ts';
 import type { Session } from '../database/session.ts';
-import type { Clock } from '../lib/clock.ts';
 import { queryOf } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { documentOf } from '../web/document.ts';
-import { ADDRESS_CHARACTERS_MAX, type AddressStep, addressStep, serveAddressForm } from './address-form.ts';
+import {
+  ADDRESS_CHARACTERS_MAX,
+  type AddressDeps,
+  type AddressStep,
+  addressStep,
+  serveAddressForm,
+} from './address-form.ts';
 import { linkTo, networkTitle, type PageModel } from './model.ts';
 import { allow } from './policy.ts';
 import { waitsForAddress } from './refund-page.ts';
@@ -60,17 +62,10 @@ function addressForm(model: PageModel, option: PaymentOption, title: 'refund_lea
 </form></details>`;
 }
 
-type RefundAddressDeps = Readonly<{
-  database: Database;
-  config: Pick<Config, 'networks'>;
-  clock: Clock;
-  checkDestination: DestinationCheck;
-}>;
-
 /** @param styleOf returns the URL of the style sheet, relative to the requested page */
 export function serveRefundAddress(
   router: Router,
-  deps: RefundAddressDeps,
+  deps: AddressDeps,
   styleOf: (request: Request) => string,
   refuse: Refuse,
 ): void {

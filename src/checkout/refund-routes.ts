@@ -4,31 +4,22 @@
  */
 
 import type { Request, Response, Router } from 'express';
-import type { Config } from '../config/config.ts';
 import { invariant } from '../core/fault.ts';
 import { mayReplace } from '../core/refund.ts';
-import type { Database } from '../database/database.ts';
-import type { DestinationCheck, Refund } from '../database/refunds/refund.ts';
-import { type Clock, toSeconds } from '../lib/clock.ts';
+import type { Refund } from '../database/refunds/refund.ts';
+import { toSeconds } from '../lib/clock.ts';
 import { queryOf } from '../lib/form.ts';
-import { serveAddressForm } from './address-form.ts';
+import { type AddressDeps, serveAddressForm } from './address-form.ts';
 import { protect } from './policy.ts';
 import { type RefundStep, refundPage } from './refund-page.ts';
 import { asked, type Refuse } from './request.ts';
-
-type RefundPageDeps = Readonly<{
-  database: Database;
-  config: Pick<Config, 'networks'>;
-  clock: Clock;
-  checkDestination: DestinationCheck;
-}>;
 
 const TOKEN = /^[0-9a-f]{32}$/;
 
 /** @param styleOf returns the URL of the style sheet, relative to the requested page */
 export function serveRefunds(
   router: Router,
-  deps: RefundPageDeps,
+  deps: AddressDeps,
   styleOf: (request: Request) => string,
   refuse: Refuse,
 ): void {

@@ -4,10 +4,8 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Sessions } from '../database/database.ts';
 import type { Session } from '../database/session.ts';
-import type { Clock } from '../lib/clock.ts';
 import { queryOf, readForm } from '../lib/form.ts';
 import { parseSessionId } from '../lib/id.ts';
-import { createAddressLimiter } from '../lib/rate-limit.ts';
 import type { Choice } from './model.ts';
 import { chooseWords, type Words } from './texts.ts';
 
@@ -21,17 +19,6 @@ export const formReader =
     request.body = await readForm(request, bytesMax);
     next();
   };
-
-const CALLERS_MAX = 10_000;
-
-/** Limits the requests of each IP address. @returns a function that counts a request and returns the seconds to wait */
-export function limitCallers(
-  rate: Readonly<{ perSecond: number; burst: number }>,
-  clock: Clock,
-): (request: Request) => number {
-  const limiter = createAddressLimiter({ ...rate, namesMax: CALLERS_MAX, clock });
-  return ({ ip }) => limiter.take(ip ?? '');
-}
 
 export function asked(request: Request): { choice: Choice; words: Words } {
   const query = queryOf(request);

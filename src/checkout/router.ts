@@ -6,16 +6,15 @@ import express, { type ErrorRequestHandler, type Request, type Response, type Ro
 import type { Config } from '../config/config.ts';
 import { Fault, invariant } from '../core/fault.ts';
 import { policyFor } from '../core/store-credit.ts';
-import type { Database } from '../database/database.ts';
 import { isFollowed } from '../database/networks.ts';
-import type { DestinationCheck } from '../database/refunds/refund.ts';
 import type { Session } from '../database/session.ts';
-import { type Clock, toSeconds } from '../lib/clock.ts';
+import { toSeconds } from '../lib/clock.ts';
 import { queryOf } from '../lib/form.ts';
 import { parseSessionId } from '../lib/id.ts';
 import type { Log } from '../lib/log.ts';
 import { subscriberOf } from '../lib/rate-limit.ts';
 import { type Simulate, simulations } from '../payments/simulation.ts';
+import type { AddressDeps } from './address-form.ts';
 import { type Assets, hash, loadAssets } from './assets.ts';
 import { serveBrand } from './brand.ts';
 import { acceptParent, serveEmbed } from './embed.ts';
@@ -32,18 +31,15 @@ import { createStreams, pageVersion } from './streams.ts';
 import type { Words } from './texts.ts';
 import { answerTransfer } from './transfer.ts';
 
-type CheckoutDeps = Readonly<{
-  database: Database;
-  /** Checks whether a refund can be paid to an address that somebody typed. */
-  checkDestination: DestinationCheck;
-  config: Pick<Config, 'networks' | 'checkoutUrl' | 'mail'>;
-  clock: Clock;
-  log: Log;
-  /** Present only if there are simulated networks. */
-  simulate?: Simulate;
-  /** Ends all live updates when the program stops. */
-  signal: AbortSignal;
-}>;
+type CheckoutDeps = Omit<AddressDeps, 'config'> &
+  Readonly<{
+    config: Pick<Config, 'networks' | 'checkoutUrl'>;
+    log: Log;
+    /** Present only if there are simulated networks. */
+    simulate?: Simulate;
+    /** Ends all live updates when the program stops. */
+    signal: AbortSignal;
+  }>;
 
 /** The panel's form has one short field. */
 const SIMULATION_FORM_BYTES_MAX = 1024;
