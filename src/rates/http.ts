@@ -48,7 +48,9 @@ async function getOnce(source: string, limits: HttpLimits, path: string, signal:
     });
     return { ok: status >= 200 && status < 300, status, text: await readBody(body, limits.bytesMax) };
   } catch (error) {
-    const why = timeout.aborted ? `no whole answer within ${limits.timeoutMs} ms` : deepestReason(error);
+    const why = timeout.aborted
+      ? `no whole answer within ${limits.timeoutMs} ms`
+      : reasonOf(error as NodeJS.ErrnoException);
     throw transient(
       'rate_source_unreachable',
       `${source} could not be reached at ${limits.origin}: ${why}; asking again at the next refresh`,
@@ -57,13 +59,8 @@ async function getOnce(source: string, limits: HttpLimits, path: string, signal:
   }
 }
 
-/** Returns the innermost error's message. */
-function deepestReason(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error.cause !== undefined) return deepestReason(error.cause);
-  const code = 'code' in error ? String(error.code) : error.name;
-  return error.message || code;
-}
+/** A host with several addresses, none of which can be reached, has a code alone. */
+const reasonOf = ({ message, code, name }: NodeJS.ErrnoException): string => message || (code ?? name);
 
 /** Reads a body; null if it has more than `bytesMax` bytes. The rest is not read. */
 async function readBody(body: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string | null> {

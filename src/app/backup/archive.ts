@@ -71,9 +71,14 @@ export async function writeSealed(
       `the passphrase is shorter than ${PASSPHRASE_BYTES_MIN} characters: use several words, or let a password manager create one`,
     );
   }
+  await writeNewFile(file, seal(plain, passphrase, WORK_FACTOR));
+}
+
+/** Writes a file that does not exist yet, with mode 0600; it is on the disk when this resolves. */
+export async function writeNewFile(file: string, content: AsyncIterable<Uint8Array>): Promise<void> {
   const out = createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true });
   try {
-    await pipeline(seal(plain, passphrase, WORK_FACTOR), out);
+    await pipeline(content, out);
   } finally {
     // A failure may come before the file is opened, which would then appear after the caller has removed it.
     if (!out.closed) await once(out, 'close');

@@ -5,7 +5,6 @@ import {
   chmodSync,
   copyFileSync,
   createReadStream,
-  createWriteStream,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -15,7 +14,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import type { Config, SignerConfig } from '../../config/config.ts';
 import { Fault, permanent, transient } from '../../core/fault.ts';
 import type { OperatorAct } from '../../database/audit-log.ts';
@@ -27,7 +25,7 @@ import { syncFolder } from '../../lib/secret-file.ts';
 import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';
 import { openConfiguredSigner } from '../../signer/client.ts';
 import { readRoom } from '../watches/disk.ts';
-import { filesIn, type Manifest, packArchive, writeSealed } from './archive.ts';
+import { filesIn, type Manifest, packArchive, writeNewFile, writeSealed } from './archive.ts';
 import { updateBackupReport } from './report.ts';
 import { openScratch, removeAbandoned } from './scratch.ts';
 import { proveBackup } from './unpacked.ts';
@@ -174,18 +172,15 @@ function prepareTarget(folder: string, file: string): void {
  */
 async function writeSignerPart({ dir }: SignerConfig, file: string, { log }: BackupParts): Promise<string | null> {
   const signer = openConfiguredSigner({ dir });
-  const out = createWriteStream(file, { flags: 'wx', mode: 0o600 });
   try {
-    await pipeline(signer.backup(), out);
+    await writeNewFile(file, signer.backup());
     return null;
   } catch (error) {
+    rmSync(file, { force: true });
     if (!(error instanceof Fault) && !(error instanceof Error && 'syscall' in error)) throw error;
     log.error({ error: error.message }, 'the backup is made without the signer’s part');
     return error.message;
   } finally {
-    // A failure may come before the file is opened, which would then appear after it was removed.
-    if (!out.closed) await new Promise<void>((done) => out.once('close', () => done()));
-    if (!out.writableFinished) rmSync(file, { force: true });
     await signer.close();
   }
 }
