@@ -27,9 +27,6 @@ export const ALARM_NOTE_CHARS_MAX = 200;
  */
 export type Alarm = AlarmRow;
 
-/** The outcome of acknowledging an alarm. `over`: it ended before, by itself. `already`: a person did it before. */
-export type Acknowledged = Readonly<{ outcome: 'acknowledged' | 'already' | 'over'; alarm: Alarm }>;
-
 /** Returns the key of a lasting alarm, such as `network:live:bsc`: each network, pool or coin has one of its own. */
 export const alarmKey = (scope: string, subject: string): string => (subject ? `${scope}:${subject}` : scope);
 
@@ -81,9 +78,9 @@ export function alarmCommands(db: Db) {
      * Records that somebody looks at an alarm. The alarm of an event is over with it; any other one ends by itself,
      * and its notices are no longer repeated. The act's reason is kept as their note, at most `ALARM_NOTE_CHARS_MAX`
      * characters.
-     * @returns null if there is no such alarm
+     * @returns null if there is no such alarm. `over`: it ended before, by itself. `already`: somebody did it before
      */
-    async acknowledge(id: number, act: OperatorAct): Promise<Acknowledged | null> {
+    async acknowledge(id: number, act: OperatorAct) {
       return db.write(async () => {
         const alarm = await findRow(db, alarms, { id });
         if (!alarm) return null;
@@ -126,18 +123,16 @@ export const TARGET_NAME_CHARS_MAX = 64;
 /** `name`: as people named it. `severity`: the least that it hears of. `address` and `code` are sealed in the file. */
 export type NewNoticeTarget = Omit<typeof noticeTargets.$inferSelect, 'provedAtMs' | 'progress'>;
 
-export type NoticeTarget = Omit<NewNoticeTarget, 'address' | 'code'> &
-  NoticeProgress &
-  Readonly<{
-    /** Until then nothing but the code is sent. */
-    provedAtMs: number | null;
-  }>;
+/** Until `provedAtMs` nothing but the code is sent. */
+export type NoticeTarget = Readonly<ReturnType<typeof toTarget>>;
+
+const toTarget = ({ address: _, code: __, progress, ...shown }: typeof noticeTargets.$inferSelect) => ({
+  ...shown,
+  ...progress,
+});
 
 /** Returns whether a target is informed about alarms. A URL that is only called never is. */
 export const isInformed = ({ kind, provedAtMs }: NoticeTarget): boolean => kind !== 'dead-man' && provedAtMs !== null;
-
-/** Alarms about which a target may have to be informed. `throughId`: none up to this id is missing. */
-export type WatchedAlarms = Readonly<{ alarms: readonly WatchedAlarm[]; throughId: number }>;
 
 /** The outcome of a message. `read`: nothing was to be sent. `waitMs`: the time that the next one waits. */
 export type NoticeOutcome =
@@ -190,8 +185,7 @@ export function noticeCommands(db: VaultDb) {
       });
     },
     async listTargets(): Promise<readonly NoticeTarget[]> {
-      const rows = await db.read(() => findRows(db, noticeTargets, 'ORDER BY created_at_ms, id'));
-      return rows.map(({ address: _address, code: _code, progress, ...shown }) => ({ ...shown, ...progress }));
+      return (await db.read(() => findRows(db, noticeTargets, 'ORDER BY created_at_ms, id'))).map(toTarget);
     },
     /** Returns where a target's messages go, with its secrets; null if there is none. */
     async addressOf(id: string): Promise<string | null> {
@@ -251,11 +245,14 @@ function createAlarmWatch(db: Db) {
   const needing = `WHERE id > :after AND id <= :lastId AND ended_at_ms IS NULL AND acknowledged_at_ms IS NULL
     ORDER BY id LIMIT :limit`;
   return {
-    /** Returns all alarms that a target has heard of, and at most `limit` newer ones that need somebody. */
+    /**
+     * Returns all alarms that a target has heard of, and at most `limit` newer ones that need somebody.
+     * @returns `throughId`: none up to this id is missing
+     */
     async watchedAlarms(
       { throughAlarmId: after, toldAtMs }: Pick<NoticeTarget, 'throughAlarmId' | 'toldAtMs'>,
       limit: number,
-    ): Promise<WatchedAlarms> {
+    ): Promise<Readonly<{ alarms: readonly WatchedAlarm[]; throughId: number }>> {
       return db.read(async () => {
         const lastId = (await newest.get(after)) ?? after;
         const told = Object.keys(toldAtMs)

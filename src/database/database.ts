@@ -29,7 +29,7 @@ import { recoveryCommands, rereadCommands } from './recovery.ts';
 import { refundCommands } from './refunds/refunds.ts';
 import { bookQueries, countQueries, creditQueries, statsQuery } from './reports.ts';
 import { checkKey, createRowGuard, createTokens, createVault, type SealedDb } from './sealing.ts';
-import { sendingCommands } from './sending.ts';
+import { claimCommands, recordCommands } from './sending.ts';
 import { sessionListQueries } from './session.ts';
 import { sessionCommands } from './sessions.ts';
 import { storeCommands } from './stores.ts';
@@ -129,7 +129,13 @@ function repositories(db: SealedDb) {
     endpoints: endpointCommands(db),
     doors: doorCommands(db),
     events: eventQueries(db),
-    deliveries: { ...deliveryQueries(db), ...resendCommands(db), ...troubleQueries(db), ...sendingCommands(db) },
+    deliveries: {
+      ...deliveryQueries(db),
+      ...resendCommands(db),
+      ...troubleQueries(db),
+      ...claimCommands(db),
+      ...recordCommands(db),
+    },
     stats: statsQuery(db),
     changeCount: db.changeCount,
     /** Takes and releases the write lock, which proves that the database can be written now. */

@@ -5,10 +5,9 @@
 import type { DoorDialect, DoorTerms } from '../core/door.ts';
 import type { EventType } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
-import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import type { Currency, NetworkKey } from '../core/transfer.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
-import type { DoorSettings } from './column-values.ts';
-import { freshEndpoint, webhookSecretsOf } from './endpoints.ts';
+import { freshEndpoint, sealSecret, signingSecret } from './endpoints.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { changeRows, findRow, findRows, insertRow } from './engine/rows.ts';
@@ -30,15 +29,7 @@ export type OrderRow = typeof doorOrders.$inferSelect;
 export type ShownOrder = OrderRow & Readonly<{ paid: Readonly<{ atS: number; payment: DoorPayment | null }> | null }>;
 
 /** A door with its key, which verifies requests and signs notices. */
-export type Door = Readonly<{
-  id: string;
-  storeId: string;
-  mode: Mode;
-  dialect: DoorDialect;
-  pid: number;
-  settings: DoorSettings;
-  key: string;
-}>;
+export type Door = Readonly<Awaited<ReturnType<typeof openDoors>>[number]>;
 
 export type NewDoor = Omit<Door, 'pid'> & Readonly<{ createdAtMs: number; urlOf: (pid: number) => string }>;
 
@@ -72,20 +63,19 @@ export type DoorPayment = Readonly<{
 /** Fields that a repeated request must leave as they were. */
 const BINDING = ['money', 'name', 'notifyUrl', 'param'] as const satisfies readonly (keyof DoorTerms)[];
 
-export function doorCommands(db: VaultDb) {
-  const secrets = webhookSecretsOf(db);
-  const countOfDialect = db.client.values('SELECT count(*) FROM endpoints WHERE dialect = ? AND removed = 0');
+/** Returns the doors that are on, with their keys. */
+async function openDoors(db: VaultDb, column: 'id' | 'pid' | 'dialect', value: string | number) {
+  const isOpen = 'removed = 0 AND dialect IS NOT NULL AND disabled_at_ms IS NULL';
+  const rows = await findRows(db, endpoints, `WHERE ${column} = :value AND ${isOpen} ORDER BY pid`, { value });
+  return mapInOrder(rows, async ({ id, storeId, mode, dialect, pid, door: settings }) => {
+    invariant(dialect && pid !== null && settings, `the door ${id} is whole`);
+    const { secret: key } = await signingSecret(db, { endpointId: id, storeId, mode });
+    return { id, storeId, mode, dialect, pid, settings, key };
+  });
+}
 
-  /** Returns the doors that are on, with their keys. */
-  async function open(column: 'id' | 'pid' | 'dialect', value: string | number): Promise<Door[]> {
-    const isOpen = 'removed = 0 AND dialect IS NOT NULL AND disabled_at_ms IS NULL';
-    const rows = await findRows(db, endpoints, `WHERE ${column} = :value AND ${isOpen} ORDER BY pid`, { value });
-    return mapInOrder(rows, async ({ id, storeId, mode, dialect, pid, door: settings }) => {
-      invariant(dialect && pid !== null && settings, `the door ${id} is whole`);
-      const { secret: key } = await secrets.signing({ endpointId: id, storeId, mode });
-      return { id, storeId, mode, dialect, pid, settings, key };
-    });
-  }
+export function doorCommands(db: VaultDb) {
+  const countOfDialect = db.client.values('SELECT count(*) FROM endpoints WHERE dialect = ? AND removed = 0');
 
   async function add({ urlOf, key, settings, ...door }: NewDoor, act: OperatorAct): Promise<DoorAdded> {
     const { id, storeId, mode, dialect } = door;
@@ -94,7 +84,7 @@ export function doorCommands(db: VaultDb) {
     const url = urlOf(pid);
     await insertRow(db, endpoints, {
       ...{ ...freshEndpoint, ...door, url, pid, door: settings },
-      ...{ secret: secrets.seal(id, mode, key), extendedEvents: [] },
+      ...{ secret: sealSecret(db, id, mode, key), extendedEvents: [] },
     });
     await recordAct(db, act, { target: id, before: null, after: { storeId, mode, dialect, pid, ...settings } });
     return { kind: 'added', pid, url };
@@ -108,12 +98,12 @@ export function doorCommands(db: VaultDb) {
     },
     /** Returns the door with this pid or id, unless it is off or removed. */
     async find(by: Readonly<{ pid: number }> | Readonly<{ id: string }>): Promise<Door | null> {
-      const found = await db.read(() => ('pid' in by ? open('pid', by.pid) : open('id', by.id)));
+      const found = await db.read(() => ('pid' in by ? openDoors(db, 'pid', by.pid) : openDoors(db, 'id', by.id)));
       return found[0] ?? null;
     },
     /** Returns all doors of a dialect that are on. */
     async ofDialect(dialect: DoorDialect): Promise<readonly Door[]> {
-      return db.read(() => open('dialect', dialect));
+      return db.read(() => openDoors(db, 'dialect', dialect));
     },
   };
 }

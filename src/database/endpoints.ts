@@ -10,7 +10,7 @@ import { sortableId } from '../lib/id.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, findRow, findRows, insertRow, perDatabase } from './engine/rows.ts';
+import { changeRows, findRow, findRows, insertRow } from './engine/rows.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import { type Replay, replaysOf } from './replays.ts';
 import type { VaultDb } from './sealing.ts';
@@ -103,7 +103,6 @@ const modes: readonly Mode[] = ['live', 'test'];
 type Target = Readonly<{ storeId: string; mode: Mode; url: string }>;
 
 export function endpointCommands(db: VaultDb) {
-  const secrets = webhookSecretsOf(db);
   const replays = replaysOf(db);
 
   /** Returns the store's endpoint with this URL in the other mode, in whatever spelling. */
@@ -123,7 +122,7 @@ export function endpointCommands(db: VaultDb) {
     if (endpointId !== null) return { kind: 'other_mode', endpointId };
     const endpoint = { ...freshEndpoint, ...input };
     const { id, storeId, mode, url } = endpoint;
-    const sealed = secret === undefined ? null : secrets.seal(id, mode, secret);
+    const sealed = secret === undefined ? null : sealSecret(db, id, mode, secret);
     await insertRow(db, endpoints, { ...endpoint, secret: sealed });
     const extendedEvents = endpoint.extendedEvents.join(',');
     await recordAct(db, act, { target: id, before: null, after: { storeId, mode, url, extendedEvents } });
@@ -137,7 +136,7 @@ export function endpointCommands(db: VaultDb) {
   async function made(id: string): Promise<EndpointRequested> {
     const row = await findRow(db, endpoints, { id, removed: false });
     if (!row) return { kind: 'removed' };
-    const { secret } = await secrets.signing({ endpointId: id, storeId: row.storeId, mode: row.mode });
+    const { secret } = await signingSecret(db, { endpointId: id, storeId: row.storeId, mode: row.mode });
     return { kind: 'replayed', endpoint: toEndpoint(row), secret };
   }
 
@@ -278,39 +277,37 @@ type Signed = Readonly<{ endpointId: string; storeId: string; mode: Mode }>;
 /** The name under which the secret is sealed. */
 export const webhookSecretName = (owner: string, mode: Mode): string => `${owner}, ${mode} webhook secret`;
 
-export const webhookSecretsOf = perDatabase((db: VaultDb) => {
-  const { client, vault } = db;
-  const sealed = ({ owner, mode, ...kept }: WebhookSecret): string =>
-    vault.seal(JSON.stringify(kept), webhookSecretName(owner, mode));
-  const opened = (owner: string, mode: Mode, text: string): WebhookSecret => ({
-    ...{ owner, mode },
-    ...(JSON.parse(vault.open(text, webhookSecretName(owner, mode))) as KeptSecret),
-  });
+// To be called within a transaction.
 
-  return {
-    /** Seals a new secret, for the row of its owner. */
-    seal: (owner: string, mode: Mode, secret: string): string =>
-      sealed({ owner, mode, secret, nextSecret: null, rotatedAtMs: null }),
-    /** Returns an endpoint's own secret, otherwise its store's for the mode. */
-    async signing({ endpointId, storeId, mode }: Signed): Promise<WebhookSecret> {
-      const own = await client.values<string | null>('SELECT secret FROM endpoints WHERE id = ?').get(endpointId);
-      if (own) return opened(endpointId, mode, own);
-      const ofStore = client.values<string>(`SELECT ${mode}_secret FROM stores WHERE id = ?`);
-      return opened(storeId, mode, (await ofStore.get(storeId)) ?? '');
-    },
-    /** Replaces the secret of an endpoint, or of a store in one mode. */
-    async save(one: WebhookSecret): Promise<void> {
-      const secret = sealed(one);
-      if ((await changeRows(db, endpoints, { id: one.owner }, { secret })) > 0) return;
-      const ofMode = one.mode === 'live' ? { liveSecret: secret } : { testSecret: secret };
-      await changeRows(db, stores, { id: one.owner }, ofMode);
-    },
-  };
+const sealed = ({ vault }: VaultDb, { owner, mode, ...kept }: WebhookSecret): string =>
+  vault.seal(JSON.stringify(kept), webhookSecretName(owner, mode));
+
+const opened = ({ vault }: VaultDb, owner: string, mode: Mode, text: string): WebhookSecret => ({
+  ...{ owner, mode },
+  ...(JSON.parse(vault.open(text, webhookSecretName(owner, mode))) as KeptSecret),
 });
 
-function secretCommands(db: VaultDb) {
-  const secrets = webhookSecretsOf(db);
+/** Seals a new secret, for the row of its owner. */
+export const sealSecret = (db: VaultDb, owner: string, mode: Mode, secret: string): string =>
+  sealed(db, { owner, mode, secret, nextSecret: null, rotatedAtMs: null });
 
+/** Returns an endpoint's own secret, otherwise its store's for the mode. */
+export async function signingSecret(db: VaultDb, { endpointId, storeId, mode }: Signed): Promise<WebhookSecret> {
+  const own = await db.client.values<string | null>('SELECT secret FROM endpoints WHERE id = ?').get(endpointId);
+  if (own) return opened(db, endpointId, mode, own);
+  const ofStore = db.client.values<string>(`SELECT ${mode}_secret FROM stores WHERE id = ?`);
+  return opened(db, storeId, mode, (await ofStore.get(storeId)) ?? '');
+}
+
+/** Replaces the secret of an endpoint, or of a store in one mode. */
+async function saveSecret(db: VaultDb, one: WebhookSecret): Promise<void> {
+  const secret = sealed(db, one);
+  if ((await changeRows(db, endpoints, { id: one.owner }, { secret })) > 0) return;
+  const ofMode = one.mode === 'live' ? { liveSecret: secret } : { testSecret: secret };
+  await changeRows(db, stores, { id: one.owner }, ofMode);
+}
+
+function secretCommands(db: VaultDb) {
   /** Returns the endpoint with this id, or the store with the mode. */
   async function findOwner(
     id: string,
@@ -339,7 +336,7 @@ function secretCommands(db: VaultDb) {
     async findSecret(id: string, mode: Mode): Promise<WebhookSecret | null> {
       return db.read(async () => {
         const owner = await findOwner(id, mode);
-        return owner && owner.kind !== 'door' ? secrets.signing(owner) : null;
+        return owner && owner.kind !== 'door' ? signingSecret(db, owner) : null;
       });
     },
     /**
@@ -364,11 +361,11 @@ function secretCommands(db: VaultDb) {
         const owner = await findOwner(id, mode);
         if (!owner) return { kind: 'unknown' };
         if (owner.kind === 'one_off' || owner.kind === 'door') return { kind: owner.kind };
-        const now = await secrets.signing(owner);
+        const now = await signingSecret(db, owner);
         if (step.kind === 'start' && now.owner === id && now.nextSecret !== null) return { kind: 'under_way' };
         if (step.kind !== 'start' && (now.owner !== id || now.nextSecret === null)) return { kind: 'not_under_way' };
         const secret = take({ ...now, owner: id }, step, act.atMs);
-        await secrets.save(secret);
+        await saveSecret(db, secret);
         const valid = (count: number) => ({ mode: now.mode, secrets: count });
         const [before, after] = step.kind === 'start' ? [1, 2] : [2, 1];
         await recordAct(db, act, { target: id, before: valid(before), after: { ...valid(after), step: step.kind } });

@@ -346,17 +346,6 @@ const LOOKED_MAX = 200;
 
 type Troubled = Readonly<{ id: string; url: string }>;
 
-/** Over all endpoints. */
-export type WebhookTrouble = Readonly<{
-  /** The first that are on and have accepted nothing since a time, longest first. */
-  failing: readonly (Troubled & Readonly<{ sinceMs: number }>)[];
-  disabled: readonly (Troubled & Readonly<{ reason: string | null }>)[];
-  /** The time at which the first delivery that can be sent now became due; null for none. */
-  dueSinceMs: number | null;
-  /** Deliveries that failed for good, of events since `sinceMs`, counted up to `FAILED_COUNTED_MAX`. */
-  failed: number;
-}>;
-
 /** As the index has it. */
 const IN_TROUBLE = '(failing_since_ms IS NOT NULL OR disabled_at_ms IS NOT NULL)';
 
@@ -370,12 +359,12 @@ export function troubleQueries({ client, read }: Db) {
          WHERE state = 'failed' AND event_id >= :from AND last_error IS DISTINCT FROM 'endpoint_removed'
          ORDER BY event_id DESC LIMIT ${FAILED_COUNTED_MAX}) AS limited`,
   );
-  const failing = client.prepare<WebhookTrouble['failing'][number]>(
+  const failing = client.prepare<Troubled & Readonly<{ sinceMs: number }>>(
     `SELECT id, url, failing_since_ms AS "sinceMs" FROM endpoints
      WHERE ${IN_TROUBLE} AND failing_since_ms IS NOT NULL AND disabled_at_ms IS NULL AND removed = 0
      ORDER BY failing_since_ms, id LIMIT ${TROUBLED_MAX}`,
   );
-  const disabled = client.prepare<WebhookTrouble['disabled'][number]>(
+  const disabled = client.prepare<Troubled & Readonly<{ reason: string | null }>>(
     `SELECT id, url, disabled_reason AS reason FROM endpoints
      WHERE ${IN_TROUBLE} AND disabled_at_ms IS NOT NULL AND removed = 0 ORDER BY disabled_at_ms, id LIMIT ${TROUBLED_MAX}`,
   );
@@ -385,14 +374,18 @@ export function troubleQueries({ client, read }: Db) {
        FROM endpoints AS e WHERE e.store_id = :storeId AND e.mode = :mode AND e.removed = 0 LIMIT ${LOOKED_MAX}`,
   );
   return {
-    async trouble(nowMs: number, sinceMs: number): Promise<WebhookTrouble> {
-      return read(async (): Promise<WebhookTrouble> => {
+    /** Returns the troubles of all endpoints. */
+    async trouble(nowMs: number, sinceMs: number) {
+      return read(async () => {
         const due = await mapInOrder([0, 1], (isUnproven) => firstDue.get({ isUnproven, nowMs }));
         const dueMs = due.filter((atMs) => atMs !== undefined);
         return {
+          // The first that are on and have accepted nothing since a time, longest first.
           failing: await failing.all(),
           disabled: await disabled.all(),
+          // When the first delivery that can be sent now became due; null for none.
           dueSinceMs: dueMs.length === 0 ? null : Math.min(...dueMs),
+          // Those that failed for good, of events since `sinceMs`, counted up to `FAILED_COUNTED_MAX`.
           failed: (await failed.get({ from: firstEvent(sinceMs) })) ?? 0,
         };
       });

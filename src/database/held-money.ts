@@ -9,10 +9,10 @@ import { type AcceptEffect, type HeldPart, type HeldState, heldParts, openPar } 
 import { refundEntry } from '../core/ledger.ts';
 import { confirmedParts } from '../core/received.ts';
 import { exceedsAutomatic, isCovered } from '../core/refund.ts';
-import type { Life, Standing } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
+import type { Db } from './engine/open.ts';
 import { haveValues } from './engine/rows.ts';
 import { ledgerOf } from './ledger.ts';
 import { payoutStepsOf } from './payouts/payouts.ts';
@@ -20,7 +20,6 @@ import { refundDestinationsOf } from './refunds/destinations.ts';
 import {
   type DestinationCheck,
   type DestinationFault,
-  type HeldReturn,
   isOperators,
   newRefund,
   type Refund,
@@ -34,23 +33,18 @@ import { amountText, countingSums, type HeldRow, heldRecordsOf, transitionsOf } 
 import { storeOf } from './stores.ts';
 import { heldMoney as records, sessions } from './tables.ts';
 
-/** One kind of held money of one session. `settledPar`: how much of the value operators have decided about. */
-export type HeldMoney = HeldRow &
-  Pick<SessionRow, 'storeId' | 'mode' | 'orderId' | 'canceledAtS'> &
-  Readonly<{
-    /** Until when its session waited. */
-    expiresAtS: number;
-    /** Oldest first, with those that failed. */
-    returns: readonly HeldReturn[];
-  }>;
+/**
+ * One kind of held money of one session, which waited until `expiresAtS`. `settledPar`: how much of the value operators
+ * have decided about. `returns`: oldest first, with those that failed.
+ */
+export type HeldMoney = Readonly<Awaited<ReturnType<typeof listHeld>>[number]>;
 
-/** Columns of a session that a decision changes. */
-export type HeldSession = Readonly<{ status: SessionStatus; confirmedPar: bigint; duePar: bigint; paidLate: boolean }>;
+/** A session after a decision. */
+type HeldSession = Readonly<{ status: SessionStatus; confirmedPar: bigint; duePar: bigint; paidLate: boolean }>;
 
 export type AcceptHeldOutcome =
-  | Readonly<{ kind: 'done'; effect: AcceptEffect; held: HeldMoney; before: HeldSession; after: HeldSession }>
-  | Readonly<{ kind: 'not_open'; held: HeldMoney }>
-  | Readonly<{ kind: 'not_found' }>;
+  | Readonly<{ kind: 'done'; effect: AcceptEffect; held: HeldMoney; after: HeldSession }>
+  | Readonly<{ kind: 'not_open' | 'not_found' }>;
 
 /**
  * Held money to return. `to` is the address as somebody typed it. `network` and `currency` choose among its parts.
@@ -83,47 +77,32 @@ export type ReturnHeldOutcome =
    */
   | Readonly<{ kind: 'store_suspended' | 'above_limit' | 'daily_limit' }>;
 
-type HeldFilter = Readonly<{ storeId?: string; mode?: Mode; sessionId?: string; state?: HeldState; limit: number }>;
+type HeldFilter = Readonly<{ id?: string; storeId?: string; mode?: Mode; sessionId?: string; state?: HeldState }> &
+  Readonly<{ limit: number }>;
 
 const { storeId, mode, orderId, terms, canceledAtS } = sessions;
 const sessionColumns = { storeId, mode, orderId, terms, canceledAtS };
 
+/** Returns held money, newest first. To be called within a transaction. */
+async function listHeld(db: Db, { storeId, mode, limit, ...values }: HeldFilter) {
+  const of = and(haveValues(sessions, { storeId, mode }), haveValues(records, values));
+  const all = db.orm.select({ held: records, session: sessionColumns }).from(records);
+  const found = all.innerJoin(sessions, eq(sessions.id, records.sessionId)).where(of);
+  const newest = found.orderBy(desc(records.openedAtMs), desc(records.id)).limit(limit);
+  return mapInOrder(await newest.all(), async ({ held, session: { terms, ...session } }) => {
+    const returns = (await returnsOf(db, held.sessionId)).filter(({ kind }) => kind === held.kind);
+    return { ...held, ...session, expiresAtS: terms.expiresAtS, returns };
+  });
+}
+
 export function heldMoneyCommands(db: SealedDb) {
-  const held = heldRecordsOf(db);
-  const viewOf = async (
-    row: HeldRow,
-    { storeId, mode, orderId, terms, canceledAtS }: Pick<SessionRow, keyof typeof sessionColumns>,
-  ) =>
-    ({
-      ...row,
-      storeId,
-      mode,
-      orderId,
-      expiresAtS: terms.expiresAtS,
-      canceledAtS,
-      returns: (await returnsOf(db, row.sessionId)).filter(({ kind }) => kind === row.kind),
-    }) satisfies HeldMoney;
-
-  const faceOf = (
-    { terms }: SessionRow,
-    life: Pick<Life, 'status' | 'paidLate'>,
-    { confirmedPar }: Pick<Standing, 'confirmedPar'>,
-  ): HeldSession => ({ status: life.status, paidLate: life.paidLate, duePar: terms.duePar, confirmedPar });
-
   return {
     /** Returns held money, newest first. */
-    async list({ storeId, mode, limit, ...values }: HeldFilter): Promise<readonly HeldMoney[]> {
-      const of = and(haveValues(sessions, { storeId, mode }), haveValues(records, values));
-      const all = db.orm.select({ held: records, session: sessionColumns }).from(records);
-      const found = all.innerJoin(sessions, eq(sessions.id, records.sessionId)).where(of);
-      const newest = found.orderBy(desc(records.openedAtMs), desc(records.id)).limit(limit);
-      return db.read(async () => mapInOrder(await newest.all(), ({ held: row, session }) => viewOf(row, session)));
+    async list(filter: HeldFilter): Promise<readonly HeldMoney[]> {
+      return db.read(() => listHeld(db, filter));
     },
     async find(id: string): Promise<HeldMoney | null> {
-      return db.read(async () => {
-        const row = await held.find(id);
-        return row ? await viewOf(row, await sessionOf(db, row.sessionId)) : null;
-      });
+      return (await db.read(() => listHeld(db, { id, limit: 1 })))[0] ?? null;
     },
     /**
      * Accepts open held money: see `core/held-money`. `held` is how it was before.
@@ -131,21 +110,21 @@ export function heldMoneyCommands(db: SealedDb) {
      */
     async accept(id: string, act: OperatorAct, isDryRun: boolean): Promise<AcceptHeldOutcome> {
       return writeOrTry(db, isDryRun, async (): Promise<AcceptHeldOutcome> => {
-        const row = await held.find(id);
-        if (!row) return { kind: 'not_found' };
-        const session = await sessionOf(db, row.sessionId);
-        const view = await viewOf(row, session);
-        if (row.state !== 'open') return { kind: 'not_open', held: view };
-        await held.settle(row, act.atMs);
-        const { effect, life, standing } = await transitionsOf(db).accept(session, row.kind, act.atMs);
-        const [before, after] = [faceOf(session, session, session), faceOf(session, life, standing)];
-        const what = { session: session.id, kind: row.kind, amount: amountText(openPar(row), row.currency) };
+        const [held] = await listHeld(db, { id, limit: 1 });
+        if (!held) return { kind: 'not_found' };
+        if (held.state !== 'open') return { kind: 'not_open' };
+        await heldRecordsOf(db).settle(held, act.atMs);
+        const session = await sessionOf(db, held.sessionId);
+        const { effect, life, standing } = await transitionsOf(db).accept(session, held.kind, act.atMs);
+        const { status, paidLate } = life;
+        const after = { status, paidLate, duePar: session.terms.duePar, confirmedPar: standing.confirmedPar };
+        const what = { session: session.id, kind: held.kind, amount: amountText(openPar(held), held.currency) };
         await recordAct(db, act, {
           target: id,
-          before: { ...what, state: 'open', status: before.status },
-          after: { ...what, state: 'settled', status: after.status },
+          before: { ...what, state: 'open', status: session.status },
+          after: { ...what, state: 'settled', status },
         });
-        return { kind: 'done', effect, held: view, before, after };
+        return { kind: 'done', effect, held, after };
       });
     },
   };

@@ -25,9 +25,6 @@ export type HeldLease = Readonly<{ name: string; fence: number }>;
 /** Wishes for a lease. `isBack`: the holder may have been started again, so its name alone is reason to take it. */
 export type LeaseWish = Readonly<{ name: string; holder: string; isBack: boolean }>;
 
-/** A lease, held or not, with how long ago it was taken. */
-export type LeaseStatus = Readonly<{ name: string; holder: string; fence: number; isHeld: boolean; ageMs: number }>;
-
 export function leaseCommands(db: Db) {
   const { client } = db;
   const save = client.prepare(
@@ -70,7 +67,8 @@ export function leaseCommands(db: Db) {
     async letGo({ name, fence }: HeldLease): Promise<void> {
       await db.write(() => move.run({ name, fence, untilMs: 0 }));
     },
-    async list(): Promise<readonly LeaseStatus[]> {
+    /** Returns all leases, held or not, with how long ago each was taken. */
+    async list() {
       return db.read(async () => {
         const [rows, nowMs] = [await findRows(db, leases, all), await db.nowMs()];
         return rows.map(({ name, holder, fence, sinceMs, untilMs }) => ({

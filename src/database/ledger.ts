@@ -109,13 +109,6 @@ export const ledgerOf = perDatabase((db: Db) => {
 // ── The audit ────────────────────────────────────────────────────────────────────────────────────────────────────────
 // It recomputes the balances from transfers, payouts and attempts, without the code that writes the ledger.
 
-export type LedgerReport = Readonly<{
-  entries: number;
-  balances: readonly Readonly<{ network: NetworkKey; asset: Asset; account: string; units: bigint }>[];
-  /** Its faults in words; empty if it is sound. */
-  problems: readonly string[];
-}>;
-
 type PostingRow = Omit<Posting, 'units'> & Readonly<{ seq: number; units: string }>;
 
 /** A fact that moves `units` to `account` from `other`. */
@@ -166,7 +159,6 @@ const adjustmentFacts = `
 
 type PayoutFact = Readonly<{ intent: string; sessionId: string | null; state: string; isUnderway: 0 | 1 }>;
 
-/** The repository `ledger`. */
 export function ledgerCommands(db: Db) {
   const { client } = db;
 
@@ -238,8 +230,11 @@ export function ledgerCommands(db: Db) {
   }
 
   return {
-    /** Adds up the whole ledger and compares it with the facts. The time grows with the number of payments. */
-    async verify(): Promise<LedgerReport> {
+    /**
+     * Adds up the whole ledger and compares it with the facts. The time grows with the number of payments.
+     * @returns `problems`: its faults in words; none if it is sound
+     */
+    async verify() {
       return db.read(async () => {
         const { entries, unbalanced, journal } = await readJournal();
         const facts = await readFacts();

@@ -18,17 +18,7 @@ import { people, webSessions } from './tables.ts';
 
 type PersonRow = typeof people.$inferSelect;
 
-/**
- * `isReady`: a password is set, or the sandbox's link stands for it. `hasFactor`: an authenticator app is set up,
- * without which there are no passkeys.
- */
-export type Person = Pick<PersonRow, 'id' | 'name' | 'memberships' | 'createdAtMs' | 'removedAtMs'> &
-  Readonly<{
-    isReady: boolean;
-    hasFactor: boolean;
-    /** Recovery codes that are not used yet. */
-    recoveryCodes: number;
-  }>;
+export type Person = Readonly<ReturnType<typeof toPerson>>;
 
 type NewPerson = Readonly<{ id: string; name: string; membership: Membership; createdAtMs: number }>;
 
@@ -80,17 +70,19 @@ export const totpSecretName = (personId: string): string => `one-time codes of $
 
 const shown = ({ role, storeId }: Membership): string => (storeId === null ? role : `${role} of ${storeId}`);
 
-function toPerson(row: PersonRow): Person {
+function toPerson(row: PersonRow) {
   const { id, name, memberships, password, totpSecret, recoveryHashes, createdAtMs, removedAtMs } = row;
   return {
     ...{ id, name, memberships, createdAtMs, removedAtMs },
+    // A password is set, or the sandbox's link stands for it.
     isReady: password !== null || id === SANDBOX_PERSON,
+    // An authenticator app is set up, without which there are no passkeys.
     hasFactor: totpSecret !== null,
+    // Those that are not used yet.
     recoveryCodes: recoveryHashes.length,
   };
 }
 
-/** The repository `people`. */
 export const peopleCommands = (db: SealedDb) => ({
   ...accountCommands(db),
   ...linkCommands(db),

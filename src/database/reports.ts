@@ -1,16 +1,20 @@
 /** Figures of a store over periods. Nothing here is stored: each index names the store's rows of the period. */
 import { type SessionStatus, sessionStatuses } from '../core/event.ts';
-import type { HeldKind } from '../core/held-money.ts';
 import type { Intent } from '../core/intent.ts';
-import type { Asset, EntryKind } from '../core/ledger.ts';
+import type { EntryKind } from '../core/ledger.ts';
 import { toPar } from '../core/money.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { firstSessionId } from '../lib/id.ts';
+import type { BlockRow } from './blocks.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import { readSessionTerms } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
 import { LAST_RUN, readMeta } from './meta.ts';
+import type { RefundRow } from './refunds/refund.ts';
+import type { SessionRow } from './session.ts';
+import type { ledgerEntries, ledgerPostings } from './tables.ts';
+import type { TransferRow } from './transfers.ts';
 
 /**
  * Entries of a period in one currency. `credits`: transfers that were credited to sessions. `par`: what they brought,
@@ -120,46 +124,26 @@ export const BOOK_PAGE_ENTRIES = 2_000;
  * One posting with the rows that it is about; null where it has none. `units` are base units: positive as the kind
  * says, negative where an entry takes back what an earlier one booked, or moves it to another session.
  */
-export type Booked = Readonly<{
-  /** Of the network's entries. */
-  entry: number;
-  kind: EntryKind;
-  /** The transfer or payout; of an adjustment, the network. */
-  cause: string;
-  atMs: number;
-  network: NetworkKey;
-  asset: Asset;
-  units: bigint;
-  tx: string | null;
-  /** Of an adjustment: what the operator said. */
-  reason: string | null;
-  /** The entry that this one takes back. */
-  reverses: number | null;
-  /** The session, and what values its money: the conversion that was locked at its creation; no rate at par. */
-  sessionId: string | null;
-  storeId: string | null;
-  orderId: string | null;
-  currency: string | null;
-  rate: string | null;
-  createdAtMs: number | null;
-  /** The transfer of a payment. */
-  position: number | null;
-  decimals: number | null;
-  fromKey: string | null;
-  toKey: string | null;
-  hash: string | null;
-  number: number | null;
-  timeS: number | null;
-  /** A refund, or a return of held money. */
-  refundId: string | null;
-  receiptNumber: string | null;
-  destination: string | null;
-  heldKind: HeldKind | null;
-  /** Of money out: what the payout is for. */
-  payoutKind: Intent['kind'] | null;
-}>;
+export type Booked = Pick<typeof ledgerEntries.$inferSelect, 'kind' | 'cause' | 'atMs' | 'network' | 'reason'> &
+  Pick<typeof ledgerPostings.$inferSelect, 'asset' | 'units'> &
+  OrNull<Pick<SessionRow, 'storeId' | 'orderId' | 'currency' | 'createdAtMs'>> &
+  OrNull<Pick<TransferRow, 'tx' | 'position' | 'decimals' | 'fromKey'>> &
+  OrNull<Pick<BlockRow, 'hash' | 'number' | 'timeS'>> &
+  OrNull<Pick<RefundRow, 'refundId' | 'receiptNumber' | 'destination' | 'heldKind'>> &
+  Readonly<{
+    /** Of the network's entries. */
+    entry: number;
+    /** The entry that this one takes back. */
+    reverses: number | null;
+    sessionId: string | null;
+    /** The conversion that was locked at the session's creation; none at par. */
+    rate: string | null;
+    toKey: string | null;
+    /** Of money out: what the payout is for. */
+    payoutKind: Intent['kind'] | null;
+  }>;
 
-export type NewestEntry = Pick<Booked, 'network' | 'entry'>;
+type OrNull<T> = Readonly<{ [Name in keyof T]: T[Name] | null }>;
 
 export type BookFilter = Readonly<{
   /** Booked from this time on, and before that one (Unix ms). */
@@ -229,10 +213,10 @@ const bookPage = `
 export function bookQueries(db: Db) {
   return {
     /** Returns the number of the newest entry of each network that has some. */
-    async newestEntries(): Promise<readonly NewestEntry[]> {
+    async newestEntries() {
       const query = `SELECT substr(owner, length('ledger:') + 1) AS network, last AS entry FROM counters
         WHERE owner >= 'ledger:' AND owner < 'ledger;'`;
-      return db.read(() => db.client.prepare<NewestEntry>(query).all());
+      return db.read(() => db.client.prepare<Pick<Booked, 'network' | 'entry'>>(query).all());
     },
     /** Returns what matches among a network's `BOOK_PAGE_ENTRIES` entries after the entry `after`, by entry. */
     async bookPage(filter: BookFilter, network: NetworkKey, after: number): Promise<readonly Booked[]> {

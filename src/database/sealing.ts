@@ -25,25 +25,22 @@ const TAG_BYTES = 16;
 /** Names the form of a sealed text. */
 const FORM = 'v1.';
 
-export type Vault = Readonly<{
-  seal(secret: string, name: string): string;
-  /** @throws Fault permanent `secret_key_wrong` */
-  open(sealed: string, name: string): string;
-}>;
+export type Vault = ReturnType<typeof createVault>;
 
 /** @throws Fault permanent `secret_key_wrong` for a key of another length */
-export function createVault(secretKey: Uint8Array): Vault {
+export function createVault(secretKey: Uint8Array) {
   if (secretKey.byteLength !== KEY_BYTES)
     throw permanent('secret_key_wrong', `The secret key has ${secretKey.byteLength} bytes; it needs ${KEY_BYTES}.`);
   const key = createSecretKey(secretKey);
   return {
-    seal(secret, name) {
+    seal(secret: string, name: string): string {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(name));
       const sealed = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
       return `${FORM}${Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64')}`;
     },
-    open(sealed, name) {
+    /** @throws Fault permanent `secret_key_wrong` */
+    open(sealed: string, name: string): string {
       if (!sealed.startsWith(FORM)) throw wrongKey(name, 'is not sealed in a known form');
       const bytes = Buffer.from(sealed.slice(FORM.length), 'base64');
       const nonce = bytes.subarray(0, NONCE_BYTES);
@@ -106,22 +103,19 @@ type Field = string | number | null;
 /** A row as its MAC covers it: the table's name, its primary key, and the protected fields in a fixed order. */
 export type MacedRow = Readonly<{ table: string; key: readonly Field[]; fields: readonly Field[] }>;
 
-export type RowMacs = Readonly<{
-  seal(row: MacedRow): string;
-  /** @param mac as stored; null matches no row */
-  isIntact(row: MacedRow, mac: string | null): boolean;
-}>;
+export type RowMacs = ReturnType<typeof createRowMacs>;
 
 const MAC = /^v1\.([A-Za-z0-9_-]{43})$/;
 
-export function createRowMacs(secretKey: Uint8Array): RowMacs {
+export function createRowMacs(secretKey: Uint8Array) {
   // A KeyObject: a key of bytes costs Node ten times as much at each use.
   const macKey = createSecretKey(createHmac('sha256', secretKey).update('quayside row mac v1').digest());
   const macOf = (row: MacedRow): Buffer => createHmac('sha256', macKey).update(encode(row)).digest();
 
   return {
-    seal: (row) => `v1.${macOf(row).toString('base64url')}`,
-    isIntact(row, mac) {
+    seal: (row: MacedRow): string => `v1.${macOf(row).toString('base64url')}`,
+    /** @param mac as stored; null matches no row */
+    isIntact(row: MacedRow, mac: string | null): boolean {
       const [, text] = MAC.exec(mac ?? '') ?? [];
       if (text === undefined) return false;
       const [expected, given] = [macOf(row), Buffer.from(text, 'base64url')];
@@ -143,27 +137,10 @@ function encodeField(field: Field): string {
 /** Altered rows that a process remembers, so that each raises one alarm. */
 const REPORTED_MAX = 1_000;
 
-export type RowGuard = Pick<RowMacs, 'seal'> &
-  Readonly<{
-    /**
-     * Returns whether a row is as this installation wrote it. If not, raises the alarm `row_altered`, once per process:
-     * the caller must not use the row.
-     * @param name of the row, for operators
-     * @param remedy what the operator does, with its command
-     */
-    accepts(row: MacedRow, mac: string | null, name: string, remedy: string): boolean;
-    /** Raises the same alarm for a row that the caller has found to be altered. */
-    refuse(table: string, name: string, remedy: string): void;
-  }>;
-
 type AlteredAlarm = Readonly<{ atMs: number; code: string; message: string; network: null; sessionId: null }>;
 
 /** @param raiseAlarm see `raiseAlarm` */
-export function createRowGuard(
-  db: Db,
-  secretKey: Uint8Array,
-  raiseAlarm: (alarm: AlteredAlarm) => Promise<unknown>,
-): RowGuard {
+export function createRowGuard(db: Db, secretKey: Uint8Array, raiseAlarm: (alarm: AlteredAlarm) => Promise<unknown>) {
   const { seal, isIntact } = createRowMacs(secretKey);
   const reported = new Set<string>();
 
@@ -187,8 +164,15 @@ export function createRowGuard(
 
   return {
     seal,
+    /** Raises the same alarm for a row that the caller has found to be altered. */
     refuse: report,
-    accepts(row, mac, name, remedy) {
+    /**
+     * Returns whether a row is as this installation wrote it. If not, raises the alarm `row_altered`, once per process:
+     * the caller must not use the row.
+     * @param name of the row, for operators
+     * @param remedy what the operator does, with its command
+     */
+    accepts(row: MacedRow, mac: string | null, name: string, remedy: string): boolean {
       if (isIntact(row, mac)) return true;
       report(row.table, name, remedy);
       return false;
@@ -229,7 +213,7 @@ export type VaultDb = Db & Readonly<{ vault: Vault }>;
 export type SealedDb = VaultDb &
   TextFormats &
   Readonly<{
-    guard: RowGuard;
+    guard: ReturnType<typeof createRowGuard>;
     macOf: IntentMac;
     tokens: Tokens;
     /** At most this long after its deadline a session stays open because a network is unread. */

@@ -14,11 +14,10 @@ import {
 } from '../core/endpoint.ts';
 import { type EventType, eventBody } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
-import type { Mode } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { raiseAlarm } from './alarms.ts';
 import { paidOrderOf, type ShownOrder } from './doors.ts';
-import { IS_UNPROVEN, refreshDue, refreshEach, type SecretPair, webhookSecretsOf } from './endpoints.ts';
+import { IS_UNPROVEN, refreshDue, refreshEach, type SecretPair, signingSecret } from './endpoints.ts';
 import { filterInOrder, mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { changeRows, findRow, findRows } from './engine/rows.ts';
@@ -27,27 +26,8 @@ import type { VaultDb } from './sealing.ts';
 import { sessionOf } from './session.ts';
 import { endpoints } from './tables.ts';
 
-/** A delivery that is leased until `leaseUntilMs`, with all that is needed to send it. `attempt`: 1 for the first. */
-export type ClaimedDelivery = SecretPair &
-  Readonly<{
-    id: string;
-    endpointId: string;
-    /** The endpoint has not answered of late; or never, if sessions named it. */
-    isUnproven: boolean;
-    url: string;
-    mode: Mode;
-    eventId: string;
-    eventType: EventType;
-    sessionId: string;
-    body: string;
-    attempt: number;
-    leaseUntilMs: number;
-    /** Only of a door's endpoint: `url` is the address that the order names. */
-    door?: ClaimedNotice;
-  }>;
-
-/** A door's dialect and pid, and the order that was paid. */
-export type ClaimedNotice = Readonly<{ dialect: DoorDialect; pid: number; order: ShownOrder }>;
+/** A delivery that is leased until `leaseUntilMs`, with all that is needed to send it. */
+export type ClaimedDelivery = Readonly<Awaited<ReturnType<typeof open>>[number]>;
 
 type Claim = Readonly<{
   /** The sender: see `lib/holder.ts`. */
@@ -73,13 +53,10 @@ export type RecordedAttempt = Readonly<{
 const ENDPOINTS_LOOKED_MAX = 1_024;
 
 type EndpointRow = typeof endpoints.$inferSelect;
-type DueRow = Pick<ClaimedDelivery, 'eventType' | 'sessionId'> &
-  Readonly<{ id: number; eventId: number; facts: string; createdAtMs: number; attempts: number }>;
+type DueRow = Readonly<{ id: number; eventId: number; eventType: EventType; sessionId: string }> &
+  Readonly<{ facts: string; createdAtMs: number; attempts: number }>;
 type Found = DueRow & Readonly<{ endpoint: EndpointRow; isUnproven: boolean }>;
 type Lease = Readonly<{ id: number; endpointId: string }>;
-
-/** The part of the repository `deliveries` with which they are sent. */
-export const sendingCommands = (db: VaultDb) => ({ ...claimCommands(db), ...recordCommands(db) });
 
 /** Chooses what can be sent now: a share for each endpoint; those that wait the longest come first. */
 async function choose(db: Db, { nowMs, limit, unprovenMax, places }: Omit<Claim, 'leaseMs' | 'holder'>) {
@@ -115,7 +92,7 @@ async function choose(db: Db, { nowMs, limit, unprovenMax, places }: Omit<Claim,
 async function targetOf(
   db: Db,
   { endpoint: { dialect, pid, perSession, url }, sessionId }: Found,
-): Promise<Pick<ClaimedDelivery, 'door' | 'url'>> {
+): Promise<Readonly<{ url: string; door?: Readonly<{ dialect: DoorDialect; pid: number; order: ShownOrder }> }>> {
   if (perSession) return { url: (await sessionOf(db, sessionId)).terms.webhookUrl ?? url };
   if (dialect === null || pid === null) return { url };
   const order = await paidOrderOf(db, sessionId);
@@ -123,7 +100,7 @@ async function targetOf(
 }
 
 /** Adds what is needed to send. */
-async function open(db: VaultDb, leased: readonly Found[], leaseUntilMs: number): Promise<ClaimedDelivery[]> {
+async function open(db: VaultDb, leased: readonly Found[], leaseUntilMs: number) {
   const pairs = new Map<string, SecretPair>();
   return mapInOrder(leased, async (one) => {
     const { endpoint, attempts, isUnproven, sessionId, eventType, facts, createdAtMs } = one;
@@ -131,7 +108,7 @@ async function open(db: VaultDb, leased: readonly Found[], leaseUntilMs: number)
     const [id, eventId] = [deliveryIdOf(one.id), eventIdOf(one.eventId)];
     const envelope = { id: eventId, type: eventType, createdAtS: toSeconds(createdAtMs), mode, sessionId };
     const signing = { endpointId, storeId, mode };
-    const { secret, nextSecret } = pairs.get(endpointId) ?? (await webhookSecretsOf(db).signing(signing));
+    const { secret, nextSecret } = pairs.get(endpointId) ?? (await signingSecret(db, signing));
     pairs.set(endpointId, { secret, nextSecret });
     return {
       ...{ id, eventId, eventType, sessionId },
@@ -139,8 +116,10 @@ async function open(db: VaultDb, leased: readonly Found[], leaseUntilMs: number)
       secret,
       nextSecret,
       endpointId,
+      // The endpoint has not answered of late; or never, if sessions named it.
       isUnproven,
       mode,
+      // 1 for the first.
       attempt: attempts + 1,
       leaseUntilMs,
       ...(await targetOf(db, one)),
@@ -148,7 +127,7 @@ async function open(db: VaultDb, leased: readonly Found[], leaseUntilMs: number)
   });
 }
 
-function claimCommands(db: VaultDb) {
+export function claimCommands(db: VaultDb) {
   const { client } = db;
   const lease = client.prepare(
     `UPDATE deliveries SET lease_until_ms = :leaseUntilMs, lease_holder = :holder
@@ -219,7 +198,7 @@ const healthNames = ['failingSinceMs', 'failures', 'gones', 'silences', 'pausedU
 /** An endpoint's health before and after the attempts of one transaction. `successes`: those answered with 2xx. */
 type Followed = Readonly<{ before: EndpointRow; now: EndpointHealth; successes: number; atMs: number }>;
 
-function recordCommands(db: Db) {
+export function recordCommands(db: Db) {
   const { client } = db;
   const insertAttempt = client.prepare(
     `INSERT INTO attempts (id, delivery_id, attempt, started_at_ms, duration_ms, status, error, response_excerpt)

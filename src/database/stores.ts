@@ -8,7 +8,7 @@ import { defaultRefundPolicy, type RefundPolicy } from '../core/refund.ts';
 import type { Mode } from '../core/transfer.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import type { AuditedState, PageSettings, StoreSettings } from './column-values.ts';
-import { webhookSecretsOf } from './endpoints.ts';
+import { sealSecret } from './endpoints.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { builtOnce, changeRows, findRow, insertRow, perDatabase } from './engine/rows.ts';
@@ -23,17 +23,12 @@ export const WAITING_STORES_MAX = 3;
 export const CHANNEL_TYPE = 'API';
 
 /** A merchant's store; its id is the merchant id of the API. */
-export type MerchantStore = Readonly<{
-  id: string;
-  name: string;
-  status: 'pending' | 'approved';
-  settings: StoreSettings;
-  /** The IANA time zone of its days and of times on its pages. */
-  zone: string;
-  createdAtMs: number;
-  /** Present while its keys may create neither sessions nor refunds. */
-  suspension?: Decision;
-}>;
+export type MerchantStore = Pick<StoreRow, 'id' | 'name' | 'settings' | 'zone' | 'createdAtMs'> &
+  Readonly<{
+    status: 'pending' | 'approved';
+    /** Present while its keys may create neither sessions nor refunds. */
+    suspension?: Decision;
+  }>;
 
 /** A store with the secrets that sign for URLs of single sessions, and for endpoints without a secret of their own. */
 export type NewStore = Omit<MerchantStore, 'suspension'> & Readonly<{ webhookSecrets: Readonly<Record<Mode, string>> }>;
@@ -134,14 +129,13 @@ const audited = (values: StoreValues, keys: readonly (keyof StoreValues)[]): Aud
   Object.fromEntries(keys.map((key) => [key, key === 'embedOrigins' ? values[key].join(',') : values[key]]));
 
 async function createStore(db: SealedDb, input: NewStore, act?: OperatorAct, owner?: string) {
-  const secrets = webhookSecretsOf(db);
   const { webhookSecrets, ...store } = input;
   const { settings } = store;
   const row = {
     ...{ ...store, refundPolicy: defaultRefundPolicy, page: noPage, logo: null, nextReceiptNumber: 1 },
     ...{ decidedAtMs: null, decidedBecause: null },
-    liveSecret: secrets.seal(store.id, 'live', webhookSecrets.live),
-    testSecret: secrets.seal(store.id, 'test', webhookSecrets.test),
+    liveSecret: sealSecret(db, store.id, 'live', webhookSecrets.live),
+    testSecret: sealSecret(db, store.id, 'test', webhookSecrets.test),
   };
   await insertRow(db, stores, { ...row, mac: db.guard.seal(macedDecision(row)) });
   const { id: target, name, zone } = store;

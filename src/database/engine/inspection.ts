@@ -45,14 +45,11 @@ export function copyDatabase(file: string, to: string): void {
 export const newestReportMs = (file: string): number | null =>
   lookInto(file, (client) => client.prepare('SELECT max(updated_at_ms) FROM networks').pluck().get() as number | null);
 
-/** Each list is empty in a sound file; `version` is that of its schema. */
-type Integrity = Readonly<{ pages: readonly string[]; foreignKeys: readonly string[]; version: number }>;
-
 /**
- * Checks whether SQLite finds a file whole. Reading it takes as long as its size needs.
+ * Checks whether SQLite finds a file whole: then both lists are empty. Reading it takes as long as its size needs.
  * @throws Fault `storage_unavailable`, `storage_damaged`
  */
-export function checkIntegrity(file: string): Integrity {
+export function checkIntegrity(file: string) {
   return lookInto(file, (client) => {
     const quick = client.pragma(`quick_check(${COMPLAINTS_MAX})`) as Readonly<{ quick_check: string }>[];
     const keys = client.pragma('foreign_key_check') as Readonly<{ table: string; rowid: number; parent: string }>[];

@@ -272,20 +272,12 @@ export function createWriteQueue(client: Sqlite.Database, turns: Turns, options:
 // While one process waits with the turn, no other begins a second write before it. The turn is SQLite's lock on a small
 // file of its own, which the system releases when its holder dies.
 
-type WriteTurn = Readonly<{
-  /** Takes the turn without waiting. @returns whether it is now this process's, or cannot be told */
-  take(): boolean;
-  /** Gives the turn back, if it was taken. */
-  release(): void;
-  close(): void;
-}>;
-
 /**
  * Opens the file beside the database, and creates it if missing.
  * @param busyTimeoutMs how long the creation may wait for another process's
  * @throws SqliteError
  */
-export function openWriteTurn(databaseFile: string, busyTimeoutMs: number): WriteTurn {
+export function openWriteTurn(databaseFile: string, busyTimeoutMs: number) {
   const client = new Sqlite(`${databaseFile}-turn`, { timeout: busyTimeoutMs });
   let isHeld = false;
   try {
@@ -299,7 +291,8 @@ export function openWriteTurn(databaseFile: string, busyTimeoutMs: number): Writ
   const begin = client.prepare('BEGIN IMMEDIATE');
   const end = client.prepare('ROLLBACK');
   return {
-    take() {
+    /** Takes the turn without waiting. @returns whether it is now this process's, or cannot be told */
+    take(): boolean {
       if (isHeld) return true;
       try {
         begin.run();
@@ -310,7 +303,8 @@ export function openWriteTurn(databaseFile: string, busyTimeoutMs: number): Writ
         return !isBusy(error);
       }
     },
-    release() {
+    /** Gives the turn back, if it was taken. */
+    release(): void {
       if (!isHeld) return;
       isHeld = false;
       end.run();
@@ -326,16 +320,9 @@ export function openWriteTurn(databaseFile: string, busyTimeoutMs: number): Writ
 
 type Body = { isOpen: boolean };
 
-export type Turns = Readonly<{
-  /** Refuses a statement outside of a body. */
-  checkInside(): void;
-  /** Runs a body alone. It may wait for nothing but its own statements. */
-  body<T>(run: () => Promise<T>): Promise<T>;
-  /** Whether the caller is within a body. */
-  isInside(): boolean;
-}>;
+export type Turns = ReturnType<typeof createTurns>;
 
-export function createTurns(): Turns {
+export function createTurns() {
   const bodies = new AsyncLocalStorage<Body>();
   let last: Promise<unknown> = Promise.resolve();
 
@@ -352,14 +339,14 @@ export function createTurns(): Turns {
     }
   }
 
-  function isInside(): boolean {
-    const body = bodies.getStore();
-    return body?.isOpen === true;
-  }
+  /** Whether the caller is within a body. */
+  const isInside = (): boolean => bodies.getStore()?.isOpen === true;
 
   return {
+    /** Refuses a statement outside of a body. */
     checkInside: () => invariant(isInside(), 'a statement belongs to a body, which waits for it'),
-    body(run) {
+    /** Runs a body alone. It may wait for nothing but its own statements. */
+    body<T>(run: () => Promise<T>): Promise<T> {
       const done = last.then(() => alone(run));
       last = done.catch(() => {});
       return done;

@@ -102,7 +102,6 @@ const openOf = (isWanted: string): string =>
 const openPaybacks = openOf(`kind IN ('refund', 'return')`);
 const openOthers = openOf(`kind NOT IN ('refund', 'return')`);
 
-/** The part of the repository `payouts` about attempts. */
 export function attemptCommands(db: SealedDb) {
   const steps = payoutStepsOf(db);
   const findAttempt = (name: AttemptName) => findRow(db, payoutAttempts, keyOf(name));
@@ -306,7 +305,6 @@ export async function raiseNonce(db: Db, network: NetworkKey, payer: string, nex
     await changeRows(db, lanes, { network, payer }, { nextNonce });
 }
 
-/** The part of the repository `payouts` about nonces. */
 export function nonceCommands(db: Db) {
   return {
     /**

@@ -15,14 +15,7 @@ import { lockNetwork } from '../networks.ts';
 import { outgoingTransfers, payoutFreezes, walletBooks } from '../tables.ts';
 
 /** `network` is null for a freeze of every network. Each has at most one freeze with the same code. */
-export type Freeze = Readonly<{
-  network: NetworkKey | null;
-  code: string;
-  reason: string;
-  /** The operator's user, or the part of the program that froze it. */
-  frozenBy: string;
-  sinceMs: number;
-}>;
+export type Freeze = Omit<FreezeRow, 'network'> & Readonly<{ network: NetworkKey | null }>;
 
 /** The code of a freeze that an operator began. */
 export const FROZEN_BY_OPERATOR = 'payouts_frozen';

@@ -11,7 +11,7 @@ import { operatorRejected, paidAfterEnd, type Reason } from '../../core/reasons.
 import { type OperatorAct, recordAct } from '../audit-log.ts';
 import type { AuditedState } from '../column-values.ts';
 import type { Db } from '../engine/open.ts';
-import { changeRows, findRow, insertRow, perDatabase } from '../engine/rows.ts';
+import { changeRows, findRow, insertRow } from '../engine/rows.ts';
 import { ledgerOf } from '../ledger.ts';
 import { lockNetworkOf } from '../networks.ts';
 import { refundSettlementOf } from '../refunds/refunds.ts';
@@ -51,94 +51,83 @@ export async function followLost(db: SealedDb, { intent, sessionId }: PayoutRow,
 /** The attempt of a transaction that only the chain has shown. The signer's attempts begin with 0. */
 const LEARNED_ATTEMPT = -1;
 
-const settlementOf = perDatabase((db: SealedDb) => {
-  const steps = payoutStepsOf(db);
-  const ledger = ledgerOf(db);
-  const { settle: followRefund } = refundSettlementOf(db);
+// To be called within a transaction.
 
-  /** Saves what a final attempt cost, with the attempt and in the ledger, only once. */
-  async function charge(row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): Promise<void> {
-    const attempt = (await steps.attempts(row)).find((one) => one.tx === tx);
-    invariant(attempt, `${tx} is an attempt of payout ${row.id}, generation ${row.generation}`);
-    if (attempt.feeUnits !== null) return;
-    await changeRows(db, payoutAttempts, { tx }, { feeUnits });
-    await ledger.post(feeEntry(row.id, row.network, attempt.payerRole, feeUnits, row.generation), nowMs);
+/** Saves what a final attempt cost, with the attempt and in the ledger, only once. */
+async function charge(db: SealedDb, row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): Promise<void> {
+  const attempt = (await payoutStepsOf(db).attempts(row)).find((one) => one.tx === tx);
+  invariant(attempt, `${tx} is an attempt of payout ${row.id}, generation ${row.generation}`);
+  if (attempt.feeUnits !== null) return;
+  await changeRows(db, payoutAttempts, { tx }, { feeUnits });
+  await ledgerOf(db).post(feeEntry(row.id, row.network, attempt.payerRole, feeUnits, row.generation), nowMs);
+}
+
+async function succeed(db: SealedDb, row: PayoutRow, ended: Ended, nowMs: number): Promise<void> {
+  const { tx, feeUnits } = ended;
+  await charge(db, row, ended, nowMs);
+  // After a restore, and while payouts are frozen, a sweep may be found paid that was never sent from here.
+  await ledgerOf(db).transit(row.intent, true, nowMs);
+  await ledgerOf(db).post(payoutEntry(row.intent, row.sessionId, 'succeeded', 0), nowMs);
+  await payoutStepsOf(db).change(row, { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs }, nowMs);
+  if (row.sessionId !== null) await refundSettlementOf(db).settle(row.id, { kind: 'completed', tx }, nowMs);
+}
+
+/** Saves a learned attempt in the generation of the row. */
+async function insertLearned(
+  db: SealedDb,
+  row: PayoutRow,
+  { tx, feeUnits, payer, payerRole }: Learned,
+  nowMs: number,
+): Promise<void> {
+  await insertRow(db, payoutAttempts, {
+    ...{ payoutId: row.id, generation: row.generation, attempt: LEARNED_ATTEMPT, network: row.network },
+    ...{ payer, payerRole, nonce: null, terms: {}, feeUnitsMax: feeUnits, feeUnits: null },
+    ...{ tx, bytes: Buffer.alloc(0), signedAtMs: nowMs, sentAtMs: nowMs },
+    ...{ answerCode: 'learned', answer: 'learned from the chain' },
+  });
+}
+
+/** An operator has said before that this transaction was something else. */
+async function takeBack(db: SealedDb, { network, intent }: PayoutRow, { tx }: Learned, nowMs: number): Promise<void> {
+  if (!isPayback(intent)) return;
+  const { to: toKey, units } = intent;
+  const known = await findRow(db, outgoingTransfers, { network, tx, state: 'known', toKey, units });
+  const back = known ? [{ asset: known.currency, units }] : [];
+  await ledgerOf(db).adjust(network, back, `transaction ${tx} paid ${intent.id}`, nowMs, true);
+}
+
+/**
+ * Settles a payout none of whose known attempts can take effect, with one that is learned from the chain: a
+ * database that was restored from a backup does not know its newest ones.
+ */
+async function succeedLearned(db: SealedDb, row: PayoutRow, learned: Learned, nowMs: number): Promise<void> {
+  await takeBack(db, row, learned, nowMs);
+  // The fence and the settled payout keep an attempt that was never signed from being signed later.
+  const unsigned = 'DELETE FROM payout_attempts WHERE payout_id = :id AND generation = :generation AND tx IS NULL';
+  await db.client.prepare(unsigned).run({ id: row.id, generation: row.generation });
+  await insertLearned(db, row, learned, nowMs);
+  await succeed(db, row, learned, nowMs);
+}
+
+/** Fails a payout. A payout that may have been paid waits instead: its amount, once freed, could be paid again. */
+async function fail(db: SealedDb, row: PayoutRow, why: Reason, nowMs: number): Promise<void> {
+  invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
+  const { code: waitCode, message: waitMessage } = why;
+  const hold = await payoutStepsOf(db).unexplainedHold(row);
+  if (hold || (await payoutStepsOf(db).doubtOf(row)) !== null) {
+    await payoutStepsOf(db).hold(row, hold ?? why, nowMs);
+    return;
   }
+  const ended = { state: 'failed', waitCode, waitMessage, ...noFault, settledAtMs: nowMs } as const;
+  const failed = await payoutStepsOf(db).change(row, ended, nowMs);
+  await payoutStepsOf(db).report(row, why, nowMs);
+  await followLost(db, failed, nowMs);
+  if (row.sessionId !== null) await refundSettlementOf(db).settle(row.id, { kind: 'failed', reason: waitCode }, nowMs);
+}
 
-  async function succeed(row: PayoutRow, ended: Ended, nowMs: number): Promise<void> {
-    const { tx, feeUnits } = ended;
-    await charge(row, ended, nowMs);
-    // After a restore, and while payouts are frozen, a sweep may be found paid that was never sent from here.
-    await ledger.transit(row.intent, true, nowMs);
-    await ledger.post(payoutEntry(row.intent, row.sessionId, 'succeeded', 0), nowMs);
-    await steps.change(row, { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs }, nowMs);
-    if (row.sessionId !== null) await followRefund(row.id, { kind: 'completed', tx }, nowMs);
-  }
-
-  /** Deletes an attempt that was never signed: the fence and the settled payout keep it from being signed later. */
-  const deleteUnsigned = db.client.prepare(
-    'DELETE FROM payout_attempts WHERE payout_id = :id AND generation = :generation AND tx IS NULL',
-  );
-
-  /** Saves a learned attempt in the generation of the row. */
-  async function insertLearned(
-    row: PayoutRow,
-    { tx, feeUnits, payer, payerRole }: Learned,
-    nowMs: number,
-  ): Promise<void> {
-    await insertRow(db, payoutAttempts, {
-      ...{ payoutId: row.id, generation: row.generation, attempt: LEARNED_ATTEMPT, network: row.network },
-      ...{ payer, payerRole, nonce: null, terms: {}, feeUnitsMax: feeUnits, feeUnits: null },
-      ...{ tx, bytes: Buffer.alloc(0), signedAtMs: nowMs, sentAtMs: nowMs },
-      ...{ answerCode: 'learned', answer: 'learned from the chain' },
-    });
-  }
-
-  /** An operator has said before that this transaction was something else. */
-  async function takeBack({ network, intent }: PayoutRow, { tx }: Learned, nowMs: number): Promise<void> {
-    if (!isPayback(intent)) return;
-    const { to: toKey, units } = intent;
-    const known = await findRow(db, outgoingTransfers, { network, tx, state: 'known', toKey, units });
-    const back = known ? [{ asset: known.currency, units }] : [];
-    await ledger.adjust(network, back, `transaction ${tx} paid ${intent.id}`, nowMs, true);
-  }
-
-  return {
-    charge,
-    succeed,
-    /**
-     * Settles a payout none of whose known attempts can take effect, with one that is learned from the chain: a
-     * database that was restored from a backup does not know its newest ones.
-     */
-    async succeedLearned(row: PayoutRow, learned: Learned, nowMs: number): Promise<void> {
-      await takeBack(row, learned, nowMs);
-      await deleteUnsigned.run({ id: row.id, generation: row.generation });
-      await insertLearned(row, learned, nowMs);
-      await succeed(row, learned, nowMs);
-    },
-    /** Fails a payout. A payout that may have been paid waits instead: its amount, once freed, could be paid again. */
-    async fail(row: PayoutRow, why: Reason, nowMs: number): Promise<void> {
-      invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
-      const { code: waitCode, message: waitMessage } = why;
-      const hold = await steps.unexplainedHold(row);
-      if (hold || (await steps.doubtOf(row)) !== null) {
-        await steps.hold(row, hold ?? why, nowMs);
-        return;
-      }
-      const ended = { state: 'failed', waitCode, waitMessage, ...noFault, settledAtMs: nowMs } as const;
-      const failed = await steps.change(row, ended, nowMs);
-      await steps.report(row, why, nowMs);
-      await followLost(db, failed, nowMs);
-      if (row.sessionId !== null) await followRefund(row.id, { kind: 'failed', reason: waitCode }, nowMs);
-    },
-  };
-});
-
-/** The part of the repository `payouts` that ends them. */
 export function outcomeCommands(db: SealedDb) {
   const { read, write } = db;
   const steps = payoutStepsOf(db);
-  const settlement = settlementOf(db);
 
   return {
     /**
@@ -155,8 +144,8 @@ export function outcomeCommands(db: SealedDb) {
         nowMs: number;
       }>): Promise<boolean> {
       const settle = async (row: PayoutRow): Promise<void> => {
-        if (outcome.kind === 'succeeded') await settlement.succeed(row, outcome.ended, nowMs);
-        else await settlement.fail(row, outcome, nowMs);
+        if (outcome.kind === 'succeeded') await succeed(db, row, outcome.ended, nowMs);
+        else await fail(db, row, outcome, nowMs);
       };
       return write(() => steps.ifOpen(name, settle));
     },
@@ -166,7 +155,7 @@ export function outcomeCommands(db: SealedDb) {
      */
     async renew({ id, generation, proof, ended, notBeforeMs, isStuck, why, nowMs }: Renewal): Promise<boolean> {
       const renew = async (row: PayoutRow): Promise<void> => {
-        if (ended) await settlement.charge(row, ended, nowMs);
+        if (ended) await charge(db, row, ended, nowMs);
         await ledgerOf(db).transit(row.intent, false, nowMs);
         const state = isStuck ? 'stuck' : 'waiting';
         await steps.waitFor(row, why, { state, generation: generation + 1, proof, ...noFault, notBeforeMs }, nowMs);
@@ -264,21 +253,16 @@ async function pay(
   nowMs: number,
 ): Promise<void> {
   const { tx, feeUnits, learned } = conclusion;
-  const settlement = settlementOf(db);
   const reopened = await reopen(db, row, nowMs);
   await ledgerOf(db).transit(row.intent, true, nowMs);
   if (learned) {
     // One attempt of a generation has a cost in the books.
     const hasFailed = (await payoutStepsOf(db).attempts(row)).some((one) => one.feeUnits !== null);
     const next = hasFailed ? ({ generation: row.generation + 1, proof: 'failed' } as const) : {};
-    await settlement.succeedLearned({ ...reopened, ...next }, { ...learned, tx, feeUnits }, nowMs);
+    await succeedLearned(db, { ...reopened, ...next }, { ...learned, tx, feeUnits }, nowMs);
   } else {
     const at = conclusion.generation ?? row.generation;
-    await settlement.succeed(
-      { ...reopened, generation: at, proof: at === 0 ? null : row.proof },
-      { tx, feeUnits },
-      nowMs,
-    );
+    await succeed(db, { ...reopened, generation: at, proof: at === 0 ? null : row.proof }, { tx, feeUnits }, nowMs);
   }
 }
 
@@ -289,7 +273,7 @@ async function endUnpaid(
   nowMs: number,
 ): Promise<void> {
   const steps = payoutStepsOf(db);
-  if (ended) await settlementOf(db).charge(row, ended, nowMs);
+  if (ended) await charge(db, row, ended, nowMs);
   await ledgerOf(db).transit(row.intent, false, nowMs);
   if (isRenewed) {
     const generation = proof === null ? row.generation : row.generation + 1;

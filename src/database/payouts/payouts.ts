@@ -236,7 +236,6 @@ const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout):
   settledAtMs: null,
 });
 
-/** The part of the repository `payouts` that plans, cancels and shows them. */
 export function payoutCommands(db: Db) {
   const { orm, read, write } = db;
   const steps = payoutStepsOf(db);

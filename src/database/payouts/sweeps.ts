@@ -18,9 +18,6 @@ import { type PayoutRow, payoutStepsOf, toPayout } from './payouts.ts';
 /** A network, and the pool whose current source its deposit addresses come from. */
 export type SweepPlace = Readonly<{ network: NetworkKey; pool: PoolKey }>;
 
-/** Addresses that ever received money, by age; `next` continues after them, null at the end. */
-export type OwnerPage = Readonly<{ owners: readonly SweepOwner[]; next: number | null }>;
-
 /**
  * A sweep, the keys of its addresses in the intent's order, and its gas payouts: `before` run one after another before
  * the sweep, `after` once it has ended, whatever its outcome (it takes lent resources back).
@@ -56,7 +53,6 @@ const without = ['failed', 'canceled'];
 /** States in which a loan is not made, and cannot be any more. */
 const unmade = ['waiting', ...without];
 
-/** The repository `sweeps`. */
 export function sweepCommands(db: Db) {
   const payouts = payoutStepsOf(db);
   const { given, received, parts } = sweepStatements(db);
@@ -135,8 +131,9 @@ export function sweepCommands(db: Db) {
      * height, less what sweeps took or plan to take. Addresses that hold nothing are left out.
      * @param afterId `next` of the previous page; 0 for the first
      * @param limit addresses to look at, with or without money
+     * @returns `next`: where the next page goes on; null at the end
      */
-    async unswept({ network, pool }: SweepPlace, afterId: number, limit: number): Promise<OwnerPage> {
+    async unswept({ network, pool }: SweepPlace, afterId: number, limit: number) {
       return db.read(async () => {
         const poolId = await poolIdOf(pool);
         if (poolId === undefined) return { owners: [], next: null };

@@ -211,7 +211,6 @@ type Reading = Readonly<{
 /** Balances in `meta`, by network and role. */
 const BALANCE = 'balance';
 
-/** Wallet balances; a part of the repository `wallets`. */
 export function walletCommands(db: SealedDb) {
   const { read, write, formatAmount } = db;
 

@@ -3,12 +3,11 @@
  */
 
 import { createHash } from 'node:crypto';
-import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, ne, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, ne, sql } from 'drizzle-orm';
 import type { HeldKind, Returned } from '../../core/held-money.ts';
 import { type IntentMac, isPayback, type MacedRefund } from '../../core/intent.ts';
 import { formatUnits, MINOR_DECIMALS, parseUnits } from '../../core/money.ts';
 import {
-  type DestinationFrom,
   type EarlierRefund,
   isHeld,
   RECENT_MS,
@@ -29,17 +28,11 @@ import type { SealedDb } from '../sealing.ts';
 import { sessionOf } from '../session.ts';
 import { payouts, refunds, sessions } from '../tables.ts';
 
-/** A refund in its current state. `id` is ours; `refundId` is the merchant's. */
-type Hidden = 'bodyHash' | 'mac' | 'claimHash' | 'claimUntilS';
-
-export type Refund = Omit<typeof refunds.$inferSelect, Hidden | 'destination' | 'destinationFrom'> &
-  Readonly<{
-    orderId: string;
-    /** The payment. `address` is the key as people read it; `mac` comes from `intentMac`. */
-    destination: Readonly<{ key: string; address: string; from: DestinationFrom; mac: string }> | null;
-    /** Set when the payer is asked for an address by claim link. */
-    claim: Readonly<{ token: string; untilS: number }> | null;
-  }>;
+/**
+ * A refund in its current state. `id` is ours; `refundId` is the merchant's. The `address` of its destination is the
+ * key as people read it. `claim`: set when the payer is asked for an address by claim link.
+ */
+export type Refund = Readonly<Awaited<ReturnType<ReturnType<typeof viewingRefunds>['view']>>>;
 
 type Asked = 'storeId' | 'mode' | 'refundId' | 'sessionId' | 'amountMinor' | 'currency';
 
@@ -262,12 +255,9 @@ function findingRefunds(db: SealedDb) {
       const isOwn = (row: RefundRow | undefined) => row?.storeId === storeId && row.mode === mode;
       const known = [await find(text), await find(refundIdOf({ ...at, refundId: text }))].find(isOwn);
       if (known) return known;
-      const own = and(eq(refunds.storeId, storeId), eq(refunds.mode, mode));
-      const one = (where: SQL) => db.orm.select().from(refunds).where(and(own, where)).limit(1).get();
-      return (
-        (await one(eq(refunds.receiptNumber, text))) ??
-        (await mapInOrder(transactions, (tx) => one(eq(refunds.tx, tx)))).find((row) => row)
-      );
+      const one = (named: Partial<RefundRow>) => findRow(db, refunds, { storeId, mode, ...named });
+      const byReceipt = await one({ receiptNumber: text });
+      return byReceipt ?? (await mapInOrder(transactions, (tx) => one({ tx }))).find((row) => row);
     },
   };
 }
@@ -320,16 +310,11 @@ const whereUnapproved = and(
   sql`${refunds.status} IN ('pending', 'processing')`,
 );
 
-/** An order has as many sessions as it was tried. */
-const idsOfOrder = ({ orm }: Db, { storeId, mode, orderId }: NonNullable<RefundFilter['order']>) =>
-  orm
-    .select({ id: sessions.id })
-    .from(sessions)
-    .where(and(eq(sessions.storeId, storeId), eq(sessions.mode, mode), eq(sessions.orderId, orderId)));
-
 function listed(db: Db, filter: RefundFilter): Promise<RefundRow[]> {
   const { order, isUnapproved, fromMs = null, toMs = null, before, after, limit, ...values } = filter;
   const { id, createdAtMs } = refunds;
+  // An order has as many sessions as it was tried.
+  const ofOrder = db.orm.select({ id: sessions.id }).from(sessions);
   const where = and(
     haveValues(refunds, values),
     isUnapproved ? whereUnapproved : undefined,
@@ -337,7 +322,7 @@ function listed(db: Db, filter: RefundFilter): Promise<RefundRow[]> {
     toMs === null ? undefined : lt(createdAtMs, toMs),
     before && sql`(${createdAtMs}, ${id}) < (${before.createdAtMs}, ${before.id})`,
     after && sql`(${createdAtMs}, ${id}) > (${after.createdAtMs}, ${after.id})`,
-    order && inArray(refunds.sessionId, idsOfOrder(db, order)),
+    order && inArray(refunds.sessionId, ofOrder.where(haveValues(sessions, order))),
   );
   const direction = after === undefined ? [desc(createdAtMs), desc(id)] : [asc(createdAtMs), asc(id)];
   const found = db.orm.select().from(refunds).where(where);
@@ -351,7 +336,7 @@ function viewingRefunds(db: SealedDb) {
   const { macOf, tokens, guard, formatAddress } = db;
 
   /** Returns null for a destination that was altered: the signer would not pay it. */
-  function destinationOf(row: RefundRow): Refund['destination'] {
+  function destinationOf(row: RefundRow) {
     const { id, network, destination: key, destinationFrom: from, mac } = row;
     if (key === null || from === null || mac === null) return null;
     if (macedDestination(macOf, row)) return { key, address: formatAddress(network, key), from, mac };
@@ -361,7 +346,7 @@ function viewingRefunds(db: SealedDb) {
   }
   return {
     destinationOf,
-    async view(row: RefundRow): Promise<Refund> {
+    async view(row: RefundRow) {
       const { claimHash, claimUntilS, destination: _key, destinationFrom: _from, ...own } = row;
       const { mac: _mac, bodyHash: _body, ...shown } = own;
       const { orderId } = await sessionOf(db, row.sessionId);

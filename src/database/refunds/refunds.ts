@@ -99,7 +99,6 @@ async function destinationOf(
   return { destination: null, destinationFrom: null, mac: null };
 }
 
-/** Returns the repository of refunds. */
 export function refundCommands(db: SealedDb) {
   const rows = refundRowsOf(db);
   const payouts = payoutStepsOf(db);
