@@ -89,6 +89,8 @@ async function build(compiler) {
   }
 }
 
+const wanted = process.argv[2];
+if (wanted === '--check') process.exit(isFresh() ? 0 : 1);
 const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const majorMin = Number.parseInt(engines.node.replace('>=', ''), 10);
 if (Number.parseInt(process.versions.node, 10) < majorMin) {
@@ -97,12 +99,9 @@ if (Number.parseInt(process.versions.node, 10) < majorMin) {
   process.exit(2);
 }
 
-const wanted = process.argv[2];
 const compiler = findCompiler();
 if (wanted !== undefined && isFresh()) {
   // Nothing to do.
-} else if (wanted === '--check') {
-  process.exitCode = 1;
 } else if (compiler) {
   await build(compiler);
 } else {

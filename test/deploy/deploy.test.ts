@@ -237,7 +237,7 @@ function builtCheckout(): string {
     cpSync(path, join(checkout, path));
   writeFileSync(join(checkout, 'dist/src/main.js'), '// first\n');
   writeFileSync(join(checkout, 'config/default.json'), '{}');
-  const name = { name: 'quayside', version: '0.1.0', engines: { node: '>=22' } };
+  const name = { name: 'quayside', version: '0.1.0' };
   writeFileSync(join(checkout, 'package.json'), JSON.stringify({ ...name, type: 'module' }));
   writeFileSync(
     join(checkout, 'package-lock.json'),
