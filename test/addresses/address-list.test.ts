@@ -10,12 +10,12 @@ import {
 } from '../../src/addresses/address-list.ts';
 import { readPool } from '../../src/addresses/pool-level.ts';
 import { watchPools } from '../../src/app/watches/pools.ts';
-import { Fault } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
+import { faultOf } from '../support/refusal.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 import { CALM_MS, watched } from '../support/watched.ts';
@@ -40,13 +40,9 @@ const bring = async (list: AddressList, to: typeof config = config) =>
   importAddressList({ addresses: database.addresses, config: to }, await verifyAddressList(JSON.stringify(list)));
 
 async function codeOf(work: Promise<unknown>): Promise<string> {
-  try {
-    await work;
-  } catch (error) {
-    if (error instanceof Fault && error.kind === 'permanent') return `${error.code}: ${error.message}`;
-    throw error;
-  }
-  throw new Error('it was taken');
+  const { kind, code, message } = await faultOf(work);
+  assert.is(kind, 'permanent');
+  return `${code}: ${message}`;
 }
 
 test('a list is imported once, then continued; its addresses are given out in order', async () => {

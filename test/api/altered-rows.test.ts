@@ -15,7 +15,7 @@ import {
   openSale,
   paidSale,
 } from '../support/payment-scenes.ts';
-import { raw } from '../support/raw.ts';
+import { alterRow, raw } from '../support/raw.ts';
 import { until } from '../support/until.ts';
 import { expectError } from './expect-error.ts';
 
@@ -24,10 +24,7 @@ const foreignText = chains.evm.address.format(FOREIGN);
 const SESSIONS = '/api/v1/checkout/sessions';
 
 /** Writes to the file as another program does. */
-function alter({ file }: ApiServer, sql: string, ...values: readonly string[]): void {
-  const { changes } = raw(file, (client) => client.prepare(sql).run(...values));
-  assert.is(changes, 1);
-}
+const alter = ({ file }: ApiServer, sql: string, ...values: readonly string[]): void => alterRow(file, sql, ...values);
 
 const alarmsOf = async (api: ApiServer) =>
   (await api.database().alarms.list(50)).filter(({ code }) => code === 'row_altered').map(({ message }) => message);

@@ -4,11 +4,11 @@ import * as assert from 'uvu/assert';
 import type { PayoutNode } from '../../src/chains/spend.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { RefundIntent } from '../../src/core/intent.ts';
-import { faultOf } from '../conformance/chain.ts';
 import { has } from '../support/fields.ts';
 import { Failure, type Lie, startLiar } from '../support/liar.ts';
 import { createRandom, type Random } from '../support/random.ts';
 import type { Json } from '../support/recordings.ts';
+import { faultOf } from '../support/refusal.ts';
 import type { PayoutNodeBench, withClient } from './payout-bench.ts';
 import type { Attempt, SeedWallets } from './seed-wallets.ts';
 

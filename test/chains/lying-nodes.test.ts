@@ -7,10 +7,11 @@ import * as assert from 'uvu/assert';
 import type { Family, NodeOptions } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { Fault } from '../../src/core/fault.ts';
-import { faultOf, tokenFaultOf } from '../conformance/chain.ts';
+import { tokenFaultOf } from '../conformance/chain.ts';
 import { has } from '../support/fields.ts';
 import { Failure, type Lie } from '../support/liar.ts';
 import type { Json } from '../support/recordings.ts';
+import { faultOf } from '../support/refusal.ts';
 import { type LyingBench, lyingSuiteOf } from './lying-bench.ts';
 
 /** Lies about one call. @param told the answer, or what makes it of the node's answer and what was asked */

@@ -93,8 +93,5 @@ export const scenes: Readonly<Record<string, Scene>> = {
       await pass(api, PAST_EXPIRY_S + PAST_GRACE_S);
     },
   }),
-  not_found: {
-    headline: /This payment does not exist/,
-    play: async () => '/pay/cs_00000000000000000000000000',
-  },
+  not_found: { headline: /This payment does not exist/, play: async () => '/pay/cs_00000000000000000000000000' },
 };

@@ -89,13 +89,7 @@ test('one confirmation sends the exact transfer, and the page follows it to the 
     {
       method: 'eth_sendTransaction',
       params: [
-        {
-          from: payer,
-          to: ETHEREUM_USDT,
-          value: '0x0',
-          data: transferCall(addressOn, 10_500_000n),
-          chainId: '0x1',
-        },
+        { from: payer, to: ETHEREUM_USDT, value: '0x0', data: transferCall(addressOn, 10_500_000n), chainId: '0x1' },
       ],
     },
   ]);

@@ -11,6 +11,7 @@ import type { BlockRef } from '../../src/core/block.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { ChainTransfer, Token } from '../../src/core/transfer.ts';
 import { column, has, have } from '../support/fields.ts';
+import { faultOf } from '../support/refusal.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -61,17 +62,6 @@ const limits = {
   idleMsMax: 3_000,
   concurrencyMax: 4,
 } satisfies Partial<NodeOptions>;
-
-/** Runs `work` and returns the fault that it must throw. */
-export async function faultOf(work: Promise<unknown>): Promise<Fault> {
-  try {
-    await work;
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error('expected a fault');
-}
 
 /** Returns the fault that a node has with a token, beside its chain's id or instead of it. */
 export const tokenFaultOf = (node: Pick<Node, 'identity'>): Promise<Fault> =>

@@ -10,7 +10,7 @@ import type { Outcome } from '../../src/core/spend.ts';
 import { gasOf, type PayoutNodeBench, sweepOf, TOKENS, withClient } from '../chains/payout-bench.ts';
 import { type Attempt, nothingYet, quoted, refused, type SeedWallets } from '../chains/seed-wallets.ts';
 import { has } from '../support/fields.ts';
-import { faultOf } from './chain.ts';
+import { faultOf } from '../support/refusal.ts';
 
 type Scene = ReturnType<typeof withClient<PayoutNodeBench>>;
 

@@ -79,12 +79,7 @@ test('it is not ended while it is signed, or while something unexplained may hav
 });
 
 test('a payout is settled by its own attempt, or by one that is unknown once no other can be included', () => {
-  assert.equal(paid(named('t0'), [succeeded, dead]), {
-    kind: 'paid',
-    tx: 't0',
-    feeUnits: 7n,
-    generation: 0,
-  });
+  assert.equal(paid(named('t0'), [succeeded, dead]), { kind: 'paid', tx: 't0', feeUnits: 7n, generation: 0 });
   assert.equal(paid(named('x'), [failed, dead]), { kind: 'paid', tx: 'x', feeUnits: 7n, generation: null });
   assert.is(codeOf(paid(named('x'), [dead, waiting])), 'payout_may_be_included');
   assert.is(codeOf(paid(named('t0'), [succeeded, waiting])), 'payout_may_be_included');

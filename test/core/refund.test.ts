@@ -27,12 +27,7 @@ const part = (
   minor: bigint,
   decimals = 6,
   currency: ReceivedPart['currency'] = 'USDT',
-): ReceivedPart => ({
-  network: `test:${network}`,
-  currency,
-  decimals,
-  units: minorToUnits(minor, decimals),
-});
+): ReceivedPart => ({ network: `test:${network}`, currency, decimals, units: minorToUnits(minor, decimals) });
 const earlier = (amountMinor: bigint, status: RefundStatus = 'completed', network = 'one'): EarlierRefund => ({
   network: `test:${network}`,
   currency: 'USDT',

@@ -16,12 +16,7 @@ import {
 
 const NOW_MS = 1_800_000_000_000;
 const PAR = 10n ** 18n;
-const policy: SweepPolicy = {
-  auto: false,
-  minPar: 20n * PAR,
-  costSharePpmMax: 20_000n,
-  nativePricePar: 3000n * PAR,
-};
+const policy: SweepPolicy = { auto: false, minPar: 20n * PAR, costSharePpmMax: 20_000n, nativePricePar: 3000n * PAR };
 const decimalsOf = () => 6;
 
 const owner = (more: Partial<SweepOwner> = {}): SweepOwner => ({

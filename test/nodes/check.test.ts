@@ -29,12 +29,7 @@ async function check(url: string, changes: Partial<NetworkRecipe> = {}) {
   await geth.mine(1);
   const tokens = [{ symbol: 'USDT' as const, address: token.address, decimals: 6 }];
   const network = { ...readNetwork({ env: {}, cwd: '.' }, 'ethereum', url), tokens, blockTimeMs: 1_000 };
-  const own = {
-    network,
-    recipe: { ...recipe, ...changes },
-    headWaitMs: 0,
-    clock: systemClock,
-  };
+  const own = { network, recipe: { ...recipe, ...changes }, headWaitMs: 0, clock: systemClock };
   const found = await checkNode({ ...own, oldestOf: () => 0 });
   return { found, bad: found.filter(({ severity }) => severity !== 'ok') };
 }

@@ -13,6 +13,7 @@ import { type Answer, type Pair, type RateSource, sourceNames } from '../../src/
 import { openSources } from '../../src/rates/sources.ts';
 import { staticRates } from '../../src/rates/static.ts';
 import { type AnsweringServer, startAnsweringServer } from '../support/answering-server.ts';
+import { faultOf } from '../support/refusal.ts';
 import { binanceBody, coinbaseBody, ecbBody, krakenBody, krakenError, paths } from './rate-answers.ts';
 
 const never = new AbortController().signal;
@@ -27,15 +28,7 @@ const withServer = (run: (server: AnsweringServer) => Promise<void>) => async ()
   }
 };
 
-async function faultOf(source: RateSource, signal = never): Promise<Fault> {
-  try {
-    await source.fetch(signal);
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error(`${source.name} accepted the answer`);
-}
+const refusal = (source: RateSource, signal = never) => faultOf(source.fetch(signal));
 
 function isExactly(answer: Answer, pair: Pair, num: bigint, den: bigint): void {
   const quoted = answer.quotes.get(pair);
@@ -82,7 +75,7 @@ serverTest('Kraken: a market with an empty side of the book is not quoted, the o
 serverTest('Kraken: an error with status 200 is a fault that quotes it', async (server) => {
   for (const error of ['EGeneral:Too many requests', 'EQuery:Unknown asset pair', 'EService:Unavailable']) {
     server.reply(paths.kraken, { body: krakenError(error) });
-    const fault = await faultOf(kraken({ origin: server.origin }));
+    const fault = await refusal(kraken({ origin: server.origin }));
     assert.is(fault.kind, 'transient');
     assert.is(fault.code, 'rate_source_malformed');
     assert.match(fault.message, 'kraken');
@@ -146,7 +139,7 @@ serverTest('Coinbase: half an answer is refused', async (server) => {
     status: 429,
     body: '{"errors":[{"id":"rate_limit_exceeded","message":"Too many requests"}]}',
   });
-  const fault = await faultOf(coinbase({ origin: server.origin }));
+  const fault = await refusal(coinbase({ origin: server.origin }));
   assert.is(fault.code, 'rate_source_refused');
   assert.match(fault.message, 'coinbase');
   assert.match(fault.message, 'HTTP 429');
@@ -155,7 +148,7 @@ serverTest('Coinbase: half an answer is refused', async (server) => {
 
 serverTest('Coinbase: rates for a currency that was not asked for are refused', async (server) => {
   server.reply(paths.coinbaseUsdt, { body: coinbaseBody('USD', { EUR: '0.9259' }) });
-  assert.match((await faultOf(coinbase({ origin: server.origin }))).message, 'data.currency');
+  assert.match((await refusal(coinbase({ origin: server.origin }))).message, 'data.currency');
 });
 
 serverTest(
@@ -195,7 +188,7 @@ serverTest(
     ];
     for (const [body, says] of table) {
       server.reply(paths.ecb, { body });
-      const fault = await faultOf(ecb({ origin: server.origin }));
+      const fault = await refusal(ecb({ origin: server.origin }));
       assert.is(fault.code, 'rate_source_malformed', says);
       assert.match(fault.message, 'ecb');
       assert.match(fault.message, says);
@@ -255,7 +248,7 @@ serverTest('refusals by status', async (server) => {
   ];
   for (const [status, body, advice] of refusals) {
     server.reply(path, { status, body });
-    const fault = await faultOf(kraken({ origin: server.origin }));
+    const fault = await refusal(kraken({ origin: server.origin }));
     assert.is(fault.kind, 'transient');
     assert.is(fault.code, 'rate_source_refused');
     for (const part of ['kraken', server.origin, `HTTP ${status}`, advice]) assert.match(fault.message, part);
@@ -266,21 +259,21 @@ serverTest('refusals by status', async (server) => {
 serverTest('a server that hangs, closes the connection, is not there, or is left', async (server) => {
   const half = good.slice(0, good.length / 2);
   server.reply(path, 'hang');
-  const hung = await faultOf(kraken({ origin: server.origin, timeoutMs: 150 }));
+  const hung = await refusal(kraken({ origin: server.origin, timeoutMs: 150 }));
   const stop = new AbortController();
-  const stopped = faultOf(kraken({ origin: server.origin }), stop.signal);
+  const stopped = refusal(kraken({ origin: server.origin }), stop.signal);
   stop.abort();
   assert.is((await stopped).kind, 'transient');
   server.reply(path, (response) => void response.writeHead(200, { 'content-length': good.length }).write(half));
-  const stuck = await faultOf(kraken({ origin: server.origin, timeoutMs: 150 }));
+  const stuck = await refusal(kraken({ origin: server.origin, timeoutMs: 150 }));
   for (const { message } of [hung, stuck]) assert.match(message, 'no whole answer within 150 ms');
   server.reply(path, (response) => {
     response.writeHead(200, { 'content-length': good.length }).write(half, () => response.destroy());
   });
-  const broken = await faultOf(kraken({ origin: server.origin }));
+  const broken = await refusal(kraken({ origin: server.origin }));
   const gone = await startAnsweringServer();
   await gone.close();
-  const absent = await faultOf(kraken({ origin: gone.origin }));
+  const absent = await refusal(kraken({ origin: gone.origin }));
   assert.match(absent.message, 'ECONNREFUSED');
   for (const fault of [hung, stuck, broken, absent]) {
     assert.is(fault.kind, 'transient');
@@ -301,13 +294,13 @@ serverTest('an endless body, and one that is compressed although nobody asked fo
     });
     pour();
   });
-  const endless = await faultOf(kraken({ origin: server.origin }));
+  const endless = await refusal(kraken({ origin: server.origin }));
   assert.is(endless.code, 'rate_source_malformed');
   assert.match(endless.message, /the body is longer than \d+ bytes/);
   server.reply(path, (response) => {
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(16 << 20, ' ')));
   });
-  const compressed = await faultOf(kraken({ origin: server.origin }));
+  const compressed = await refusal(kraken({ origin: server.origin }));
   assert.is(compressed.code, 'rate_source_malformed');
   assert.match(compressed.message, 'the body is not JSON');
 });
@@ -315,7 +308,7 @@ serverTest('an endless body, and one that is compressed although nobody asked fo
 serverTest('a redirect, which is not followed', async (server) => {
   server.reply('/elsewhere', { body: good });
   server.reply(path, (response) => void response.writeHead(302, { location: '/elsewhere' }).end());
-  const { code, message } = await faultOf(kraken({ origin: server.origin }));
+  const { code, message } = await refusal(kraken({ origin: server.origin }));
   assert.is(code, 'rate_source_refused');
   assert.match(message, 'answered HTTP 302');
   assert.equal(server.asked, [path]);
@@ -359,7 +352,7 @@ for (const [name, { open, path, body }] of Object.entries(asked)) {
     async (server) => {
       const expects = async (text: string, named: string) => {
         server.reply(path, { body: text });
-        const fault = await faultOf(open({ origin: server.origin }));
+        const fault = await refusal(open({ origin: server.origin }));
         assert.is(fault.code, 'rate_source_malformed', text);
         for (const part of [name, named]) assert.match(fault.message, part);
       };

@@ -9,7 +9,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSigner } from '../../src/signer/client.ts';
 import { ANSWER_BYTES_MAX } from '../../src/signer/protocol.ts';
-import { faultOf } from '../conformance/chain.ts';
+import { faultOf } from '../support/refusal.ts';
 import { firstOf, refundOf } from '../support/temp-signer.ts';
 
 const PATIENT_MS = 30_000;

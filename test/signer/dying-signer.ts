@@ -28,9 +28,5 @@ const dying = (journal: Journal): Journal => ({
 });
 
 const { service } = openSigningServiceIn(dir, systemClock, { wrap: dying });
-await serveSigningService({
-  socket: signerFiles(dir).socket,
-  service,
-  log: openLog('test', 'silent'),
-});
+await serveSigningService({ socket: signerFiles(dir).socket, service, log: openLog('test', 'silent') });
 process.send?.({ ready: true });

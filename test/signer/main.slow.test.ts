@@ -3,8 +3,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
-import { faultOf } from '../conformance/chain.ts';
 import { endAll } from '../support/processes.ts';
+import { faultOf } from '../support/refusal.ts';
 import { makeSignerPlace, type SignerPlace, startSigner } from '../support/signer-process.ts';
 import { firstOf, passphrase, refundOf, usdt } from '../support/temp-signer.ts';
 

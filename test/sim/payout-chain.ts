@@ -183,11 +183,7 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
         ? { nonce: String(nonce) }
         : { expires: String(blocks.length + LIFE_BLOCKS), expiration_ms: '0' };
       salt++;
-      return {
-        terms: { ...own, fee: fee.toString(), salt: String(salt) },
-        feeUnits: FEE,
-        feeUnitsMax: fee,
-      };
+      return { terms: { ...own, fee: fee.toString(), salt: String(salt) }, feeUnits: FEE, feeUnitsMax: fee };
     },
     async broadcast(bytes) {
       onWire(bytes);

@@ -110,15 +110,7 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>, content
         walletIndices: walletIndices ?? { refund: 0, gas: 0 },
       };
       const policy = { networks: [network], approvers: [] };
-      const parts = {
-        secretKey,
-        policy,
-        policyText: '',
-        journal,
-        spendings,
-        clock,
-        log: quiet,
-      };
+      const parts = { secretKey, policy, policyText: '', journal, spendings, clock, log: quiet };
       return openSigningService({ seed, ...parts });
     },
     /** Returns the journal's content, to go on from. */

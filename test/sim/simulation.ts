@@ -275,11 +275,7 @@ async function checkDerived({ database, sessions }: Stage, tally: Tally): Promis
     count(tally, `session ${session.life.status}`, 1);
     if (session.life.paidLate) count(tally, 'session paid late', 1);
     for (const { state, networkKey } of session.payments) count(tally, `payment ${state} on ${networkKey}`, 1);
-    const receipts = session.payments.map((payment) => ({
-      ...payment,
-      network: payment.networkKey,
-      blockNumber: 0,
-    }));
+    const receipts = session.payments.map((payment) => ({ ...payment, network: payment.networkKey, blockNumber: 0 }));
     // All clocks are one here, so times say which blocks came before the session.
     const terms = { ...session.terms, beforeNumbers: {} };
     assert.equal(session.standing, standing(terms, session.life, sumReceipts(terms, receipts)), `${id}: standing`);

@@ -1,6 +1,4 @@
-/**
- * Faults that synchronous work throws.
- */
+/** Faults that work throws. */
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
 
@@ -13,6 +11,16 @@ export function faultIn(work: () => unknown): Fault {
     throw error;
   }
   throw new Error('expected a fault');
+}
+
+/** Returns the fault with which `work` must end. Other errors are rethrown. */
+export async function faultOf(work: Promise<unknown>): Promise<Fault> {
+  const error = await work.then(
+    () => new Error('expected a fault'),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof Fault) return error;
+  throw error;
 }
 
 /** Returns the code of the fault that `work` throws; `none` if it throws nothing. Other errors are rethrown. */

@@ -79,11 +79,7 @@ export type Writing = Readonly<{
 
 /** How a family writes the hashes and transaction ids of a world. */
 export const writtenBy: Readonly<Record<Family, Writing>> = {
-  evm: {
-    hash: (digits) => `0x${digits}`,
-    transaction: (digits) => `0x${digits}`,
-    digits: (hash) => hash.slice(2),
-  },
+  evm: { hash: (digits) => `0x${digits}`, transaction: (digits) => `0x${digits}`, digits: (hash) => hash.slice(2) },
   tron: { hash: (digits) => digits, transaction: (digits) => digits, digits: (hash) => hash },
   solana: {
     hash: formatBlockHash,

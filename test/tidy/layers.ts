@@ -47,11 +47,7 @@ const rooms: readonly Room[] = [
   { name: 'scripts/bench', files: /^scripts\/bench\//, may: [/./] },
   { name: 'scripts', files: /^scripts\//, may: [/^(?!test\/)/] },
   { name: 'src/core', files: core, may: [/^@noble\/hashes\//], pure: true },
-  {
-    name: 'src/lib',
-    files: lib,
-    may: [node, /^(age-encryption|piscina|ipaddr\.js|p-queue|undici|uqr)$/],
-  },
+  { name: 'src/lib', files: lib, may: [node, /^(age-encryption|piscina|ipaddr\.js|p-queue|undici|uqr)$/] },
   { name: 'the table of chains', files: /^src\/chains\/index\.ts$/, may: [chains], pure: true },
   { name: 'chain codecs', files: codecs, may: [cryptography], pure: true },
   {
@@ -133,12 +129,7 @@ const rooms: readonly Room[] = [
     files: /^src\/notifications\//,
     may: [repositories, /^node:(crypto|net)$/, /^(undici|zod|nodemailer)$/],
   },
-  {
-    name: 'the signer’s client',
-    files: signerClient,
-    may: [codecs, node, /^(zod|undici)$/],
-    types: [config],
-  },
+  { name: 'the signer’s client', files: signerClient, may: [codecs, node, /^(zod|undici)$/], types: [config] },
   {
     name: 'src/signer',
     files: /^src\/signer\//,

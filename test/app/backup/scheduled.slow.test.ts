@@ -13,10 +13,11 @@ import { runScheduledBackup } from '../../../src/app/backup/scheduled.ts';
 import { proveBackup } from '../../../src/app/backup/unpacked.ts';
 import { openDatabase } from '../../../src/app/open-database.ts';
 import { loadConfig } from '../../../src/config/config.ts';
-import { Fault, invariant } from '../../../src/core/fault.ts';
+import { invariant } from '../../../src/core/fault.ts';
 import { DAY_MS, systemClock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { runProgram, runQuayside } from '../../support/quayside-process.ts';
+import { faultOf } from '../../support/refusal.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-scheduled-'));
 const target = join(folder, 'target');
@@ -62,16 +63,6 @@ function night(
   });
 }
 
-async function failed(made: Promise<unknown>): Promise<Fault> {
-  try {
-    await made;
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error('it succeeded');
-}
-
 const report = () => readBackupReport(config.dataDir);
 
 test('a proved backup replaces older scheduled ones, and never a file that the schedule did not make', async () => {
@@ -91,7 +82,7 @@ test('a proved backup replaces older scheduled ones, and never a file that the s
 test('a night that fails deletes nothing, is remembered, and keeps what was proved before', async () => {
   const before = readdirSync(target);
   const { newest } = report();
-  const fault = await failed(night(0, null, join(folder, 'nothing')));
+  const fault = await faultOf(night(0, null, join(folder, 'nothing')));
   assert.is(fault.code, 'not_found');
   assert.equal(readdirSync(target), before);
   assert.equal({ newest: report().newest, message: report().failure?.message }, { newest, message: fault.message });
@@ -106,7 +97,7 @@ test('a backup that is not sound does not count, and is not kept', async () => {
   raw.exec(`
     INSERT INTO ledger_entries (network, seq, kind, cause, occurrence, at_ms) VALUES ('test:x', 1, 'payment', '1', 0, 0);
     INSERT INTO ledger_postings VALUES ('test:x', 1, 'collected', '', 'USDT', '7')`);
-  assert.is((await failed(night(0))).code, 'backup_unsound');
+  assert.is((await faultOf(night(0))).code, 'backup_unsound');
   raw.exec('DELETE FROM ledger_postings; DELETE FROM ledger_entries');
   raw.close();
   assert.equal(readdirSync(target), before);
@@ -124,7 +115,7 @@ test('a night without room makes nothing, and says where room is needed', async 
     clock: systemClock,
     log: openLog('test', 'silent'),
   };
-  const fault = await failed(runScheduledBackup(parts));
+  const fault = await faultOf(runScheduledBackup(parts));
   assert.is(fault.code, 'backup_no_room');
   assert.match(fault.message, / has \d+ MiB free, and a backup needs \d+ MiB there/);
   assert.is(report().failure?.message, fault.message);
@@ -156,13 +147,13 @@ test('a command gets the file and its name as arguments, and nothing of our envi
 });
 
 test('a command that fails is a failure that says what it said; the backup stays', async () => {
-  const run = (script: string) => failed(night(0, ['/bin/sh', '-c', script]));
+  const run = (script: string) => faultOf(night(0, ['/bin/sh', '-c', script]));
   const refused = await run('echo no room there >&2; exit 3');
   assert.is(refused.code, 'backup_not_sent');
   assert.match(refused.message, /exit code 3 no room there/);
   assert.ok(existsSync(report().newest?.file ?? ''));
   assert.is(report().newest?.sent_at_ms, null);
-  assert.match((await failed(night(0, ['/nowhere/program']))).message, /\/nowhere\/program: not found/);
+  assert.match((await faultOf(night(0, ['/nowhere/program']))).message, /\/nowhere\/program: not found/);
 });
 
 test('the program of the night and `quayside backup` do the same; `status` says when it was proved', async () => {

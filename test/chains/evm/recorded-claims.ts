@@ -9,7 +9,7 @@ import { openEvmRpc } from '../../../src/chains/evm/node/rpc.ts';
 import { evmErrors } from '../../../src/chains/evm/rpc-errors.ts';
 import { readResult } from '../../../src/chains/json-rpc.ts';
 import type { PayoutNode } from '../../../src/chains/spend.ts';
-import { Fault } from '../../../src/core/fault.ts';
+import type { Fault } from '../../../src/core/fault.ts';
 import type { Token } from '../../../src/core/transfer.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import {
@@ -20,6 +20,7 @@ import {
   startRecordedNode,
   theRecording,
 } from '../../support/recordings.ts';
+import { faultOf } from '../../support/refusal.ts';
 
 /** The token of the recorded networks, and a contract beside it that reverts without a reason. */
 export const recordedTokens: readonly Token[] = [
@@ -98,13 +99,7 @@ export const resultOf = (recording: Recording): Json => readResult(bytesOf(recor
 
 /** Asserts that `work` fails with a transient fault of this code, and returns the fault. */
 export async function expectFault(work: () => unknown, code: string, about: string): Promise<Fault> {
-  try {
-    await work();
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    assert.is(error.code, code, `${about}: ${error.message}`);
-    assert.is(error.kind, 'transient', about);
-    return error;
-  }
-  throw new Error(`${about}: expected the fault ${code}`);
+  const fault = await faultOf(Promise.resolve().then(work));
+  assert.equal({ code: fault.code, kind: fault.kind }, { code, kind: 'transient' }, `${about}: ${fault.message}`);
+  return fault;
 }

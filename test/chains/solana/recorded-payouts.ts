@@ -3,10 +3,10 @@ import * as assert from 'uvu/assert';
 import { readRefusal } from '../../../src/chains/solana/broadcast-refusal.ts';
 import { type Broadcast, type SpendDraft, UnclearOutcome } from '../../../src/chains/spend.ts';
 import { isRefused } from '../../../src/core/spend.ts';
-import { faultOf } from '../../conformance/chain.ts';
 import { has } from '../../support/fields.ts';
 import { refundIntent } from '../../support/intents.ts';
 import type { Recording } from '../../support/recordings.ts';
+import { faultOf } from '../../support/refusal.ts';
 import {
   key,
   node,

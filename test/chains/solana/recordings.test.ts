@@ -17,7 +17,6 @@ import type { BlockRef } from '../../../src/core/block.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { faultOf } from '../../conformance/chain.ts';
 import { until } from '../../support/until.ts';
 import {
   closeAll,
@@ -43,6 +42,7 @@ import {
   usdt,
 } from './recordings-bench.ts';
 import './recorded-payouts.ts';
+import { faultOf } from '../../support/refusal.ts';
 
 test.after(closeAll);
 

@@ -5,9 +5,9 @@ import * as assert from 'uvu/assert';
 import { type HttpTransport, openHttpTransport } from '../../../src/chains/transport/http.ts';
 import { openRpcHttp } from '../../../src/chains/transport/rpc-http.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { faultOf } from '../../conformance/chain.ts';
 import { type AnsweringServer, startAnsweringServer } from '../../support/answering-server.ts';
 import { has } from '../../support/fields.ts';
+import { faultOf } from '../../support/refusal.ts';
 
 const BYTES_MAX = 300_000;
 const TIMEOUT_MS = 60_000;

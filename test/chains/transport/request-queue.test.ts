@@ -4,7 +4,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openRequestQueue } from '../../../src/chains/transport/request-queue.ts';
-import { faultOf } from '../../conformance/chain.ts';
+import { faultOf } from '../../support/refusal.ts';
 
 const open = (concurrencyMax: number) => openRequestQueue({ host: 'node:8545', concurrencyMax, requestTimeoutMs: 250 });
 const never = () => new AbortController().signal;

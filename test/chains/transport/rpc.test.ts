@@ -8,9 +8,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { WebSocketServer } from 'ws';
 import { openNode } from '../../../src/chains/evm/node/node.ts';
-import { faultOf } from '../../conformance/chain.ts';
 import { Failure } from '../../support/liar.ts';
 import type { Json } from '../../support/recordings.ts';
+import { faultOf } from '../../support/refusal.ts';
 import { until } from '../../support/until.ts';
 import { lyingSuiteOf } from '../lying-bench.ts';
 

@@ -19,12 +19,6 @@ export function tronContent(
     block,
     kind,
     bytes,
-    context: {
-      host: 'test',
-      blockFrom: 2,
-      blockTo: 2 + first.length,
-      infosFrom,
-      infosTo: infosFrom + second.length,
-    },
+    context: { host: 'test', blockFrom: 2, blockTo: 2 + first.length, infosFrom, infosTo: infosFrom + second.length },
   };
 }

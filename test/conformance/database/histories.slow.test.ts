@@ -52,9 +52,7 @@ const anAct: fc.Arbitrary<Act> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('mine' as const),
       on,
-      coins: fc.array(fc.record({ to: fc.nat(), minor: fc.constantFrom(1, 400, 600, 1000, 1000) }), {
-        maxLength: 3,
-      }),
+      coins: fc.array(fc.record({ to: fc.nat(), minor: fc.constantFrom(1, 400, 600, 1000, 1000) }), { maxLength: 3 }),
     }),
   },
   {

@@ -6,7 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
 import { act, inWorld, type World } from '../../conformance/database/place.ts';
-import { raw } from '../../support/raw.ts';
+import { alterRow } from '../../support/raw.ts';
 import { until } from '../../support/until.ts';
 
 const test = suite('MACs of rows');
@@ -20,11 +20,7 @@ async function staysSuspended({ database, place }: World, change: string): Promi
   await database.stores.decide('m1', 'suspend', act('store suspend'));
   const suspended = async () => (await database.stores.find('m1'))?.suspension;
   assert.ok(await suspended());
-  const update = `UPDATE stores SET ${change} WHERE id = 'm1'`;
-  assert.is(
-    raw(place.file, (client) => client.prepare(update).run().changes),
-    1,
-  );
+  alterRow(place.file, `UPDATE stores SET ${change} WHERE id = 'm1'`);
   assert.match((await suspended())?.because ?? '', /altered/);
   await alarmed(database, 'store m1');
   const again = await database.stores.decide('m1', 'suspend', act('store suspend'));

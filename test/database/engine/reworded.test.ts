@@ -6,7 +6,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { allot, network, plan, refund } from '../../conformance/database/payout-scene.ts';
 import { act, inWorld, T0_MS, type World } from '../../conformance/database/place.ts';
-import { raw } from '../../support/raw.ts';
+import { alterRow } from '../../support/raw.ts';
 import { thawAll } from '../../support/thaw.ts';
 
 const [wallet, payee] = ['a1'.repeat(20), 'b1'.repeat(20)];
@@ -24,10 +24,7 @@ async function isShownOnce({ database, one, place }: World): Promise<void> {
   await plan(database, refund('r1', { to: payee, units: 500n }));
   assert.is((await allot(database, 'r1', own)).kind, 'moved');
   assert.is((await database.payouts.find('r1'))?.wait?.code, 'refund_equals_transfer');
-  const { changes } = raw(place.file, (client) =>
-    client.prepare("UPDATE payouts SET wait_message = 'in other words'").run(),
-  );
-  assert.is(changes, 1);
+  alterRow(place.file, "UPDATE payouts SET wait_message = 'in other words'");
   const answer = (other: number) => {
     const seen = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
     const never = { kind: 'never', proof: null, ended: null, isRenewed: true, others: [other] } as const;

@@ -74,9 +74,7 @@ test('threads that read while keys are added find every published key and no oth
   const counters = new Int32Array(shared);
   const readers = [1, 2].map((reader) => {
     const workerData: ReaderWork = { table: buffer, shared, reader, total, keyBytes };
-    const worker = new Worker(runnable(new URL('./address-table-reader.ts', import.meta.url)), {
-      workerData,
-    });
+    const worker = new Worker(runnable(new URL('./address-table-reader.ts', import.meta.url)), { workerData });
     return Promise.all([once(worker, 'message'), once(worker, 'exit')]);
   });
   for (let n = 0; n < total; n++) {

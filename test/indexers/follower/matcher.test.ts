@@ -4,10 +4,10 @@ import { createAddressTable } from '../../../indexers/follower/address-table.ts'
 import { createMatcher } from '../../../indexers/follower/matcher.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { Token } from '../../../src/core/transfer.ts';
-import { faultOf } from '../../conformance/chain.ts';
 import { createWorld } from '../../simulated/world.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
 import { has } from '../../support/fields.ts';
+import { faultOf } from '../../support/refusal.ts';
 import { evmContent } from './evm-content.ts';
 
 const tokens: readonly Token[] = [

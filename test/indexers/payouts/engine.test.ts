@@ -50,10 +50,7 @@ test('a payout that the signer refuses waits without its number, and others cont
   };
   await plan('r1', 'r2');
   assert.is(await pass(), null);
-  assert.equal((await database.payouts.find('r1'))?.wait, {
-    code: 'signer_refused_cap',
-    message: 'too much today',
-  });
+  assert.equal((await database.payouts.find('r1'))?.wait, { code: 'signer_refused_cap', message: 'too much today' });
   assert.equal(await database.payouts.attempts('r1'), []);
   assert.is((await database.payouts.attempts('r2'))[0]?.nonce, 0);
   assert.equal(await alarms(), ['signer_refused_cap']);

@@ -52,9 +52,7 @@ function place(approvers: readonly string[]) {
         signer,
         clock,
         holds: { list: async () => freezes },
-        log: {
-          warn: (_: unknown, line?: string) => void lines.push(line ?? ''),
-        },
+        log: { warn: (_: unknown, line?: string) => void lines.push(line ?? '') },
       }),
   };
 }

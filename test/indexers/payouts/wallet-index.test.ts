@@ -4,9 +4,9 @@ import { createPayoutWallets } from '../../../indexers/payouts/wallets.ts';
 import { chains } from '../../../src/chains/index.ts';
 import { transient } from '../../../src/core/fault.ts';
 import type { PayingSigner } from '../../../src/signer/client.ts';
-import { faultOf } from '../../conformance/chain.ts';
 import { keyOf, tokens } from '../../sim/payout-signer.ts';
 import { refundIntent } from '../../support/intents.ts';
+import { faultOf } from '../../support/refusal.ts';
 import { type Bench, benchTests, network, untilSettled } from './engine-bench.ts';
 
 const [first, second] = [0, 1].map((index) => keyOf({ role: 'refund', index })) as [string, string];

@@ -2,10 +2,10 @@
 import * as assert from 'uvu/assert';
 import { openNode } from '../../../../src/chains/solana/node/node.ts';
 import { rpcUrlOf } from '../../../../src/chains/solana/node/urls.ts';
-import { faultOf } from '../../../conformance/chain.ts';
 import { startAnsweringServer } from '../../../support/answering-server.ts';
 import { has } from '../../../support/fields.ts';
 import { Failure, type Lie } from '../../../support/liar.ts';
+import { faultOf } from '../../../support/refusal.ts';
 import { solanaTokens } from '../../../support/simulated-node.ts';
 import { lyingSuiteOf } from '../../lying-bench.ts';
 

@@ -1,9 +1,9 @@
 /** The client with a java-tron that reorganises while it is read, or is configured differently than expected. */
 import * as assert from 'uvu/assert';
 import { solidUrlOf } from '../../../../src/chains/tron/node/http.ts';
-import { faultOf } from '../../../conformance/chain.ts';
 import { column } from '../../../support/fields.ts';
 import { type Lie, startLiar } from '../../../support/liar.ts';
+import { faultOf } from '../../../support/refusal.ts';
 import { lyingSuiteOf } from '../../lying-bench.ts';
 
 const BLOCK = '/wallet/getblock';

@@ -24,10 +24,11 @@ import type { Intent } from '../../../../src/core/intent.ts';
 import { isRefused } from '../../../../src/core/spend.ts';
 import type { Token } from '../../../../src/core/transfer.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
-import { faultOf, tokenFaultOf } from '../../../conformance/chain.ts';
+import { tokenFaultOf } from '../../../conformance/chain.ts';
 import { column, has } from '../../../support/fields.ts';
 import { refundIntent } from '../../../support/intents.ts';
 import { type Json, type Recording, startRecordedTron, theRecording } from '../../../support/recordings.ts';
+import { faultOf } from '../../../support/refusal.ts';
 import { openRecordings } from '../../recorded.ts';
 
 const CHAIN_ID = '1527887694';
