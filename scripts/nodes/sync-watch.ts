@@ -23,14 +23,8 @@ export type SyncRow = Readonly<{
 
 export const isReady = ({ estimate: found, fault }: SyncRow): boolean => fault === null && found?.state === 'ready';
 
-export type SyncWatch = Readonly<{
-  /** Looks at the node once more. @returns what is known now */
-  look(): Promise<SyncRow>;
-  close(): Promise<void>;
-}>;
-
 /** @throws Fault permanent `node_url_invalid` */
-export async function openSyncWatch(network: NetworkConfig, clock: Clock): Promise<SyncWatch> {
+export async function openSyncWatch(network: NetworkConfig, clock: Clock) {
   const { openNode } = await chains[network.family].node();
   const options = { ...followerNodeOptions(network), requestTimeoutMs: REQUEST_TIMEOUT_MS };
   const node = openNode(options);
@@ -43,7 +37,8 @@ export async function openSyncWatch(network: NetworkConfig, clock: Clock): Promi
   }
 
   return {
-    async look() {
+    /** Looks at the node once more. @returns what is known now */
+    async look(): Promise<SyncRow> {
       try {
         const said = readSoftware(network.family, options, clock);
         const [{ number, timeS }, { peers, syncing }] = await Promise.all([node.head(), said]);

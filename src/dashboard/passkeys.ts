@@ -27,23 +27,12 @@ const PROOF_BYTES = 16;
 type UsedPasskey = Readonly<{ person: Person; factor: Extract<UsedFactor, { passkeyId: string }> }>;
 
 type SignIns = Database['people'];
-type Found = Readonly<{ passkey: Passkey; person: Person }>;
+type Find = (id: string) => Promise<Readonly<{ passkey: Passkey; person: Person }> | null>;
 
-export type Passkeys = Readonly<{
-  /** Whether browsers can use passkeys at the dashboard's address. */
-  isPossible: boolean;
-  /** Returns what the script needs to make one, as JSON. @param purpose the same when the answer is checked */
-  creation(person: Person, own: readonly Passkey[], purpose: string): string;
-  /** Returns what the script needs to use one, as JSON. @param ids of whose use is asked; null for any */
-  request(ids: readonly string[] | null, purpose: string): string;
-  /** Checks a new passkey, as the script sends it; null if it is refused. */
-  registered(text: string, purpose: string): Promise<Pick<Passkey, 'id' | 'publicKey' | 'counter'> | null>;
-  /** Checks the use of a passkey, as the script sends it; null if it is refused. Each answer is taken once. */
-  used(text: string, purpose: string, find: (id: string) => Promise<Found | null>): Promise<UsedPasskey | null>;
-}>;
+export type Passkeys = ReturnType<typeof createPasskeys>;
 
 /** @param url the dashboard's address in browsers */
-export function createPasskeys(url: string, clock: Pick<Clock, 'nowMs'>, signIns: SignIns): Passkeys {
+export function createPasskeys(url: string, clock: Pick<Clock, 'nowMs'>, signIns: SignIns) {
   const { hostname, origin, protocol } = new URL(url);
   const challenges = createChallenges(clock, signIns);
   const expected = { expectedOrigin: origin, expectedRPID: hostname, requireUserVerification: true };
@@ -71,9 +60,10 @@ export function createPasskeys(url: string, clock: Pick<Clock, 'nowMs'>, signIns
   }
 
   return {
-    // Browsers know no passkeys at IP addresses, and none over plain HTTP but on this very machine.
+    /** Browsers know no passkeys at IP addresses, and none over plain HTTP but on this very machine. */
     isPossible: isIP(hostname.replace(/^\[|\]$/g, '')) === 0 && (protocol === 'https:' || hostname === 'localhost'),
-    creation: (person, own, purpose) =>
+    /** Returns what the script needs to make one, as JSON. @param purpose the same when the answer is checked */
+    creation: (person: Person, own: readonly Passkey[], purpose: string) =>
       JSON.stringify({
         challenge: challenges.make(`create ${purpose}`),
         rp: { id: hostname, name: `Quayside ${hostname}` },
@@ -84,15 +74,17 @@ export function createPasskeys(url: string, clock: Pick<Clock, 'nowMs'>, signIns
         attestation: 'none',
         timeout: TIMEOUT_MS,
       }),
-    request: (ids, purpose) =>
+    /** Returns what the script needs to use one, as JSON. @param ids of whose use is asked; none for any */
+    request: (ids: readonly string[], purpose: string) =>
       JSON.stringify({
         challenge: challenges.make(`use ${purpose}`),
         rpId: hostname,
-        allowCredentials: (ids ?? []).map((id) => ({ type: 'public-key', id })),
+        allowCredentials: ids.map((id) => ({ type: 'public-key', id })),
         userVerification: 'required',
         timeout: TIMEOUT_MS,
       }),
-    async registered(text, purpose) {
+    /** Checks a new passkey, as the script sends it; null if it is refused. */
+    async registered(text: string, purpose: string) {
       const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
       const checked = await checkedBy(verifyRegistrationResponse, text, `create ${purpose}`, {
         supportedAlgorithmIDs: ALGORITHMS,
@@ -102,7 +94,8 @@ export function createPasskeys(url: string, clock: Pick<Clock, 'nowMs'>, signIns
       if (id.length > ID_CHARS_MAX) return null;
       return { id, publicKey: Buffer.from(publicKey).toString('base64url'), counter };
     },
-    async used(text, purpose, find) {
+    /** Checks the use of a passkey, as the script sends it; null if it is refused. Each answer is taken once. */
+    async used(text: string, purpose: string, find: Find): Promise<UsedPasskey | null> {
       const sent = readAnswer(text);
       const found = sent && sent.id.length <= ID_CHARS_MAX ? await find(sent.id) : null;
       if (!sent || !found) return null;
@@ -135,29 +128,22 @@ function readAnswer(text: string): Readonly<{ id: string; userHandle: string | n
   }
 }
 
-type Challenges = Readonly<{
-  /** Returns a challenge (base64url) for one purpose, such as signing in. */
-  make(purpose: string): string;
-  isGood(challenge: string, purpose: string): boolean;
-  /** Uses up a good challenge, whose signature was found right. @returns false when it was used before */
-  use(challenge: string): Promise<boolean>;
-}>;
-
 /**
  * Challenges that a passkey signs. None is stored: each carries its end and a proof of what it was made for, by the
  * installation's secret key, so that every server knows it. The database remembers used ones until they end.
  */
-function createChallenges(clock: Pick<Clock, 'nowMs'>, signIns: SignIns): Challenges {
+function createChallenges(clock: Pick<Clock, 'nowMs'>, signIns: SignIns) {
   const proofOf = (start: Buffer, purpose: string): Buffer =>
     Buffer.from(signIns.challengeProof(`${start.toString('hex')} ${purpose}`), 'hex');
   return {
-    make(purpose) {
+    /** Returns a challenge (base64url) for one purpose, such as signing in. */
+    make(purpose: string): string {
       const start = Buffer.alloc(TIME_BYTES + RANDOM_BYTES);
       start.writeBigUInt64BE(BigInt(clock.nowMs() + CHALLENGE_MS));
       randomBytes(RANDOM_BYTES).copy(start, TIME_BYTES);
       return Buffer.concat([start, proofOf(start, purpose)]).toString('base64url');
     },
-    isGood(challenge, purpose) {
+    isGood(challenge: string, purpose: string): boolean {
       const bytes = Buffer.from(challenge, 'base64url');
       if (bytes.length !== TIME_BYTES + RANDOM_BYTES + PROOF_BYTES) return false;
       const start = bytes.subarray(0, TIME_BYTES + RANDOM_BYTES);
@@ -166,7 +152,8 @@ function createChallenges(clock: Pick<Clock, 'nowMs'>, signIns: SignIns): Challe
       const isSpelled = bytes.toString('base64url') === challenge;
       return isOurs && isSpelled && Number(start.readBigUInt64BE()) > clock.nowMs();
     },
-    use(challenge) {
+    /** Uses up a good challenge, whose signature was found right. @returns false when it was used before */
+    use(challenge: string): Promise<boolean> {
       const nowMs = clock.nowMs();
       return signIns.useChallenge(challenge, { nowMs, keepUntilMs: nowMs + CHALLENGE_MS });
     },

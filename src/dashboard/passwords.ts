@@ -25,21 +25,14 @@ const ADDED_CHARS_MAX = 8;
 
 type Cost = Readonly<{ ln: number; r: number; p: number }>;
 
-export type Passwords = Readonly<{
-  /** @returns null while too many others wait to be computed */
-  hash(password: string): Promise<string | null>;
-  /**
-   * Takes as long for no account (null) as for one, so that the time tells nothing.
-   * @returns null while too many others wait to be computed
-   */
-  isRight(password: string, stored: string | null): Promise<boolean | null>;
-}>;
+export type Passwords = ReturnType<typeof createPasswords>;
 
 /** @param cost of new passwords; a stored one has its own */
-export function createPasswords(cost: Cost = usualCost): Passwords {
+export function createPasswords(cost: Cost = usualCost) {
   const nobody = encode(cost, randomBytes(SALT_BYTES), randomBytes(HASH_BYTES));
   const waiting: (() => void)[] = [];
   let running = 0;
+  /** @returns null while too many others wait to be computed */
   async function limited<T>(work: () => Promise<T>): Promise<T | null> {
     if (running < AT_ONCE_MAX) running++;
     else if (waiting.length >= WAITING_MAX) return null;
@@ -53,12 +46,13 @@ export function createPasswords(cost: Cost = usualCost): Passwords {
     }
   }
   return {
-    hash: (password) =>
+    hash: (password: string) =>
       limited(async () => {
         const salt = randomBytes(SALT_BYTES);
         return encode(cost, salt, await derive(password, salt, cost));
       }),
-    isRight: (password, stored) =>
+    /** Takes as long for no account (null) as for one, so that the time tells nothing. */
+    isRight: (password: string, stored: string | null) =>
       limited(async () => {
         const { cost: own, salt, hash } = decode(stored ?? nobody);
         return timingSafeEqual(await derive(password, salt, own), hash) && stored !== null;

@@ -19,17 +19,7 @@ export const SUDO_MS = 10 * 60_000;
 /** Somebody who is signed in. `formToken` proves that a form was written for this session. */
 export type Visitor = Readonly<{ person: Person; session: WebSession; formToken: string }>;
 
-export type WebSessions = Readonly<{
-  /** Returns who sent the request; null for nobody, and for a person who has yet to set up the required factor. */
-  visitorOf(request: Request): Promise<Visitor | null>;
-  hasCookie(request: Request): boolean;
-  /** Returns a new session of a person, and a function that gives its cookie to the browser. */
-  prepare(personId: string): Readonly<{ session: WebSession; give(response: Response): void }>;
-  /** Gives the browser a session's token. */
-  give(response: Response, token: string): void;
-  /** Makes the browser forget its cookie. */
-  forget(response: Response): void;
-}>;
+export type WebSessions = ReturnType<typeof createWebSessions>;
 
 /** Compares a form's token in constant time. */
 export function isFormToken(visitor: Visitor, text: string | undefined): boolean {
@@ -44,7 +34,7 @@ export function isFormToken(visitor: Visitor, text: string | undefined): boolean
 export function createWebSessions(
   { database, clock, config }: Readonly<{ database: Database; clock: Clock; config: Pick<Config, 'networks'> }>,
   isHttps: boolean,
-): WebSessions {
+) {
   const name = isHttps ? '__Host-quayside' : 'quayside';
   // A link from a mail or a chat brings the cookie: no page changes anything, and forms have a token of their own.
   const flags = `Path=/; HttpOnly; SameSite=Lax${isHttps ? '; Secure' : ''}`;
@@ -55,20 +45,23 @@ export function createWebSessions(
     }
     return null;
   };
+  /** Gives the browser a session's token. */
   const give = (response: Response, token: string): void => {
     response.append('Set-Cookie', `${name}=${token}; ${flags}`);
   };
   return {
     give,
-    async visitorOf(request) {
+    /** Returns who sent the request; null for nobody, and for a person who has yet to set up the required factor. */
+    async visitorOf(request: Request): Promise<Visitor | null> {
       const token = tokenOf(request);
       if (token === null) return null;
       const found = await database.people.findWebSession(hashOf(token), clock.nowMs(), sessionLimits);
       const isMissing = !found?.person.hasFactor && isFactorRequired(config.networks);
       return found && !isMissing ? { ...found, formToken: found.session.formToken } : null;
     },
-    hasCookie: (request) => tokenOf(request) !== null,
-    prepare(personId) {
+    hasCookie: (request: Request) => tokenOf(request) !== null,
+    /** Returns a new session of a person, and a function that gives its cookie to the browser. */
+    prepare(personId: string) {
       const token = newToken();
       const nowMs = clock.nowMs();
       const session: WebSession = {
@@ -79,9 +72,10 @@ export function createWebSessions(
         seenAtMs: nowMs,
         sudoUntilMs: nowMs + SUDO_MS,
       };
-      return { session, give: (response) => give(response, token) };
+      return { session, give: (response: Response) => give(response, token) };
     },
-    forget(response) {
+    /** Makes the browser forget its cookie. */
+    forget(response: Response): void {
       response.append('Set-Cookie', `${name}=; Max-Age=0; ${flags}`);
     },
   };

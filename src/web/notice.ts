@@ -8,24 +8,21 @@ import type { Clock } from '../lib/clock.ts';
 /** The browser follows at once. */
 const SAID_WITHIN_MS = 60_000;
 
-export type Notices = Readonly<{
-  /** Returns a path with the key of a notice for the page that it leads to. */
-  add(path: string, text: string, formToken: string): string;
-  /** Returns the notice of an address; null if there is none for this session, or it was said. */
-  take(query: URLSearchParams, formToken: string): string | null;
-}>;
+export type Notices = ReturnType<typeof createNotices>;
 
-export function createNotices({ nowMs }: Pick<Clock, 'nowMs'>): Notices {
+export function createNotices({ nowMs }: Pick<Clock, 'nowMs'>) {
   /** The oldest first. */
   const waiting = new Map<string, Readonly<{ text: string; formToken: string; atMs: number }>>();
   return {
-    add(path, text, formToken) {
+    /** Returns a path with the key of a notice for the page that it leads to. */
+    add(path: string, text: string, formToken: string): string {
       for (const [key, { atMs }] of waiting) if (nowMs() - atMs > SAID_WITHIN_MS) waiting.delete(key);
       const key = randomUUID();
       waiting.set(key, { text, formToken, atMs: nowMs() });
       return `${path}${path.includes('?') ? '&' : '?'}said=${key}`;
     },
-    take(query, formToken) {
+    /** Returns the notice of an address; null if there is none for this session, or it was said. */
+    take(query: URLSearchParams, formToken: string): string | null {
       const key = query.get('said') ?? '';
       const notice = waiting.get(key);
       if (notice?.formToken !== formToken || nowMs() - notice.atMs > SAID_WITHIN_MS) return null;
