@@ -13,10 +13,10 @@ import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
-import { haveValues } from './engine/rows.ts';
+import { findRow, haveValues } from './engine/rows.ts';
 import { ledgerOf } from './ledger.ts';
 import { payoutStepsOf } from './payouts/payouts.ts';
-import { refundDestinationsOf } from './refunds/destinations.ts';
+import { destinationColumns, readDestination } from './refunds/destinations.ts';
 import {
   type DestinationCheck,
   type DestinationFault,
@@ -180,7 +180,7 @@ export function heldReturnCommands(db: SealedDb) {
 
   async function returnNow(input: ReturnHeldMoney, check: DestinationCheck): Promise<ReturnHeldOutcome> {
     const { id, to, network, currency, act } = input;
-    const row = await heldRecordsOf(db).find(id);
+    const row = await findRow(db, records, { id });
     if (!row) return { kind: 'not_found' };
     if (row.state !== 'open') return { kind: 'not_open' };
     const session = await sessionOf(db, row.sessionId);
@@ -198,11 +198,11 @@ export function heldReturnCommands(db: SealedDb) {
     if (!isCovered(part.currency, confirmedParts(now.sums), [...earlier, { ...part, status: 'pending' }])) {
       return { kind: 'refunded' };
     }
-    const payee = await refundDestinationsOf(db).read(part.network, now.mode, to, check);
+    const payee = await readDestination(db, part.network, now.mode, to, check);
     if (typeof payee === 'object') return { kind: 'bad_destination', why: payee.why };
     const bare = await rowOf(now, row, part, input);
     const by = input.requestedBy === null ? 'operator' : 'merchant';
-    const made = { ...bare, ...refundDestinationsOf(db).columns(bare, payee, by) };
+    const made = { ...bare, ...destinationColumns(db, bare, payee, by) };
     const refused = await refusalOf(db, made, act.atMs);
     if (refused) return refused;
     await rows.insert(made);

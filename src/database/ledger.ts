@@ -240,9 +240,8 @@ export function ledgerCommands(db: Db) {
         const facts = await readFacts();
         const accountSums: Balances = new Map();
         for (const [place, units] of journal) {
-          const [network, asset, account] = place.split(' ') as [Posting['network'], Asset, string];
-          const sum = `${network} ${asset} ${account}`;
-          accountSums.set(sum, (accountSums.get(sum) ?? 0n) + units);
+          const account = place.split(' ').slice(0, 3).join(' ');
+          accountSums.set(account, (accountSums.get(account) ?? 0n) + units);
         }
         const balances = [...accountSums].sort().map(([place, units]) => {
           const [network, asset, account] = place.split(' ') as [Posting['network'], Asset, string];

@@ -35,7 +35,7 @@ import { toSeconds } from '../lib/clock.ts';
 import { sortableId } from '../lib/id.ts';
 import { alarmKey, endAlarm, raiseAlarm } from './alarms.ts';
 import type { Db } from './engine/open.ts';
-import { changeRows, findRow, findRows, insertRow, perDatabase } from './engine/rows.ts';
+import { changeRows, findRows, insertRow, perDatabase } from './engine/rows.ts';
 import { postEvent } from './events.ts';
 import { readingOf } from './networks.ts';
 import { returnsOf } from './refunds/refund.ts';
@@ -252,7 +252,6 @@ export const heldRecordsOf = perDatabase((db: Db) => {
         if (isNew) await report(row, life, held, cause, reporting === 'alarm');
       }
     },
-    find: (id: string): Promise<HeldRow | undefined> => findRow(db, records, { id }),
     async settle(row: HeldRow, nowMs: number): Promise<void> {
       const settled = { state: 'settled', settledPar: row.valuePar, settledAtMs: nowMs } as const;
       await changeRows(db, records, { id: row.id }, settled);

@@ -112,8 +112,12 @@ export function asStorageFault(error: unknown, file: string): unknown {
   if (why) return transient('storage_unavailable', `The database ${file} cannot be used now: ${why}.`, error);
   const damage = lasting[family];
   if (damage) return permanent('storage_damaged', `The database ${file} cannot be used: ${damage}.`, error);
-  if (family !== 'CONSTRAINT') return error;
-  const failed = new Error(`the database refused what the program wrote: ${error.message}`, { cause: error });
+  return family === 'CONSTRAINT' ? constraintFailed(error) : error;
+}
+
+/** The error of a constraint that failed. */
+export function constraintFailed(cause: Error): Error {
+  const failed = new Error(`the database refused what the program wrote: ${cause.message}`, { cause });
   failed.name = 'ConstraintFailed';
   return failed;
 }

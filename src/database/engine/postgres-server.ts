@@ -4,6 +4,7 @@
 import type { ClientConfig, Pool, PoolConfig, types } from 'pg';
 import { Fault, permanent, transient } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { constraintFailed } from './connection.ts';
 import { liveFault } from './inspection.ts';
 import { MADE_AT_MS, readScripts, refuseOtherVersion, scriptsAfter } from './migrate.ts';
 import { pg } from './pg.ts';
@@ -286,10 +287,7 @@ export function asPostgresFault(error: unknown, name: string): unknown {
     const damage = 'it is damaged. Stop all processes and restore the newest backup';
     return permanent('storage_damaged', `The database ${name} cannot be used: ${damage}.`, error);
   }
-  if (!code.startsWith('23')) return error;
-  const failed = new Error(`the database refused what the program wrote: ${String(error)}`, { cause: error });
-  failed.name = 'ConstraintFailed';
-  return failed;
+  return code.startsWith('23') ? constraintFailed(error as Error) : error;
 }
 
 const unavailable = (name: string, why: string, cause: unknown): Fault =>

@@ -103,7 +103,7 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks,
   const client = createClient(inside);
   const now = client.values(NOW);
   const changes = watchChanges(pool);
-  const { again, once } = createTransactions(pool, { bodies, name, onCommit: changes.saw });
+  const { again, once } = createTransactions(pool, bodies, name, changes.saw);
   const writer = randomBytes(12).toString('hex');
   let [last, commands]: [Promise<unknown>, number] = [Promise.resolve(), 0];
 
@@ -160,12 +160,6 @@ async function shutOut(client: Client, name: string): Promise<void> {
   await refuseOthers((text) => client.prepare(text).all(), name);
 }
 
-type Transactions = Readonly<{
-  bodies: AsyncLocalStorage<Body>;
-  name: string;
-  onCommit: (commits: number) => void;
-}>;
-
 /** A statement that is waited for less long than others; pg's types lack the wait of one statement. */
 const turn = (text: string): QueryConfig => Object.assign({ text }, { query_timeout: TURN_MS });
 
@@ -176,7 +170,12 @@ async function lastCommand({ client, command }: Body): Promise<number> {
 }
 
 /** Returns the functions that run a body in a transaction, and that run it again. */
-function createTransactions(pool: Pool, { bodies, name, onCommit }: Transactions) {
+function createTransactions(
+  pool: Pool,
+  bodies: AsyncLocalStorage<Body>,
+  name: string,
+  onCommit: (commits: number) => void,
+) {
   async function once<T>(command: Command | null, work: (body: Body) => Promise<T>): Promise<T> {
     const client = await pool.connect();
     const body: Body = { client, command, isOpen: true, isBusy: false, changes: 0, cursors: 0, failure: null };

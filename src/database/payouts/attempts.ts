@@ -15,7 +15,7 @@ import { changeRows, deleteRows, findRow, findRows, insertRow } from '../engine/
 import { ledgerOf } from '../ledger.ts';
 import { lockNetwork, lockNetworkOf } from '../networks.ts';
 import { refundRowsOf } from '../refunds/refund.ts';
-import { refundSettlementOf } from '../refunds/refunds.ts';
+import { closedGate } from '../refunds/refunds.ts';
 import type { SealedDb } from '../sealing.ts';
 import { lanes, payoutAttempts, payouts } from '../tables.ts';
 import { freezeByProgram, freezesOf, NONCE_FOREIGN } from './holds.ts';
@@ -250,7 +250,7 @@ async function isHeldAtGate(db: SealedDb, row: PayoutRow, attempt: number, nowMs
 }
 
 async function refundHold(db: SealedDb, { id, intent }: PayoutRow): Promise<Reason | null> {
-  const gate = isPayback(intent) ? await refundSettlementOf(db).closedGate(id) : null;
+  const gate = isPayback(intent) ? await closedGate(db, id) : null;
   return gate && reason(gate);
 }
 

@@ -14,7 +14,7 @@ import type { Db } from '../engine/open.ts';
 import { changeRows, findRow, insertRow } from '../engine/rows.ts';
 import { ledgerOf } from '../ledger.ts';
 import { lockNetworkOf } from '../networks.ts';
-import { refundSettlementOf } from '../refunds/refunds.ts';
+import { settleRefund } from '../refunds/refunds.ts';
 import type { SealedDb } from '../sealing.ts';
 import { findSession } from '../session.ts';
 import { transitionsOf } from '../session-transitions.ts';
@@ -69,7 +69,7 @@ async function succeed(db: SealedDb, row: PayoutRow, ended: Ended, nowMs: number
   await ledgerOf(db).transit(row.intent, true, nowMs);
   await ledgerOf(db).post(payoutEntry(row.intent, row.sessionId, 'succeeded', 0), nowMs);
   await payoutStepsOf(db).change(row, { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs }, nowMs);
-  if (row.sessionId !== null) await refundSettlementOf(db).settle(row.id, { kind: 'completed', tx }, nowMs);
+  if (row.sessionId !== null) await settleRefund(db, row.id, { kind: 'completed', tx }, nowMs);
 }
 
 /** Saves a learned attempt in the generation of the row. */
@@ -122,7 +122,7 @@ async function fail(db: SealedDb, row: PayoutRow, why: Reason, nowMs: number): P
   const failed = await payoutStepsOf(db).change(row, ended, nowMs);
   await payoutStepsOf(db).report(row, why, nowMs);
   await followLost(db, failed, nowMs);
-  if (row.sessionId !== null) await refundSettlementOf(db).settle(row.id, { kind: 'failed', reason: waitCode }, nowMs);
+  if (row.sessionId !== null) await settleRefund(db, row.id, { kind: 'failed', reason: waitCode }, nowMs);
 }
 
 export function outcomeCommands(db: SealedDb) {
@@ -285,7 +285,7 @@ async function endUnpaid(
   const { code, message } = operatorRejected;
   const why = { waitCode: code, waitMessage: message };
   await steps.change(row, { state: 'failed', ...why, ...noFault, settledAtMs: nowMs }, nowMs);
-  if (row.sessionId !== null) await refundSettlementOf(db).settle(row.id, { kind: 'failed', reason: code }, nowMs);
+  if (row.sessionId !== null) await settleRefund(db, row.id, { kind: 'failed', reason: code }, nowMs);
 }
 
 const isDismissed = ({ id, state }: EqualTransfer, { others }: Never): boolean =>

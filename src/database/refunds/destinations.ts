@@ -11,7 +11,8 @@ import { toSeconds } from '../../lib/clock.ts';
 import { addressRowsOf } from '../addresses.ts';
 import { type OperatorAct, recordAct } from '../audit-log.ts';
 import { writeOrTry } from '../engine/bodies.ts';
-import { findRow, findRows, perDatabase } from '../engine/rows.ts';
+import type { Db } from '../engine/open.ts';
+import { findRow, findRows } from '../engine/rows.ts';
 import { lookAgainForPayerData } from '../meta.ts';
 import { payoutStepsOf } from '../payouts/payouts.ts';
 import { replaysOf } from '../replays.ts';
@@ -43,67 +44,64 @@ export const macedRefundAddress = ({
   fields: [key],
 });
 
-type Destination = Readonly<{ destination: string; destinationFrom: DestinationFrom; mac: string }>;
+// To be called within a transaction.
 
-export const refundDestinationsOf = perDatabase((db: SealedDb) => {
-  const { guard, macOf } = db;
-  const addresses = addressRowsOf(db);
-  const leave = db.client.prepare(
+/** Returns the keys that the payer left at checkout, by network. */
+async function addressesLeft(db: SealedDb, sessionId: string): Promise<Readonly<Record<NetworkKey, string>>> {
+  const intact = (await findRows(db, refundAddresses, { sessionId })).filter((row) => {
+    const name = `the refund address of session ${sessionId} on ${row.network}`;
+    const remedy = 'have the payer leave it again, or name one by `quayside refund destination`';
+    return db.guard.accepts(macedRefundAddress(row), row.mac, name, remedy);
+  });
+  return Object.fromEntries(intact.map(({ network, key }) => [network, key]));
+}
+
+export const addressLeft = async (db: SealedDb, sessionId: string, network: NetworkKey): Promise<string | null> =>
+  (await addressesLeft(db, sessionId))[network] ?? null;
+
+/** Saves the key that the payer leaves, in place of an earlier one. */
+async function saveAddress(db: SealedDb, sessionId: string, network: NetworkKey, key: string): Promise<void> {
+  const save = db.client.prepare(
     `INSERT INTO refund_addresses (session_id, network, key, mac) VALUES (:sessionId, :network, :key, :mac)
      ON CONFLICT (session_id, network) DO UPDATE SET key = excluded.key, mac = excluded.mac`,
   );
+  const mac = db.guard.seal(macedRefundAddress({ sessionId, network, key }));
+  await save.run({ sessionId, network, key, mac });
+}
 
-  /** Returns the keys that the payer left at checkout, by network. */
-  async function allLeft(sessionId: string): Promise<Readonly<Record<NetworkKey, string>>> {
-    const intact = (await findRows(db, refundAddresses, { sessionId })).filter((row) => {
-      const name = `the refund address of session ${sessionId} on ${row.network}`;
-      const remedy = 'have the payer leave it again, or name one by `quayside refund destination`';
-      return guard.accepts(macedRefundAddress(row), row.mac, name, remedy);
-    });
-    return Object.fromEntries(intact.map(({ network, key }) => [network, key]));
-  }
+/** Whether it is a wallet that pays here, or the treasury: a refund to it would look like its income. */
+const isWallet = async (db: Db, network: NetworkKey, key: string): Promise<boolean> =>
+  (await findRow(db, ownWallets, { network, key })) !== undefined;
 
-  /** Whether it is a wallet that pays here, or the treasury: a refund to it would look like its income. */
-  const isWallet = async (network: NetworkKey, key: string): Promise<boolean> =>
-    (await findRow(db, ownWallets, { network, key })) !== undefined;
+/** Returns the key of an address that somebody typed, or what is wrong with it. */
+export async function readDestination(
+  db: SealedDb,
+  network: NetworkKey,
+  mode: Mode,
+  text: string,
+  check: DestinationCheck,
+): Promise<string | Readonly<{ why: DestinationFault }>> {
+  const verdict = check(network, text);
+  if (verdict.kind === 'bad') return { why: verdict.why };
+  const isDeposit = (await addressRowsOf(db).find({ family: verdict.family, mode }, verdict.key)) !== null;
+  return isDeposit || (await isWallet(db, network, verdict.key)) ? { why: 'own_address' } : verdict.key;
+}
 
-  return {
-    /** Returns the key of an address that somebody typed, or what is wrong with it. */
-    async read(
-      network: NetworkKey,
-      mode: Mode,
-      text: string,
-      check: DestinationCheck,
-    ): Promise<string | Readonly<{ why: DestinationFault }>> {
-      const verdict = check(network, text);
-      if (verdict.kind === 'bad') return { why: verdict.why };
-      const isDeposit = (await addresses.find({ family: verdict.family, mode }, verdict.key)) !== null;
-      return isDeposit || (await isWallet(network, verdict.key)) ? { why: 'own_address' } : verdict.key;
-    },
-    left: async (sessionId: string, network: NetworkKey): Promise<string | null> =>
-      (await allLeft(sessionId))[network] ?? null,
-    allLeft,
-    /** Saves the key that the payer leaves, in place of an earlier one. */
-    async leave(sessionId: string, network: NetworkKey, key: string): Promise<void> {
-      const mac = guard.seal(macedRefundAddress({ sessionId, network, key }));
-      await leave.run({ sessionId, network, key, mac });
-    },
-    /** Returns the columns of a destination, including its MAC. */
-    columns: (refund: Bound, key: string, from: DestinationFrom): Destination => ({
-      destination: key,
-      destinationFrom: from,
-      mac: macOf(boundTo(refund, key)),
-    }),
-    /** Returns the intent of a refund that has a destination. */
-    intentOf(row: RefundRow): PaybackIntent {
-      const { destination, mac } = row;
-      invariant(destination !== null && mac !== null, `refund ${row.id} has a destination`);
-      const { held, ...bound } = boundTo(row, destination);
-      if (held !== undefined) return { kind: 'return', ...bound, held, mac };
-      return { kind: 'refund', ...bound, mac };
-    },
-  };
+/** Returns the columns of a destination, including its MAC. */
+export const destinationColumns = ({ macOf }: SealedDb, refund: Bound, key: string, from: DestinationFrom) => ({
+  destination: key,
+  destinationFrom: from,
+  mac: macOf(boundTo(refund, key)),
 });
+
+/** Returns the intent of a refund that has a destination. */
+export function intentOf(row: RefundRow): PaybackIntent {
+  const { destination, mac } = row;
+  invariant(destination !== null && mac !== null, `refund ${row.id} has a destination`);
+  const { held, ...bound } = boundTo(row, destination);
+  if (held !== undefined) return { kind: 'return', ...bound, held, mac };
+  return { kind: 'refund', ...bound, mac };
+}
 
 /** Refunds of one session that are updated when its payer leaves an address; nobody makes that many at once. */
 const ASKED_MAX = 1000;
@@ -113,7 +111,6 @@ const actOf = (command: string, atMs: number): OperatorAct => ({ atMs, operator:
 
 export function refundAddressCommands(db: SealedDb) {
   const rows = refundRowsOf(db);
-  const destinations = refundDestinationsOf(db);
   const replays = replaysOf(db);
   const redirect = createRedirect(db);
 
@@ -131,7 +128,7 @@ export function refundAddressCommands(db: SealedDb) {
         const row = await rows.claimed(token);
         if (!row) return 'not_found';
         if (!isClaimOpen(row, nowMs)) return 'fixed';
-        const key = await destinations.read(row.network, row.mode, address, check);
+        const key = await readDestination(db, row.network, row.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad', why: key.why };
         return (await redirect(row, key, 'claim_link', actOf('claim link', nowMs))) === 'fixed' ? 'fixed' : 'done';
       });
@@ -148,9 +145,9 @@ export function refundAddressCommands(db: SealedDb) {
       return db.write(async () => {
         const session = await findSession(db, sessionId);
         if (!session?.networks.includes(network)) return 'not_found';
-        const key = await destinations.read(network, session.mode, address, check);
+        const key = await readDestination(db, network, session.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad', why: key.why };
-        const before = await destinations.left(sessionId, network);
+        const before = await addressLeft(db, sessionId, network);
         if (before === key) return 'done';
         const asked = (await rows.list({ sessionId, limit: ASKED_MAX })).filter(
           (row) => row.network === network && isClaimOpen(row, nowMs),
@@ -160,7 +157,7 @@ export function refundAddressCommands(db: SealedDb) {
           if (mayReplace(row.destinationFrom, 'payer') && (await mayBePaid(db, row, key))) return 'fixed';
         }
         const act = actOf('payment page', nowMs);
-        await destinations.leave(sessionId, network, key);
+        await saveAddress(db, sessionId, network, key);
         await lookAgainForPayerData(db, sessionId);
         await recordAct(db, act, {
           target: sessionId,
@@ -189,7 +186,7 @@ export function refundAddressCommands(db: SealedDb) {
         if (past && past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
         if (past && past.kind === 'same_body') return { kind: 'replayed', refund: await rows.view(row) };
         if (isMerchant && (await storeOf(db, row.storeId)).isSuspended()) return { kind: 'store_suspended' };
-        const key = await destinations.read(row.network, row.mode, address, check);
+        const key = await readDestination(db, row.network, row.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad_destination', why: key.why };
         const done = await redirect(row, key, input.by, act);
         if (done === 'fixed') return { kind: 'fixed' };
@@ -201,7 +198,7 @@ export function refundAddressCommands(db: SealedDb) {
     },
     /** Returns the networks for which the payer left an address, with their keys. */
     async addresses(sessionId: string): Promise<Readonly<Record<NetworkKey, string>>> {
-      return db.read(() => destinations.allLeft(sessionId));
+      return db.read(() => addressesLeft(db, sessionId));
     },
   };
 }
@@ -215,7 +212,7 @@ export async function mayBePaid(db: SealedDb, row: RefundRow, key: string | null
   if (status !== 'pending' || destination === null || destination === key) return false;
   const payouts = payoutStepsOf(db);
   if (await payouts.doubtOf({ network })) return true;
-  return (await payouts.unexplainedHold({ intent: refundDestinationsOf(db).intentOf(row) })) !== null;
+  return (await payouts.unexplainedHold({ intent: intentOf(row) })) !== null;
 }
 
 /**
@@ -224,7 +221,6 @@ export async function mayBePaid(db: SealedDb, row: RefundRow, key: string | null
  */
 function createRedirect(db: SealedDb) {
   const rows = refundRowsOf(db);
-  const destinations = refundDestinationsOf(db);
 
   /** An approval named the earlier destination, and this one may have got much already. */
   async function approvalOf(row: RefundRow, key: string, atMs: number) {
@@ -247,9 +243,9 @@ function createRedirect(db: SealedDb) {
     if (destination === key && destinationFrom === from) return 'same';
     if (await mayBePaid(db, row, key)) return 'fixed';
     const isSame = destination === key;
-    const columns = isSame ? { destinationFrom: from } : destinations.columns(row, key, from);
+    const columns = isSame ? { destinationFrom: from } : destinationColumns(db, row, key, from);
     if (status === 'processing' && !isSame) {
-      const intent = destinations.intentOf({ ...row, ...columns });
+      const intent = intentOf({ ...row, ...columns });
       const windowMs = (await storeOf(db, storeId)).policy.refundCancelWindowS * 1000;
       if (!(await payoutStepsOf(db).redirect(intent, act.atMs + windowMs, act.atMs))) return 'fixed';
     }

@@ -27,7 +27,6 @@ import { toSeconds } from '../../lib/clock.ts';
 import { type OperatorAct, recordAct } from '../audit-log.ts';
 import type { RefundApproval } from '../column-values.ts';
 import { mapInOrder, writeOrTry } from '../engine/bodies.ts';
-import { perDatabase } from '../engine/rows.ts';
 import { postEvent } from '../events.ts';
 import { ledgerOf } from '../ledger.ts';
 import { payoutStepsOf } from '../payouts/payouts.ts';
@@ -38,7 +37,14 @@ import { transitionsOf } from '../session-transitions.ts';
 import { storeOf } from '../stores.ts';
 
 import { transferRowsOf } from '../transfers.ts';
-import { mayBePaid, refundAddressCommands, refundDestinationsOf } from './destinations.ts';
+import {
+  addressLeft,
+  destinationColumns,
+  intentOf,
+  mayBePaid,
+  readDestination,
+  refundAddressCommands,
+} from './destinations.ts';
 import {
   type ApproveRefundOutcome,
   type Bound,
@@ -84,18 +90,17 @@ async function destinationOf(
   check: DestinationCheck,
 ): Promise<NewDestination | Extract<CreateRefundOutcome, { kind: 'bad_destination' }>> {
   const { network, sessionId, currency } = bare;
-  const destinations = refundDestinationsOf(db);
   if (input.refundAddress !== null) {
-    const named = await destinations.read(network, input.mode, input.refundAddress, check);
+    const named = await readDestination(db, network, input.mode, input.refundAddress, check);
     if (typeof named === 'object') return { kind: 'bad_destination', why: named.why };
-    return destinations.columns(bare, named, 'merchant');
+    return destinationColumns(db, bare, named, 'merchant');
   }
-  const left = await destinations.left(sessionId, network);
-  if (left !== null) return destinations.columns(bare, left, 'payer');
+  const left = await addressLeft(db, sessionId, network);
+  if (left !== null) return destinationColumns(db, bare, left, 'payer');
   const sender = policy.refundToSender ? await transferRowsOf(db).largestSender(sessionId, network, currency) : null;
   // A program's or a contract's address may have paid, to which nothing can be sent back: the payer is asked then.
-  const key = sender && (await destinations.read(network, input.mode, db.formatAddress(network, sender), check));
-  if (typeof key === 'string') return destinations.columns(bare, key, 'sender');
+  const key = sender && (await readDestination(db, network, input.mode, db.formatAddress(network, sender), check));
+  if (typeof key === 'string') return destinationColumns(db, bare, key, 'sender');
   return { destination: null, destinationFrom: null, mac: null };
 }
 
@@ -104,7 +109,6 @@ export function refundCommands(db: SealedDb) {
   const payouts = payoutStepsOf(db);
   const ledger = ledgerOf(db);
   const replays = replaysOf(db);
-  const { settle, giveBack, fail, report } = refundSettlementOf(db);
 
   async function create(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome> {
     const { storeId, mode, sessionId, nowMs } = input;
@@ -153,24 +157,24 @@ export function refundCommands(db: SealedDb) {
   async function start(row: RefundRow, nowMs: number): Promise<void> {
     const started = await rows.change(row, { status: 'processing', processingAtMs: nowMs });
     // The event first: a payout that was made before the database was restored from a backup ends the refund at once.
-    await report(started, 'refund.processing', nowMs);
+    await report(db, started, 'refund.processing', nowMs);
     await plan(started, nowMs + (await storeOf(db, row.storeId)).policy.refundCancelWindowS * 1000, nowMs);
   }
 
   /** Plans the payout of a refund that starts. */
   async function plan(row: RefundRow, notBeforeMs: number, nowMs: number): Promise<void> {
     const { id, sessionId } = row;
-    const intent = refundDestinationsOf(db).intentOf(row);
+    const intent = intentOf(row);
     const planned = await payouts.plan({ intent, sessionId, servesId: null, notBeforeMs, nowMs });
     // The database was restored from a backup: this id was signed before, for the same intent or another.
     const isOther = planned.kind === 'other';
     const { state, tx, waitCode } = planned.payout;
     if (isOther || state === 'failed') {
       const reason = (isOther ? null : waitCode) ?? 'signed_otherwise';
-      await settle(id, { kind: 'failed', reason }, nowMs);
+      await settleRefund(db, id, { kind: 'failed', reason }, nowMs);
     } else if (state === 'succeeded' && tx !== null) {
       await ledger.post(refundEntry(row, 'matched'), nowMs);
-      await settle(id, { kind: 'completed', tx }, nowMs);
+      await settleRefund(db, id, { kind: 'completed', tx }, nowMs);
     }
   }
 
@@ -259,7 +263,7 @@ export function refundCommands(db: SealedDb) {
         if (row.status !== 'processing') return { kind: 'not_cancelable' };
         if (!(await payouts.cancel(row.id, input.nowMs, 0)))
           return { kind: (await payouts.isInDoubt(row.id, 0)) ? 'in_doubt' : 'not_cancelable' };
-        const canceled = await giveBack(row, { status: 'canceled', canceledAtMs: input.nowMs }, input.nowMs);
+        const canceled = await giveBack(db, row, { status: 'canceled', canceledAtMs: input.nowMs }, input.nowMs);
         await replays.remember(input, row.sessionId);
         const after = { status: canceled.status };
         await recordAct(db, input.act, { target: row.id, before: { status: row.status }, after });
@@ -277,7 +281,7 @@ export function refundCommands(db: SealedDb) {
         for (const row of found) {
           const step = nextRefundStep(row, nowS);
           if (step === 'start') await start(row, nowMs);
-          if (step === 'expire') await fail(row, 'claim_expired', nowMs);
+          if (step === 'expire') await fail(db, row, 'claim_expired', nowMs);
         }
         return found.length;
       });
@@ -316,7 +320,7 @@ export function refundCommands(db: SealedDb) {
         if (!row) return null;
         const isFree = row.status === 'pending' ? !(await mayBePaid(db, row, null)) : row.status === 'processing';
         if (!isFree || (row.status === 'processing' && !(await payouts.cancel(id, nowMs)))) return false;
-        await fail(row, reason, nowMs);
+        await fail(db, row, reason, nowMs);
         const after = { status: 'failed', failureReason: reason };
         await recordAct(db, act, { target: id, before: { status: row.status, failureReason: null }, after });
         return true;
@@ -333,82 +337,75 @@ export function refundCommands(db: SealedDb) {
 // A refund ends with its payout, by a decision, or because time ran out. Each ending also updates the ledger and sends
 // the merchant an event.
 
-export const refundSettlementOf = perDatabase((db: SealedDb) => {
-  const rows = refundRowsOf(db);
-  const transitions = transitionsOf(db);
-  const countReceipt = db.client.values<number>(
+// To be called within a transaction.
+
+async function report(db: SealedDb, row: RefundRow, type: RefundEventType, nowMs: number): Promise<void> {
+  // The merchant asked for no return, and knows none by its id.
+  if (row.heldKind !== null) return;
+  const session = await sessionOf(db, row.sessionId);
+  const { refundId, network, amountMinor, currency } = row;
+  const [orderId, destination] = [session.orderId, refundRowsOf(db).destinationOf(row)];
+  const facts = refundFacts({ type, orderId, refundId, network, destination, amountMinor, currency });
+  await postEvent(db, session, type, nowMs, facts);
+}
+
+/** Ends a refund and frees its amount. @returns the row with its changes */
+async function giveBack(db: SealedDb, row: RefundRow, values: Partial<RefundRow>, nowMs: number): Promise<RefundRow> {
+  invariant(isHeld(row), `refund ${row.id} holds its amount`);
+  const ended = await refundRowsOf(db).change(row, values);
+  await ledgerOf(db).post(refundEntry(ended, 'released'), nowMs);
+  if (row.heldKind !== null) await holdAgain(db, row.sessionId, nowMs);
+  return ended;
+}
+
+/** The money of a return that failed is held again, or counts by now. */
+async function holdAgain(db: SealedDb, sessionId: string, nowMs: number): Promise<void> {
+  await transitionsOf(db).followReturn(await sessionOf(db, sessionId), nowMs);
+  await transitionsOf(db).advance(await sessionOf(db, sessionId), nowMs, null, []);
+}
+
+async function fail(db: SealedDb, row: RefundRow, reason: string, nowMs: number): Promise<void> {
+  const failed = await giveBack(db, row, { status: 'failed', failureReason: reason, processedAtMs: nowMs }, nowMs);
+  await report(db, failed, 'refund.failed', nowMs);
+}
+
+async function complete(db: SealedDb, row: RefundRow, tx: string, nowMs: number): Promise<void> {
+  const receipt = row.heldKind === null ? await nextReceipt(db, row, nowMs) : row.id;
+  const done = await refundRowsOf(db).change(row, {
+    ...{ status: 'completed', tx, receiptNumber: receipt, processedAtMs: nowMs },
+  });
+  await report(db, done, 'refund.succeeded', nowMs);
+}
+
+/** Returns the receipt number of a refund. Returns have none: merchants see theirs without a gap. */
+async function nextReceipt(db: SealedDb, row: RefundRow, nowMs: number): Promise<string> {
+  const count = db.client.values<number>(
     'UPDATE stores SET next_receipt_number = next_receipt_number + 1 WHERE id = ? RETURNING next_receipt_number',
   );
+  const next = await count.get(row.storeId);
+  invariant(next !== undefined, `store ${row.storeId} exists`);
+  return receiptNumber(next - 1, new Date(nowMs).getUTCFullYear());
+}
 
-  async function report(row: RefundRow, type: RefundEventType, nowMs: number): Promise<void> {
-    // The merchant asked for no return, and knows none by its id.
-    if (row.heldKind !== null) return;
-    const session = await sessionOf(db, row.sessionId);
-    const { refundId, network, amountMinor, currency } = row;
-    const [orderId, destination] = [session.orderId, rows.destinationOf(row)];
-    const facts = refundFacts({ type, orderId, refundId, network, destination, amountMinor, currency });
-    await postEvent(db, session, type, nowMs, facts);
-  }
+/** Ends a refund that is processing. */
+export async function settleRefund(db: SealedDb, id: string, end: RefundEnd, nowMs: number): Promise<void> {
+  const row = await refundRowsOf(db).find(id);
+  invariant(row?.status === 'processing', `refund ${id} is processing when its payout ends`);
+  if (end.kind === 'completed') await complete(db, row, end.tx, nowMs);
+  else await fail(db, row, end.reason, nowMs);
+}
 
-  /** Ends a refund and frees its amount. @returns the row with its changes */
-  async function giveBack(row: RefundRow, values: Partial<RefundRow>, nowMs: number): Promise<RefundRow> {
-    invariant(isHeld(row), `refund ${row.id} holds its amount`);
-    const ended = await rows.change(row, values);
-    await ledgerOf(db).post(refundEntry(ended, 'released'), nowMs);
-    if (row.heldKind !== null) await holdAgain(row.sessionId, nowMs);
-    return ended;
-  }
-
-  /** The money of a return that failed is held again, or counts by now. */
-  async function holdAgain(sessionId: string, nowMs: number): Promise<void> {
-    await transitions.followReturn(await sessionOf(db, sessionId), nowMs);
-    await transitions.advance(await sessionOf(db, sessionId), nowMs, null, []);
-  }
-
-  async function fail(row: RefundRow, reason: string, nowMs: number): Promise<void> {
-    const failed = await giveBack(row, { status: 'failed', failureReason: reason, processedAtMs: nowMs }, nowMs);
-    await report(failed, 'refund.failed', nowMs);
-  }
-
-  async function complete(row: RefundRow, tx: string, nowMs: number): Promise<void> {
-    const receipt = row.heldKind === null ? await nextReceipt(row, nowMs) : row.id;
-    const done = await rows.change(row, {
-      ...{ status: 'completed', tx, receiptNumber: receipt, processedAtMs: nowMs },
-    });
-    await report(done, 'refund.succeeded', nowMs);
-  }
-
-  /** Returns the receipt number of a refund. Returns have none: merchants see theirs without a gap. */
-  async function nextReceipt(row: RefundRow, nowMs: number): Promise<string> {
-    const next = await countReceipt.get(row.storeId);
-    invariant(next !== undefined, `store ${row.storeId} exists`);
-    return receiptNumber(next - 1, new Date(nowMs).getUTCFullYear());
-  }
-
-  return {
-    giveBack,
-    fail,
-    report,
-    /** Ends a refund that is processing. */
-    async settle(id: string, end: RefundEnd, nowMs: number): Promise<void> {
-      const row = await rows.find(id);
-      invariant(row?.status === 'processing', `refund ${id} is processing when its payout ends`);
-      if (end.kind === 'completed') await complete(row, end.tx, nowMs);
-      else await fail(row, end.reason, nowMs);
-    },
-    /** Returns the first closed gate of those that only refunds have; null if all are open. */
-    async closedGate(id: string) {
-      const row = await rows.find(id);
-      if (!row) return null;
-      const session = await sessionOf(db, row.sessionId);
-      const { currency, storeId, sessionId } = row;
-      const { isSuspended, policy } = await storeOf(db, storeId);
-      if (!isOperators(row) && isSuspended()) return 'refund_store_suspended';
-      const all = await rows.ofSession(sessionId);
-      if (!isCovered(currency, confirmedParts(session.sums), all)) return 'refund_uncovered';
-      if (!isApproved(row)) return 'refund_unapproved';
-      const isFinal = isCoveredByFinal(currency, confirmedParts(session.sums, true), all, policy);
-      return isFinal ? null : 'refund_not_final';
-    },
-  };
-});
+/** Returns the first closed gate of those that only refunds have; null if all are open. */
+export async function closedGate(db: SealedDb, id: string) {
+  const row = await refundRowsOf(db).find(id);
+  if (!row) return null;
+  const session = await sessionOf(db, row.sessionId);
+  const { currency, storeId, sessionId } = row;
+  const { isSuspended, policy } = await storeOf(db, storeId);
+  if (!isOperators(row) && isSuspended()) return 'refund_store_suspended';
+  const all = await refundRowsOf(db).ofSession(sessionId);
+  if (!isCovered(currency, confirmedParts(session.sums), all)) return 'refund_uncovered';
+  if (!isApproved(row)) return 'refund_unapproved';
+  const isFinal = isCoveredByFinal(currency, confirmedParts(session.sums, true), all, policy);
+  return isFinal ? null : 'refund_not_final';
+}
