@@ -16,6 +16,7 @@ export const referencePages = (
   { path: '/openapi.json', type: 'json', write: () => JSON.stringify(document()) },
   { path: '/docs', type: 'html', write: () => referencePage(document()) },
   { path: '/docs/errors', type: 'html', write: () => errorsPage(document().info.title) },
+  { path: '/llms.txt', type: 'text', write: () => summaryText(document()) },
   { path: '/docs/style.css', type: 'css', write: () => baseStyle + readFile('./docs.css') },
 ];
 
@@ -27,6 +28,29 @@ export const operationsOf = (operations: Operations): Listed[] =>
   Object.entries(operations).flatMap(([path, item]) =>
     Object.entries(item).map(([method, raw]) => ({ anchor: raw.operationId ?? path, method, path, raw })),
   );
+
+/** Writes the summary with links that language models read. Format: https://llmstxt.org */
+function summaryText({ info, servers, paths }: OpenApiDocument): string {
+  const base = servers[0]?.url ?? '';
+  const calls = operationsOf(paths).map(
+    ({ anchor, method, path, raw }) =>
+      `- [${method.toUpperCase()} ${path}](${base}/docs#${anchor}): ${raw.summary ?? ''}`,
+  );
+  return `# ${info.title}
+
+> ${info.description}
+
+## Reference
+
+- [OpenAPI document](${base}/openapi.json): every call and event, with fields, errors and examples
+- [Reference](${base}/docs): how to sign a request and verify a webhook
+- [Errors](${base}/docs/errors): every code and its remedy
+
+## Calls
+
+${calls.join('\n')}
+`;
+}
 
 /** Returns the shell functions that sign requests. @param baseUrl of the API, without a trailing slash */
 const signingSample = (baseUrl: string): string =>

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { Request, Response } from 'express';
 
-export type StaticType = 'html' | 'json' | 'css' | 'js';
+export type StaticType = 'html' | 'json' | 'css' | 'js' | 'text';
 
 /** Returns a handler of GET and HEAD that sends what `write` returns; `cacheControl` is the header of that name. */
 export function staticDocument(

@@ -165,7 +165,7 @@ const docs = await get('/docs');
 const errors = await get('/docs/errors');
 
 test('the reference is compressed if the client accepts it, cached, and not sent again', async () => {
-  for (const path of ['/docs', '/docs/errors', '/docs/style.css', '/openapi.json']) {
+  for (const path of ['/docs', '/docs/errors', '/docs/style.css', '/openapi.json', '/llms.txt']) {
     const plain = await get(path);
     assert.is(plain.headers['content-encoding'], undefined, path);
     assert.is(plain.headers['cache-control'], 'public, max-age=300', path);
@@ -190,6 +190,20 @@ test('the reference is compressed if the client accepts it, cached, and not sent
       { status: head.status, text: head.text, length: head.headers['content-length'] },
       { status: 200, text: '', length: plain.headers['content-length'] },
     );
+  }
+});
+
+test('language models find each call in llms.txt, with its place in the reference', async () => {
+  const { text, headers } = await get('/llms.txt');
+  assert.match(String(headers['content-type']), 'text/plain');
+  assert.ok(text.startsWith(`# ${document.info.title}\n\n> `));
+  const links = [...text.matchAll(/\]\(([^)]+)\)/g)].map(([, link = '']) => link);
+  assert.is(links.length, 3 + Object.values(document.paths).flatMap((item) => Object.keys(item)).length);
+  for (const link of links) {
+    const { pathname, hash } = new URL(link);
+    const page = await get(pathname);
+    assert.is(page.status, 200, link);
+    if (hash) assert.match(page.text, `id="${hash.slice(1)}"`, link);
   }
 });
 
