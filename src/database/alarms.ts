@@ -15,9 +15,6 @@ type AlarmRow = typeof alarms.$inferSelect;
 
 export type NewAlarm = Pick<AlarmRow, 'atMs' | 'code' | 'message' | 'network' | 'sessionId'>;
 
-/** An alarm that is open until what it reports is over. A key, such as `network:live:bsc`, has at most one open. */
-export type LastingAlarm = NewAlarm & Readonly<{ key: string }>;
-
 /** Characters of a note to an alarm, at most. */
 export const ALARM_NOTE_CHARS_MAX = 200;
 
@@ -54,10 +51,11 @@ export function alarmCommands(db: Db) {
       await db.write(() => raiseAlarm(db, alarm));
     },
     /**
-     * Raises a lasting alarm, or brings the open one of this key up to date; one with another code is ended first.
+     * Raises an alarm that lasts until what it reports is over, or brings the open one of its key up to date; one with
+     * another code is ended first.
      * @returns whether it was raised
      */
-    async keep(alarm: LastingAlarm): Promise<boolean> {
+    async keep(alarm: NewAlarm & Readonly<{ key: string }>): Promise<boolean> {
       return db.write(async () => {
         const { key, code, message } = alarm;
         const open = await findRow(db, alarms, 'WHERE key = :key AND ended_at_ms IS NULL', { key });

@@ -72,8 +72,6 @@ const deliveryNumber = (nowMs: number, eventId: number, endpointId: string): num
 
 // ── Events ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export type EventSession = Pick<SessionRow, 'id' | 'storeId' | 'mode' | 'terms'>;
-
 /** Returns an event as it is sent. */
 const toEvent = ({ id: number, facts, ...row }: EventRow): StoredEvent => {
   const id = eventIdOf(number);
@@ -115,7 +113,7 @@ const receives = ({ extendedEvents }: EventEndpoint, type: EventType): boolean =
  */
 export async function postEvent(
   db: Db,
-  session: EventSession,
+  session: Pick<SessionRow, 'id' | 'storeId' | 'mode' | 'terms'>,
   type: EventType,
   nowMs: number,
   facts: string,
@@ -180,9 +178,6 @@ export type Attempt = Omit<typeof attempts.$inferSelect, 'id' | 'deliveryId'> & 
 /** Ids of attempts rise with the time of their start. */
 export const ATTEMPTS_PER_MS = 1_000;
 
-/** Which deliveries are listed: one, those of a session, or all. */
-export type DeliveryFilter = Readonly<{ id?: string; sessionId?: string; limit: number }>;
-
 /** Which deliveries of a store a list shows; null: any. */
 export type DeliverySearch = Readonly<{ endpointId: string | null; state: DeliveryState | null }>;
 
@@ -236,8 +231,8 @@ export function deliveryQueries({ client, read }: Db) {
   );
 
   return {
-    /** Lists deliveries, newest event first. */
-    async list({ id, sessionId, limit }: DeliveryFilter): Promise<readonly Delivery[]> {
+    /** Lists one delivery, those of a session, or all; newest event first. */
+    async list({ id, sessionId, limit }: Readonly<{ id?: string; sessionId?: string; limit: number }>) {
       const where = id !== undefined ? 'd.id = :id' : sessionId !== undefined ? 'v.session_id = :sessionId' : '1 = 1';
       const text = `SELECT ${COLUMNS} FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
         WHERE ${where} ORDER BY v.id DESC, d.id LIMIT :limit`;

@@ -30,8 +30,7 @@ export type ApiKeyWithSecret = ApiKey &
 /** The name under which a key's secret is sealed. */
 export const apiSecretName = (keyId: string): string => `key ${keyId}`;
 
-type Named = 'id' | 'storeId' | 'mode' | 'keyHash' | 'secret';
-type Protected = Named | 'scopes' | 'revokedAtMs';
+type Protected = 'id' | 'storeId' | 'mode' | 'keyHash' | 'secret' | 'scopes' | 'revokedAtMs';
 
 /** The fields of a key that its MAC covers: its identity, its sealed secret and its rights. */
 export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedRow => {

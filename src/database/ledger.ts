@@ -318,13 +318,6 @@ function factsOf({ intent: text, sessionId, state, isUnderway }: PayoutFact): Fa
 // It compares the running sums of sessions with the transfers themselves, without the code that keeps the sums, and the
 // records of held money with those sums.
 
-type TransferLine = Readonly<{
-  place: string;
-  state: 'seen' | 'confirmed' | 'final';
-  units: string;
-  sessionId: string;
-}>;
-
 /** Transfers that count somewhere, session by session. */
 const facts = `
   SELECT a.session_id AS "sessionId", t.network || ' ' || t.currency || ' ' || t.decimals || ' ' || t.phase AS place,
@@ -337,7 +330,7 @@ const facts = `
 /** @returns one line for each session whose sums are wrong */
 export async function auditSums({ client }: Db): Promise<string[]> {
   const expected = new Map<string, Map<string, bigint>>();
-  for await (const line of client.prepare<TransferLine>(facts).iterate()) {
+  for await (const line of client.prepare<Record<'place' | 'state' | 'units' | 'sessionId', string>>(facts).iterate()) {
     const { sessionId, place, state, units } = line;
     const sums = expected.get(sessionId) ?? new Map<string, bigint>();
     expected.set(sessionId, sums);

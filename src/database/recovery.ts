@@ -15,7 +15,7 @@ import { type BlockRow, makeCanonical, newestBlock } from './blocks.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { changeRows, findRow, findRows } from './engine/rows.ts';
-import { blockFactsOf, type FactsContext, type Ours } from './ingest.ts';
+import { blockFactsOf, type FactsContext } from './ingest.ts';
 import { idsAfter, type NetworkRow, numbersText, tipColumns } from './networks.ts';
 import { BLOCKS_UNSEARCHED, freezeAgain } from './payouts/holds.ts';
 import { outgoingRowsOf } from './payouts/wallets.ts';
@@ -343,23 +343,13 @@ export function rereadCommands(db: SealedDb) {
   };
 }
 
-type Compared = Readonly<{
-  differences: RereadDifference[];
-  /** Transfers that our chain lacks. */
-  missing: Ours[];
-  /** True if the block is to be canonical with all of them. */
-  isAdded: boolean;
-  /** Those that are not saved; a block that a rewind or a reorg took out has kept its transfers. */
-  unsaved: Ours[];
-  /** Unknown transfers out of our own wallets. */
-  leaving: ChainTransfer[];
-  /** The canonical block at this height, if it is this one. */
-  held: BlockRow | undefined;
-  /** This block, canonical or not. */
-  known: BlockRow | undefined;
-}>;
-
-async function compare(db: SealedDb, context: FactsContext, { block, transfers: content }: Matched): Promise<Compared> {
+/**
+ * Compares a block that was read again with what is held. `held`: the canonical block at its height, if it is this one.
+ * `known`: this block, canonical or not. `missing`: transfers that our chain lacks. `unsaved`: those of them that are
+ * not saved; a block that a rewind or a reorg took out has kept its transfers. `leaving`: unknown transfers out of our
+ * own wallets. `isAdded`: the block is to be canonical with all of them.
+ */
+async function compare(db: SealedDb, context: FactsContext, { block, transfers: content }: Matched) {
   const { hash, number } = block;
   const { network } = context;
   const held = await findRow(db, blockTable, { network, number, canonical: true });

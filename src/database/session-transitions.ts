@@ -119,7 +119,7 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
       cause: NetworkKey | null,
       changed: readonly Recount[],
     ): Promise<boolean> {
-      const kept = sumsAfter(row, changed);
+      const kept = changed.length === 0 ? row.sums : recount(row.sums, changed);
       const after = advance(termsOf(row), lifeOf(row), await countingSums(db, row, kept), await momentOf(row, nowMs));
       await save(row, kept, after, nowMs, cause);
       return after.life.status !== row.status;
@@ -160,10 +160,6 @@ export const countingSums = async (
 ): Promise<readonly ReceiptSum[]> =>
   // Nothing can be returned where nothing came: most sessions are created and expire without a look.
   sums.length === 0 ? sums : withoutReturned(sums, (await returnsOf(db, row.id)).filter(isHeld));
-
-/** Returns a session's sums after changes. */
-export const sumsAfter = ({ sums }: Pick<SessionRow, 'sums'>, changed: readonly Recount[]): readonly ReceiptSum[] =>
-  changed.length === 0 ? sums : recount(sums, changed);
 
 // ── Records of held money ────────────────────────────────────────────────────────────────────────────────────────────
 // Records follow from the sums of sessions, in the transaction that changes them. A new record raises an alarm that

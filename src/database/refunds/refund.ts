@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto';
 import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, ne, sql } from 'drizzle-orm';
-import type { HeldKind, Returned } from '../../core/held-money.ts';
+import type { HeldKind } from '../../core/held-money.ts';
 import { type IntentMac, isPayback, type MacedRefund } from '../../core/intent.ts';
 import { formatUnits, MINOR_DECIMALS, parseUnits } from '../../core/money.ts';
 import {
@@ -136,9 +136,6 @@ export type RefundRoom = Readonly<{ coins: ReturnType<typeof refundable>; dayLef
 // ── Returns of held money ────────────────────────────────────────────────────────────────────────────────────────────
 // Refunds with a kind of held money, and payouts that only the signer's journal knows.
 
-/** One return of held money: `id` is also that of its refund and its payout. */
-export type HeldReturn = Returned & Readonly<{ id: string; status: RefundStatus; tx: string | null }>;
-
 /** `heldKind` of a return; `tx` once it is final. */
 type LostRefund = EarlierRefund & Readonly<{ id: string; heldKind: HeldKind | null; tx: string | null }>;
 
@@ -161,10 +158,10 @@ async function lostRefunds(db: Db, sessionId: string, exceptId: string): Promise
 }
 
 /**
- * Returns every return of a session, also those that failed; first those that are known here, oldest first. To be
- * called within a transaction.
+ * Returns every return of a session, also those that failed; first those that are known here, oldest first. Its id is
+ * also that of its refund and its payout. To be called within a transaction.
  */
-export async function returnsOf(db: Db, sessionId: string): Promise<HeldReturn[]> {
+export async function returnsOf(db: Db, sessionId: string) {
   const returns = 'WHERE session_id = :sessionId AND held_kind IS NOT NULL ORDER BY created_at_ms, id';
   const known = await findRows(db, refunds, returns, { sessionId });
   const lost = await lostRefunds(db, sessionId, '');
