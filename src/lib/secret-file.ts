@@ -1,20 +1,8 @@
 /**
  * Files that hold secrets: written whole or not at all, and readable only by their owner.
  */
-import {
-  chmodSync,
-  closeSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-
-const OWNER_ONLY = 0o600;
 
 /**
  * Replaces the file atomically, with mode 0600: a reader sees the old text or the new one, never a part. It outlives a
@@ -55,14 +43,6 @@ function writeDraft(file: string, content: string | Uint8Array): string {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}.draft`;
   rmSync(draft, { force: true });
-  const handle = openSync(draft, 'wx', OWNER_ONLY);
-  try {
-    writeFileSync(handle, content);
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-  // The umask may have removed permissions that the owner needs.
-  chmodSync(draft, OWNER_ONLY);
+  writeFileSync(draft, content, { flag: 'wx', mode: 0o600, flush: true });
   return draft;
 }
