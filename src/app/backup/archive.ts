@@ -2,7 +2,7 @@
  * The file of a backup: a tar, compressed and encrypted with a passphrase (`lib/sealed.ts`). `age -d FILE | tar -xz`
  * opens it without this program. The system's `tar` packs and unpacks it.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,13 +11,12 @@ import * as z from 'zod';
 import { permanent, transient } from '../../core/fault.ts';
 import { seal } from '../../lib/sealed.ts';
 import { damaged, unseal } from '../../lib/unseal.ts';
+import { whyFailed } from './command.ts';
 
 /** For new files. */
 const PASSPHRASE_BYTES_MIN = 12;
 /** 128 MiB and about a second for each guess. */
 const WORK_FACTOR = 17;
-/** Of what `tar` says is wrong. */
-const SAID_CHARACTERS_MAX = 500;
 
 const MANIFEST = 'manifest.json';
 /**
@@ -46,13 +45,13 @@ export const filesIn = (folder: string): readonly string[] => names.filter((name
 export async function packArchive(file: string, folder: string, passphrase: Uint8Array): Promise<void> {
   const packed = [MANIFEST, ...filesIn(folder)];
   const tar = spawn('tar', ['-c', '-f', '-', '-C', folder, ...packed], { stdio: ['ignore', 'pipe', 'pipe'] });
-  const done = tarEnd(tar);
+  const ended = whyFailed('tar', tar);
   try {
     await writeSealed(file, tar.stdout, passphrase);
-    await done;
+    refuseFailed(await ended);
   } finally {
     tar.kill('SIGKILL');
-    await done.catch(() => {});
+    await ended;
   }
 }
 
@@ -94,18 +93,19 @@ export async function unpackArchive(file: string, folder: string, passphrase: Ui
   await unseal(file, passphrase, async (plain) => {
     // `-o`: the files belong to this user.
     const tar = spawn('tar', ['-x', '-o', '-f', '-', '-C', folder], { stdio: ['pipe', 'ignore', 'pipe'] });
-    const done = tarEnd(tar);
+    const ended = whyFailed('tar', tar);
     try {
       // `tar` may stop before the padding at the end. Its exit code counts, and not the broken pipe.
       tar.stdin.on('error', () => {});
       for await (const part of plain) {
-        if (tar.stdin.writable && !tar.stdin.write(part)) await Promise.race([once(tar.stdin, 'drain'), done]);
+        if (!tar.stdin.writable || tar.stdin.write(part)) continue;
+        refuseFailed(await Promise.race([once(tar.stdin, 'drain').then(() => null), ended]));
       }
       tar.stdin.end();
-      await done;
+      refuseFailed(await ended);
     } finally {
       tar.kill('SIGKILL');
-      await done.catch(() => {});
+      await ended;
     }
   });
   try {
@@ -115,15 +115,9 @@ export async function unpackArchive(file: string, folder: string, passphrase: Ui
   }
 }
 
-/** Resolves when `tar` has ended well. @throws Fault transient `storage_unavailable`, with the message of `tar` */
-async function tarEnd(tar: ChildProcess): Promise<void> {
-  let said = '';
-  tar.stderr?.on('data', (part) => {
-    if (said.length < SAID_CHARACTERS_MAX) said += part;
-  });
-  const [code, signal] = await once(tar, 'close').catch((error) => [error.message, null]);
-  if (code === 0) return;
-  const why = `tar: ${signal ?? code} ${said.slice(0, SAID_CHARACTERS_MAX).replaceAll(/\s+/g, ' ')}`.trim();
+/** @param why `tar` failed @throws Fault transient `storage_unavailable` unless that is null */
+function refuseFailed(why: string | null): void {
+  if (why === null) return;
   throw transient('storage_unavailable', `the backup cannot be packed or unpacked (${why}): make room, or install tar`);
 }
 

@@ -1,6 +1,7 @@
 /** Commands of the operator's that carry copies to another machine and back. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 
 /** Characters of a command's complaint that are kept. */
@@ -21,8 +22,15 @@ export async function runCommand(
   const replaced = words.map((word) => word.replace(/\{\w+\}/g, (name) => values[name] ?? name));
   const [program = '', ...args] = replaced;
   const own = Object.fromEntries(COMMAND_VARIABLES.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
-  const child = spawn(program, args, { env: own, stdio: ['ignore', 'ignore', 'pipe'] });
-  const ended = once(child, 'exit').then(
+  return whyFailed(program, spawn(program, args, { env: own, stdio: ['ignore', 'ignore', 'pipe'] }));
+}
+
+/** Awaits the end of a program. @returns why it failed, with what it says of that; null if it ended well */
+export async function whyFailed(
+  program: string,
+  child: ChildProcess & Readonly<{ stderr: Readable }>,
+): Promise<string | null> {
+  const ended = once(child, 'close').then(
     ([code, signal]) => (code === 0 ? null : (signal ?? `exit code ${code}`)),
     ({ code, message }) => (code === 'ENOENT' ? 'not found: install it, or name its whole path' : message),
   );
