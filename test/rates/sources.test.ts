@@ -1,5 +1,4 @@
 import { gzipSync } from 'node:zlib';
-import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
 import { compareRates, formatRate, type Rate } from '../../src/core/rate.ts';
@@ -14,19 +13,21 @@ import { openSources } from '../../src/rates/sources.ts';
 import { staticRates } from '../../src/rates/static.ts';
 import { type AnsweringServer, startAnsweringServer } from '../support/answering-server.ts';
 import { faultOf } from '../support/refusal.ts';
+import { testsIn } from '../support/tests-in.ts';
 import { binanceBody, coinbaseBody, ecbBody, krakenBody, krakenError, paths } from './rate-answers.ts';
 
 const never = new AbortController().signal;
 
 /** Runs with its own server, which ends with the test. */
-const withServer = (run: (server: AnsweringServer) => Promise<void>) => async () => {
+async function withServer(run: (server: AnsweringServer) => Promise<void>): Promise<void> {
   const server = await startAnsweringServer();
   try {
     await run(server);
   } finally {
     await server.close();
   }
-};
+}
+const test = testsIn(withServer);
 
 const refusal = (source: RateSource, signal = never) => faultOf(source.fetch(signal));
 
@@ -41,9 +42,7 @@ const shown = (answer: Answer): Record<string, string> =>
 
 // ── Each source in its own format ────────────────────────────────────────────────────────────────────────────────────
 
-const serverTest = (title: string, ...args: Parameters<typeof withServer>) => test(title, withServer(...args));
-
-serverTest('Kraken: the inverted middle of ask and bid, only for stablecoin markets', async (server) => {
+test('Kraken: the inverted middle of ask and bid, only for stablecoin markets', async (server) => {
   server.reply(paths.kraken, {
     body: krakenBody({
       USDTEUR: ['0.92610', '0.92590'],
@@ -61,7 +60,7 @@ serverTest('Kraken: the inverted middle of ask and bid, only for stablecoin mark
   assert.equal(server.asked, [paths.kraken]);
 });
 
-serverTest('Kraken: a market with an empty side of the book is not quoted, the others are', async (server) => {
+test('Kraken: a market with an empty side of the book is not quoted, the others are', async (server) => {
   server.reply(paths.kraken, {
     body: krakenBody({
       USDTEUR: ['0.92610', '0.92590'],
@@ -72,7 +71,7 @@ serverTest('Kraken: a market with an empty side of the book is not quoted, the o
   assert.equal([...(await kraken({ origin: server.origin }).fetch(never)).quotes.keys()], ['EUR/USDT', 'USD/USDT']);
 });
 
-serverTest('Kraken: an error with status 200 is a fault that quotes it', async (server) => {
+test('Kraken: an error with status 200 is a fault that quotes it', async (server) => {
   for (const error of ['EGeneral:Too many requests', 'EQuery:Unknown asset pair', 'EService:Unavailable']) {
     server.reply(paths.kraken, { body: krakenError(error) });
     const fault = await refusal(kraken({ origin: server.origin }));
@@ -83,7 +82,7 @@ serverTest('Kraken: an error with status 200 is a fault that quotes it', async (
   }
 });
 
-serverTest('Binance: markets in both directions, only of known currencies, only those that trade', async (server) => {
+test('Binance: markets in both directions, only of known currencies, only those that trade', async (server) => {
   server.reply(paths.binance, {
     body: binanceBody({
       EURUSDT: '1.08230000',
@@ -101,39 +100,36 @@ serverTest('Binance: markets in both directions, only of known currencies, only 
   assert.not.ok(answer.quotes.has('SCR/USDT'), 'Scroll is not the rupee of the Seychelles');
 });
 
-serverTest(
-  'Coinbase: one request per stablecoin, every ISO currency, no coins and no ambiguous codes',
-  async (server) => {
-    server.reply(paths.coinbaseUsdt, {
-      body: coinbaseBody('USDT', {
-        EUR: '0.9259',
-        JPY: '151.5',
-        KWD: '0.3071',
-        ERN: '0.62',
-        MNT: '0.97',
-        ETH: '0.00031',
-      }),
-    });
-    server.reply(paths.coinbaseUsdc, {
-      body: coinbaseBody('USDC', { EUR: '0.92600000000000001', VND: '25431.123456' }),
-    });
-    const answer = await coinbase({ origin: server.origin }).fetch(never);
-    assert.equal([...answer.quotes.keys()].sort(), [
-      'EUR/USDC',
-      'EUR/USDT',
-      'JPY/USDT',
-      'KWD/USDT',
-      'USD/USDT',
-      'VND/USDC',
-    ]);
-    isExactly(answer, 'EUR/USDT', 10_000n, 9259n);
-    isExactly(answer, 'EUR/USDC', 10n ** 17n, 92_600_000_000_000_001n);
-    isExactly(answer, 'KWD/USDT', 10_000n, 3071n);
-    isExactly(answer, 'VND/USDC', 1_000_000n, 25_431_123_456n);
-  },
-);
+test('Coinbase: one request per stablecoin, every ISO currency, no coins and no ambiguous codes', async (server) => {
+  server.reply(paths.coinbaseUsdt, {
+    body: coinbaseBody('USDT', {
+      EUR: '0.9259',
+      JPY: '151.5',
+      KWD: '0.3071',
+      ERN: '0.62',
+      MNT: '0.97',
+      ETH: '0.00031',
+    }),
+  });
+  server.reply(paths.coinbaseUsdc, {
+    body: coinbaseBody('USDC', { EUR: '0.92600000000000001', VND: '25431.123456' }),
+  });
+  const answer = await coinbase({ origin: server.origin }).fetch(never);
+  assert.equal([...answer.quotes.keys()].sort(), [
+    'EUR/USDC',
+    'EUR/USDT',
+    'JPY/USDT',
+    'KWD/USDT',
+    'USD/USDT',
+    'VND/USDC',
+  ]);
+  isExactly(answer, 'EUR/USDT', 10_000n, 9259n);
+  isExactly(answer, 'EUR/USDC', 10n ** 17n, 92_600_000_000_000_001n);
+  isExactly(answer, 'KWD/USDT', 10_000n, 3071n);
+  isExactly(answer, 'VND/USDC', 1_000_000n, 25_431_123_456n);
+});
 
-serverTest('Coinbase: half an answer is refused', async (server) => {
+test('Coinbase: half an answer is refused', async (server) => {
   server.reply(paths.coinbaseUsdt, { body: coinbaseBody('USDT', { EUR: '0.9259' }) });
   server.reply(paths.coinbaseUsdc, {
     status: 429,
@@ -146,55 +142,49 @@ serverTest('Coinbase: half an answer is refused', async (server) => {
   assert.match(fault.message, 'remove coinbase from rates.sources');
 });
 
-serverTest('Coinbase: rates for a currency that was not asked for are refused', async (server) => {
+test('Coinbase: rates for a currency that was not asked for are refused', async (server) => {
   server.reply(paths.coinbaseUsdt, { body: coinbaseBody('USD', { EUR: '0.9259' }) });
   assert.match((await refusal(coinbase({ origin: server.origin }))).message, 'data.currency');
 });
 
-serverTest(
-  'ECB: exact cross rates through the dollar, both stablecoins at par, dated by the publication',
-  async (server) => {
-    server.reply(paths.ecb, {
-      body: ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62', CHF: '0.9401', RUB: '92.1' }),
-    });
-    const answer = await ecb({ origin: server.origin }).fetch(never);
-    assert.is(answer.asOfMs, Date.UTC(2026, 10, 20, 14));
-    isExactly(answer, 'EUR/USDT', 10_865n, 10_000n);
-    isExactly(answer, 'JPY/USDT', 10_865n, 1_646_200n);
-    isExactly(answer, 'CHF/USDC', 10_865n, 9401n);
-    assert.equal(shown(answer), {
-      'EUR/USDT': '1.08650',
-      'EUR/USDC': '1.08650',
-      'JPY/USDT': '0.00660005',
-      'JPY/USDC': '0.00660005',
-      'CHF/USDT': '1.15573',
-      'CHF/USDC': '1.15573',
-    });
-  },
-);
+test('ECB: exact cross rates through the dollar, both stablecoins at par, dated by the publication', async (server) => {
+  server.reply(paths.ecb, {
+    body: ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62', CHF: '0.9401', RUB: '92.1' }),
+  });
+  const answer = await ecb({ origin: server.origin }).fetch(never);
+  assert.is(answer.asOfMs, Date.UTC(2026, 10, 20, 14));
+  isExactly(answer, 'EUR/USDT', 10_865n, 10_000n);
+  isExactly(answer, 'JPY/USDT', 10_865n, 1_646_200n);
+  isExactly(answer, 'CHF/USDC', 10_865n, 9401n);
+  assert.equal(shown(answer), {
+    'EUR/USDT': '1.08650',
+    'EUR/USDC': '1.08650',
+    'JPY/USDT': '0.00660005',
+    'JPY/USDC': '0.00660005',
+    'CHF/USDT': '1.15573',
+    'CHF/USDC': '1.15573',
+  });
+});
 
-serverTest(
-  'ECB: a document that is truncated, undated, doubled or without the dollar is refused with the reason',
-  async (server) => {
-    const whole = ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62' });
-    const table: readonly [body: string, says: string][] = [
-      [whole.slice(0, whole.indexOf('JPY')), 'the document'],
-      [whole.replace("time='2026-11-20'", ''), 'the time'],
-      [whole.replace('2026-11-20', '2026-13-20'), 'the time'],
-      [whole.replace("<Cube time='2026-11-20'>", "<Cube time='2026-11-20'><Cube time='2026-11-19'>"), 'the time'],
-      [whole.replace("'USD'", "'XUS'"), 'the USD rate'],
-      [whole.replace("'JPY'", "'USD'"), 'the USD rate is given twice'],
-      [whole.replace("rate='164.62'", ''), 'the JPY rate'],
-    ];
-    for (const [body, says] of table) {
-      server.reply(paths.ecb, { body });
-      const fault = await refusal(ecb({ origin: server.origin }));
-      assert.is(fault.code, 'rate_source_malformed', says);
-      assert.match(fault.message, 'ecb');
-      assert.match(fault.message, says);
-    }
-  },
-);
+test('ECB: a document that is truncated, undated, doubled or without the dollar is refused with the reason', async (server) => {
+  const whole = ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62' });
+  const table: readonly [body: string, says: string][] = [
+    [whole.slice(0, whole.indexOf('JPY')), 'the document'],
+    [whole.replace("time='2026-11-20'", ''), 'the time'],
+    [whole.replace('2026-11-20', '2026-13-20'), 'the time'],
+    [whole.replace("<Cube time='2026-11-20'>", "<Cube time='2026-11-20'><Cube time='2026-11-19'>"), 'the time'],
+    [whole.replace("'USD'", "'XUS'"), 'the USD rate'],
+    [whole.replace("'JPY'", "'USD'"), 'the USD rate is given twice'],
+    [whole.replace("rate='164.62'", ''), 'the JPY rate'],
+  ];
+  for (const [body, says] of table) {
+    server.reply(paths.ecb, { body });
+    const fault = await refusal(ecb({ origin: server.origin }));
+    assert.is(fault.code, 'rate_source_malformed', says);
+    assert.match(fault.message, 'ecb');
+    assert.match(fault.message, says);
+  }
+});
 
 test('static: the operator’s own rates, the same for both stablecoins', async () => {
   const source = staticRates({ EUR: '1.08', KWD: '3.25' });
@@ -237,7 +227,7 @@ test('configured names open the sources, in their order', () => {
 const good = krakenBody({ USDTEUR: ['0.92610', '0.92590'] });
 const path = paths.kraken;
 
-serverTest('refusals by status', async (server) => {
+test('refusals by status', async (server) => {
   const refusals: readonly [status: number, body: string, advice: string][] = [
     [429, '{"code":-1003,"msg":"Too many requests"}', 'rates.sources'],
     [418, '{"code":-1003,"msg":"Way too many requests"}', 'rates.sources'],
@@ -256,7 +246,7 @@ serverTest('refusals by status', async (server) => {
   }
 });
 
-serverTest('a server that hangs, closes the connection, is not there, or is left', async (server) => {
+test('a server that hangs, closes the connection, is not there, or is left', async (server) => {
   const half = good.slice(0, good.length / 2);
   server.reply(path, 'hang');
   const hung = await refusal(kraken({ origin: server.origin, timeoutMs: 150 }));
@@ -282,7 +272,7 @@ serverTest('a server that hangs, closes the connection, is not there, or is left
   }
 });
 
-serverTest('an endless body, and one that is compressed although nobody asked for that', async (server) => {
+test('an endless body, and one that is compressed although nobody asked for that', async (server) => {
   let closed = false;
   server.reply(path, (response) => {
     response.writeHead(200);
@@ -305,7 +295,7 @@ serverTest('an endless body, and one that is compressed although nobody asked fo
   assert.match(compressed.message, 'the body is not JSON');
 });
 
-serverTest('a redirect, which is not followed', async (server) => {
+test('a redirect, which is not followed', async (server) => {
   server.reply('/elsewhere', { body: good });
   server.reply(path, (response) => void response.writeHead(302, { location: '/elsewhere' }).end());
   const { code, message } = await refusal(kraken({ origin: server.origin }));
@@ -347,20 +337,17 @@ const prices = ['', 'abc', '-0.9', '1e-3', '0x1', 'NaN', '0,92', '0'.repeat(80),
 const values = [0.9261, 1, null, true, ['0.9261'], { value: '0.9261' }];
 
 for (const [name, { open, path, body }] of Object.entries(asked)) {
-  serverTest(
-    `${name}: nonsense instead of the document or of a price is a fault that names the field`,
-    async (server) => {
-      const expects = async (text: string, named: string) => {
-        server.reply(path, { body: text });
-        const fault = await refusal(open({ origin: server.origin }));
-        assert.is(fault.code, 'rate_source_malformed', text);
-        for (const part of [name, named]) assert.match(fault.message, part);
-      };
-      for (const text of documents) await expects(text, name);
-      for (const price of name === 'ecb' ? prices : [...prices, ...values])
-        await expects(body(price), name === 'ecb' ? 'USD' : 'EUR');
-    },
-  );
+  test(`${name}: nonsense instead of the document or of a price is a fault that names the field`, async (server) => {
+    const expects = async (text: string, named: string) => {
+      server.reply(path, { body: text });
+      const fault = await refusal(open({ origin: server.origin }));
+      assert.is(fault.code, 'rate_source_malformed', text);
+      for (const part of [name, named]) assert.match(fault.message, part);
+    };
+    for (const text of documents) await expects(text, name);
+    for (const price of name === 'ecb' ? prices : [...prices, ...values])
+      await expects(body(price), name === 'ecb' ? 'USD' : 'EUR');
+  });
 }
 
 test.run();

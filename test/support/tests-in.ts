@@ -6,6 +6,7 @@ import { test } from 'uvu';
  * @param inside opens it, lets a test use it, and closes it even if the test fails
  */
 export function testsIn<Own extends unknown[]>(inside: (use: (...own: Own) => Promise<void>) => Promise<void>) {
-  const add = (title: string, use: (...own: Own) => Promise<void>): void => test(title, () => inside(use));
+  const add = (title: string, use: (...own: Own) => void | Promise<void>): void =>
+    test(title, () => inside(async (...own) => use(...own)));
   return Object.assign(add, { run: test.run });
 }

@@ -13,7 +13,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { refuseOldSqlite } from '../../../src/database/engine/connection.ts';
 import { migrate } from '../../../src/database/engine/migrate.ts';
@@ -21,6 +20,7 @@ import { installationFolder } from '../../../src/lib/installation.ts';
 import { built } from '../../support/built.ts';
 import { raw } from '../../support/raw.ts';
 import { connectTo } from '../../support/temp-database.ts';
+import { testsIn } from '../../support/tests-in.ts';
 
 type Folder = Readonly<{ file: string; backupDir: string; directory: string; write(name: string, text: string): void }>;
 
@@ -29,7 +29,7 @@ const things = 'CREATE TABLE things (name TEXT NOT NULL) STRICT;';
 const metaTable = /CREATE TABLE meta [^;]+;/.exec(readFileSync(join(ownDirectory, 'schema.sql'), 'utf8'))?.[0] ?? '';
 
 /** Runs a test in its own folder, with a folder for migrations that has a schema of one table. */
-const inFolder = (work: (folder: Folder) => void | Promise<void>) => async () => {
+async function inFolder(work: (folder: Folder) => Promise<void>): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'quayside-migrate-'));
   const directory = join(root, 'migrations');
   mkdirSync(directory);
@@ -44,7 +44,8 @@ const inFolder = (work: (folder: Folder) => void | Promise<void>) => async () =>
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
-};
+}
+const test = testsIn(inFolder);
 
 const refuses = (work: () => unknown, code: string, words: RegExp) =>
   assert.throws(
@@ -53,147 +54,146 @@ const refuses = (work: () => unknown, code: string, words: RegExp) =>
       error.code === code && error.kind === 'permanent' && words.test(error.message),
   );
 
-const folderTest = (title: string, ...args: Parameters<typeof inFolder>) => test(title, inFolder(...args));
+test('a new file is readable by its owner only, gets the current schema, and is left alone the next time', ({
+  file,
+  backupDir,
+}) => {
+  assert.equal(migrate({ file, backupDir }), ['schema.sql']);
+  assert.is(statSync(file).mode & 0o777, 0o600);
+  assert.equal(migrate({ file, backupDir }), []);
+  assert.throws(() => readdirSync(backupDir), /ENOENT/, 'nothing to back up');
+  connectTo(file).close();
+});
 
-folderTest(
-  'a new file is readable by its owner only, gets the current schema, and is left alone the next time',
-  ({ file, backupDir }) => {
-    assert.equal(migrate({ file, backupDir }), ['schema.sql']);
-    assert.is(statSync(file).mode & 0o777, 0o600);
-    assert.equal(migrate({ file, backupDir }), []);
-    assert.throws(() => readdirSync(backupDir), /ENOENT/, 'nothing to back up');
-    connectTo(file).close();
-  },
-);
+test('a new file has what the migrations lead to, and is not migrated', ({ file, backupDir, directory, write }) => {
+  write('0001_first.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
+  write('schema.sql', `${metaTable} CREATE TABLE things (name TEXT NOT NULL, size INTEGER) STRICT;`);
+  assert.equal(migrate({ file, backupDir, directory }), ['schema.sql']);
+  assert.equal(migrate({ file, backupDir, directory }), []);
+  raw(file, (client) => assert.is(client.pragma('user_version', { simple: true }), 1));
+});
 
-folderTest(
-  'a new file has what the migrations lead to, and is not migrated',
-  ({ file, backupDir, directory, write }) => {
-    write('0001_first.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
-    write('schema.sql', `${metaTable} CREATE TABLE things (name TEXT NOT NULL, size INTEGER) STRICT;`);
-    assert.equal(migrate({ file, backupDir, directory }), ['schema.sql']);
-    assert.equal(migrate({ file, backupDir, directory }), []);
-    raw(file, (client) => assert.is(client.pragma('user_version', { simple: true }), 1));
-  },
-);
+test('a file that holds data is copied once, before the first missing migration, in place of what a try left', ({
+  file,
+  backupDir,
+  directory,
+  write,
+}) => {
+  migrate({ file, backupDir, directory });
+  raw(file, (client) => client.exec("INSERT INTO things VALUES ('kept')"));
+  write('0001_first.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
+  write('0002_second.sql', 'UPDATE things SET size = 3;');
+  const copy = join(backupDir, 'quayside-before-0001_first.db');
+  mkdirSync(backupDir);
+  writeFileSync(copy, 'of a migration that failed');
+  writeFileSync(`${copy}.partial`, 'of a process that was killed');
+  assert.equal(migrate({ file, backupDir, directory }), ['0001_first.sql', '0002_second.sql']);
+  assert.equal(readdirSync(backupDir), ['quayside-before-0001_first.db']);
+  assert.is(statSync(copy).mode & 0o777, 0o600);
+  raw(copy, (client) => {
+    assert.equal(client.prepare('SELECT * FROM things').all(), [{ name: 'kept' }]);
+    assert.is(client.pragma('user_version', { simple: true }), 0);
+  });
+  raw(file, (client) => assert.equal(client.prepare('SELECT * FROM things').all(), [{ name: 'kept', size: 3 }]));
+  // A copy is a whole database: in place of the file, it is migrated in the same way, here without one more copy.
+  copyFileSync(copy, file);
+  assert.is(migrate({ file, backupDir: null, directory }).length, 2);
+  assert.is(readdirSync(backupDir).length, 1);
+});
 
-folderTest(
-  'a file that holds data is copied once, before the first missing migration, in place of what a try left',
-  ({ file, backupDir, directory, write }) => {
-    migrate({ file, backupDir, directory });
-    raw(file, (client) => client.exec("INSERT INTO things VALUES ('kept')"));
-    write('0001_first.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
-    write('0002_second.sql', 'UPDATE things SET size = 3;');
-    const copy = join(backupDir, 'quayside-before-0001_first.db');
-    mkdirSync(backupDir);
-    writeFileSync(copy, 'of a migration that failed');
-    writeFileSync(`${copy}.partial`, 'of a process that was killed');
-    assert.equal(migrate({ file, backupDir, directory }), ['0001_first.sql', '0002_second.sql']);
+test('a database whose copy is not sound is not migrated, and the copy is removed', ({
+  file,
+  backupDir,
+  directory,
+  write,
+}) => {
+  write('schema.sql', `${metaTable} CREATE TABLE things (size INTEGER) STRICT;`);
+  migrate({ file, backupDir, directory });
+  raw(file, (client) => {
+    client.exec('INSERT INTO things VALUES (NULL)');
+    client.unsafeMode(true);
+    client.pragma('writable_schema = ON');
+    client.exec("UPDATE sqlite_schema SET sql = replace(sql, 'size INTEGER', 'size INTEGER NOT NULL')");
+  });
+  write('0001_first.sql', 'ALTER TABLE things ADD COLUMN name TEXT;');
+  refuses(() => migrate({ file, backupDir, directory }), 'copy_damaged', /NULL value in things.size/);
+  assert.equal(readdirSync(backupDir), []);
+  raw(file, (client) => assert.is(client.pragma('user_version', { simple: true }), 0));
+});
+
+test('a failed migration leaves the file unchanged, with those before it, and says so; one copy is left', ({
+  file,
+  backupDir,
+  directory,
+  write,
+}) => {
+  write(
+    'schema.sql',
+    `${metaTable}
+     CREATE TABLE a (id INTEGER PRIMARY KEY) STRICT; CREATE TABLE b (a INTEGER REFERENCES a (id)) STRICT;`,
+  );
+  migrate({ file, backupDir, directory });
+  raw(file, (client) => client.exec('INSERT INTO a VALUES (1); INSERT INTO b VALUES (1)'));
+  write('0001_first.sql', 'CREATE TABLE d (id INTEGER) STRICT;');
+  const broken: [string, RegExp][] = [
+    ['CREATE TABLE c (id INTEGER) STRICT; CREATE NONSENSE;', /0002_second\.sql failed .* unchanged: .*NONSENSE/],
+    ['DELETE FROM a;', /1 rows that refer to nothing/],
+    ['INSERT INTO a VALUES (1);', /UNIQUE/],
+  ];
+  for (const [text, words] of broken) {
+    write('0002_second.sql', text);
+    refuses(() => migrate({ file, backupDir, directory }), 'migration_failed', words);
     assert.equal(readdirSync(backupDir), ['quayside-before-0001_first.db']);
-    assert.is(statSync(copy).mode & 0o777, 0o600);
-    raw(copy, (client) => {
-      assert.equal(client.prepare('SELECT * FROM things').all(), [{ name: 'kept' }]);
-      assert.is(client.pragma('user_version', { simple: true }), 0);
-    });
-    raw(file, (client) => assert.equal(client.prepare('SELECT * FROM things').all(), [{ name: 'kept', size: 3 }]));
-    // A copy is a whole database: in place of the file, it is migrated in the same way, here without one more copy.
-    copyFileSync(copy, file);
-    assert.is(migrate({ file, backupDir: null, directory }).length, 2);
-    assert.is(readdirSync(backupDir).length, 1);
-  },
-);
-
-folderTest(
-  'a database whose copy is not sound is not migrated, and the copy is removed',
-  ({ file, backupDir, directory, write }) => {
-    write('schema.sql', `${metaTable} CREATE TABLE things (size INTEGER) STRICT;`);
-    migrate({ file, backupDir, directory });
     raw(file, (client) => {
-      client.exec('INSERT INTO things VALUES (NULL)');
-      client.unsafeMode(true);
-      client.pragma('writable_schema = ON');
-      client.exec("UPDATE sqlite_schema SET sql = replace(sql, 'size INTEGER', 'size INTEGER NOT NULL')");
+      assert.is(client.pragma('user_version', { simple: true }), 0);
+      assert.is(client.prepare('SELECT count(*) FROM a JOIN b ON b.a = a.id').pluck().get(), 1);
+      assert.is(client.prepare("SELECT count(*) FROM sqlite_schema WHERE name IN ('c', 'd')").pluck().get(), 0);
     });
-    write('0001_first.sql', 'ALTER TABLE things ADD COLUMN name TEXT;');
-    refuses(() => migrate({ file, backupDir, directory }), 'copy_damaged', /NULL value in things.size/);
-    assert.equal(readdirSync(backupDir), []);
-    raw(file, (client) => assert.is(client.pragma('user_version', { simple: true }), 0));
-  },
-);
+  }
+});
 
-folderTest(
-  'a failed migration leaves the file unchanged, with those before it, and says so; one copy is left',
-  ({ file, backupDir, directory, write }) => {
-    write(
-      'schema.sql',
-      `${metaTable}
-       CREATE TABLE a (id INTEGER PRIMARY KEY) STRICT; CREATE TABLE b (a INTEGER REFERENCES a (id)) STRICT;`,
-    );
-    migrate({ file, backupDir, directory });
-    raw(file, (client) => client.exec('INSERT INTO a VALUES (1); INSERT INTO b VALUES (1)'));
-    write('0001_first.sql', 'CREATE TABLE d (id INTEGER) STRICT;');
-    const broken: [string, RegExp][] = [
-      ['CREATE TABLE c (id INTEGER) STRICT; CREATE NONSENSE;', /0002_second\.sql failed .* unchanged: .*NONSENSE/],
-      ['DELETE FROM a;', /1 rows that refer to nothing/],
-      ['INSERT INTO a VALUES (1);', /UNIQUE/],
-    ];
-    for (const [text, words] of broken) {
-      write('0002_second.sql', text);
-      refuses(() => migrate({ file, backupDir, directory }), 'migration_failed', words);
-      assert.equal(readdirSync(backupDir), ['quayside-before-0001_first.db']);
-      raw(file, (client) => {
-        assert.is(client.pragma('user_version', { simple: true }), 0);
-        assert.is(client.prepare('SELECT count(*) FROM a JOIN b ON b.a = a.id').pluck().get(), 1);
-        assert.is(client.prepare("SELECT count(*) FROM sqlite_schema WHERE name IN ('c', 'd')").pluck().get(), 0);
-      });
-    }
-  },
-);
+test('a file of a newer program, of another program or from before 0.1.0 is refused', ({
+  file,
+  backupDir,
+  directory,
+  write,
+}) => {
+  migrate({ file, backupDir, directory });
+  write('0001_first.sql', 'CREATE TABLE a (id INTEGER) STRICT;');
+  migrate({ file, backupDir, directory });
+  raw(file, (client) => client.pragma('user_version = 2'));
+  refuses(() => migrate({ file, backupDir, directory }), 'database_newer', /schema 2.* knows 1/);
+  rmSync(file);
+  raw(file, (client) => client.exec('CREATE TABLE theirs (id INTEGER)'));
+  const words = /was not made by Quayside 0\.1\.0 or later\. Set QUAYSIDE_DATA_DIR to an empty folder/;
+  refuses(() => migrate({ file, backupDir, directory }), 'database_foreign', words);
+  refuses(() => connectTo(file), 'database_foreign', words);
+  // The mark that files had while the schema was still made of migrations.
+  raw(file, (client) => client.exec('PRAGMA application_id = 0x51554159; PRAGMA user_version = 89'));
+  refuses(() => migrate({ file, backupDir, directory }), 'database_foreign', words);
+  const nowhere = join(directory, 'no', 'such', 'folder', 'quayside.db');
+  assert.throws(
+    () => migrate({ file: nowhere, backupDir, directory }),
+    (error: { code?: string; message: string }) => error.code === 'storage_unavailable' && /ENOENT/.test(error.message),
+  );
+  rmSync(file);
+  write('0003_third.sql', '');
+  refuses(() => migrate({ file, backupDir, directory }), 'migration_missing', /2 is missing/);
+});
 
-folderTest(
-  'a file of a newer program, of another program or from before 0.1.0 is refused',
-  ({ file, backupDir, directory, write }) => {
-    migrate({ file, backupDir, directory });
-    write('0001_first.sql', 'CREATE TABLE a (id INTEGER) STRICT;');
-    migrate({ file, backupDir, directory });
-    raw(file, (client) => client.pragma('user_version = 2'));
-    refuses(() => migrate({ file, backupDir, directory }), 'database_newer', /schema 2.* knows 1/);
-    rmSync(file);
-    raw(file, (client) => client.exec('CREATE TABLE theirs (id INTEGER)'));
-    const words = /was not made by Quayside 0\.1\.0 or later\. Set QUAYSIDE_DATA_DIR to an empty folder/;
-    refuses(() => migrate({ file, backupDir, directory }), 'database_foreign', words);
-    refuses(() => connectTo(file), 'database_foreign', words);
-    // The mark that files had while the schema was still made of migrations.
-    raw(file, (client) => client.exec('PRAGMA application_id = 0x51554159; PRAGMA user_version = 89'));
-    refuses(() => migrate({ file, backupDir, directory }), 'database_foreign', words);
-    const nowhere = join(directory, 'no', 'such', 'folder', 'quayside.db');
-    assert.throws(
-      () => migrate({ file: nowhere, backupDir, directory }),
-      (error: { code?: string; message: string }) =>
-        error.code === 'storage_unavailable' && /ENOENT/.test(error.message),
-    );
-    rmSync(file);
-    write('0003_third.sql', '');
-    refuses(() => migrate({ file, backupDir, directory }), 'migration_missing', /2 is missing/);
-  },
-);
+test('the database is not opened with a newer schema, while it is empty, or without a file', ({ file, backupDir }) => {
+  assert.throws(
+    () => connectTo(file),
+    (error: { code?: string }) => error.code === 'storage_unavailable',
+  );
+  writeFileSync(file, '');
+  refuses(() => connectTo(file), 'database_foreign', /empty folder/);
+  migrate({ file, backupDir });
+  raw(file, (client) => client.pragma('user_version = 99'));
+  refuses(() => connectTo(file), 'schema_not_current', /has schema 99.*newer program/);
+});
 
-folderTest(
-  'the database is not opened with a newer schema, while it is empty, or without a file',
-  ({ file, backupDir }) => {
-    assert.throws(
-      () => connectTo(file),
-      (error: { code?: string }) => error.code === 'storage_unavailable',
-    );
-    writeFileSync(file, '');
-    refuses(() => connectTo(file), 'database_foreign', /empty folder/);
-    migrate({ file, backupDir });
-    raw(file, (client) => client.pragma('user_version = 99'));
-    refuses(() => connectTo(file), 'schema_not_current', /has schema 99.*newer program/);
-  },
-);
-
-folderTest('processes that start at the same time make the file once', async ({ file, backupDir }) => {
+test('processes that start at the same time make the file once', async ({ file, backupDir }) => {
   const program = `
       import { migrate } from ${JSON.stringify(built('src/database/engine/migrate.ts'))};
       process.stdout.write(JSON.stringify(migrate(${JSON.stringify({ file, backupDir })})));`;
@@ -214,7 +214,7 @@ folderTest('processes that start at the same time make the file once', async ({ 
   connectTo(file).close();
 });
 
-folderTest('the audit log keeps its entries: none is changed or deleted', ({ file, backupDir }) => {
+test('the audit log keeps its entries: none is changed or deleted', ({ file, backupDir }) => {
   migrate({ file, backupDir });
   raw(file, (client) => {
     client.exec("INSERT INTO audit_log (at_ms, operator, command, target) VALUES (1, 'alice', 'key revoke', 'k1')");
@@ -231,7 +231,7 @@ test('`npm run tables` would change nothing', () => {
   assert.equal({ status, stderr }, { status: 0, stderr: '' });
 });
 
-folderTest('every table is STRICT', ({ file, backupDir }) => {
+test('every table is STRICT', ({ file, backupDir }) => {
   migrate({ file, backupDir });
   raw(file, (client) => {
     const listed = client.pragma('table_list') as { name: string; strict: number; type: string }[];
@@ -285,7 +285,7 @@ function bothWays(root: Folder, released: string, current: string) {
   return { made: shapeOf(made), grown: shapeOf(grown) };
 }
 
-folderTest('the schema equals that of 0.1.0 with all migrations since', (folder) => {
+test('the schema equals that of 0.1.0 with all migrations since', (folder) => {
   const current = readFileSync(join(ownDirectory, 'schema.sql'), 'utf8');
   const own = readdirSync(ownDirectory).filter((name) => /^\d{4}_.*\.sql$/.test(name));
   const released = 'test/fixtures/schema-0.1.0.sql';
@@ -296,7 +296,7 @@ folderTest('the schema equals that of 0.1.0 with all migrations since', (folder)
   assert.equal(grown, made);
 });
 
-folderTest('a migration that does not lead to the schema is found', (folder) => {
+test('a migration that does not lead to the schema is found', (folder) => {
   const released = `${metaTable} ${things}`;
   const current = (rest: string) =>
     `${metaTable} CREATE TABLE things (size INTEGER CHECK (size > 0), -- in grams\n name TEXT NOT NULL) STRICT; ${rest}`;
