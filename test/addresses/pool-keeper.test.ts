@@ -9,6 +9,7 @@ import type { Database } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { closing } from '../support/closing.ts';
+import { column } from '../support/fields.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
 import { retireMinutes } from '../support/retire-minutes.ts';
@@ -42,7 +43,7 @@ test('an empty pool is filled to its target with the addresses of the xpub, in o
   await keeper.stop();
   const held = await database.addresses.watchList(pool, 0, 100);
   assert.equal(
-    held.map(({ key }) => key),
+    column(held, 'key'),
     Array.from({ length: 60 }, (_, index) => evmXpubKeys.derive(xpub, index)),
   );
   // The first account of every development node.

@@ -3,6 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { startApi } from '../support/api-server.ts';
+import { column } from '../support/fields.ts';
 import { expectError } from './expect-error.ts';
 
 const PATH = '/api/v1/webhook_endpoints';
@@ -112,10 +113,7 @@ test('endpoints are listed newest first, without what single sessions named', as
   await api.follow();
   const order = { amount: 100, currency: 'USD', order_id: 'named', webhook_url: 'https://shop.example/one-off' };
   assert.is((await send('POST', '/api/v1/checkout/sessions/create', order)).status, 200);
-  assert.equal(
-    (await list(send)).data.map(({ id }) => id),
-    made.toReversed(),
-  );
+  assert.equal(column((await list(send)).data, 'id'), made.toReversed());
 });
 
 test('deleting is for an endpoint of this store and mode, once, and is recorded', async () => {

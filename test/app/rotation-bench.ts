@@ -8,6 +8,7 @@ import { chains } from '../../src/chains/index.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { ApiServer } from '../support/api-server.ts';
 import { approve } from '../support/approve.ts';
+import { column } from '../support/fields.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { finalSale, leaveAddress, openSale, type Sale } from '../support/payment-scenes.ts';
 import { testNetwork } from '../support/test-network.ts';
@@ -130,15 +131,15 @@ export async function checkAll(api: ApiServer, contents: Contents): Promise<void
   signInAtMs += 24 * 3_600_000;
   assert.is((await database.people.attempt('Ada', signInAtMs))?.totpSecret, 'TOTPSECRET');
   assert.is(await database.alarms.addressOf('nt_1'), '{"url":"https://hooks.example/hidden"}');
-  assert.equal(
-    (await database.wallets.listOwn(paying.key)).map(({ key }) => key),
-    [named],
-  );
+  assert.equal(column(await database.wallets.listOwn(paying.key), 'key'), [named]);
   const { addresses } = (await database.sessions.find(sale.id)) ?? {};
   assert.ok(addresses?.evm, 'the session has its address');
   assert.is((await database.refunds.findBy({ id: refunds.named }))?.destination?.key, named);
   assert.equal(
-    (await database.alarms.list(50)).filter(({ code }) => code === 'row_altered').map(({ message }) => message),
+    column(
+      (await database.alarms.list(50)).filter(({ code }) => code === 'row_altered'),
+      'message',
+    ),
     [],
   );
 }

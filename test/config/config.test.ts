@@ -8,6 +8,7 @@ import { Fault } from '../../src/core/fault.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
 import { readSecretKey } from '../../src/lib/secret-key.ts';
 import { sourceNames } from '../../src/rates/source.ts';
+import { have } from '../support/fields.ts';
 import { plainSweepPolicy } from '../support/plain-policies.ts';
 import { openConfigs } from './operator-config.ts';
 
@@ -191,15 +192,12 @@ test('without an operator’s file the sandbox is configured, whose nodes are kn
   assert.is(before.sandbox, true);
   assert.is(before.dataDir, dataDir);
   assert.is(before.metricsPort, 0);
-  assert.equal(
-    before.networks.map(({ key, sandbox }) => [key, sandbox]),
-    [
-      ['test:tron', true],
-      ['test:ethereum', true],
-      ['test:bsc', true],
-      ['test:solana', true],
-    ],
-  );
+  have(before.networks, [
+    { key: 'test:tron', sandbox: true },
+    { key: 'test:ethereum', sandbox: true },
+    { key: 'test:bsc', sandbox: true },
+    { key: 'test:solana', sandbox: true },
+  ]);
   const networks = {
     tron: { url: 'http://127.0.0.1:1000' },
     ethereum: { url: 'ws://127.0.0.1:1001' },

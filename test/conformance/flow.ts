@@ -5,7 +5,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Currency, Token } from '../../src/core/transfer.ts';
-import { has } from '../support/fields.ts';
+import { has, have } from '../support/fields.ts';
 import type { FlowShop, Instance, Json } from '../support/instance.ts';
 import { expectBooks } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
@@ -185,13 +185,10 @@ function testAmounts({ quayside, shop }: FlowBench, network: FlowNetwork, next: 
     ]);
     await network.confirm();
     for (const session of [one, two, twice]) await shop.waitForStatus(session, 'paid');
-    assert.equal(
-      (await shop.show(twice)).payments.map((payment: Json) => [payment.amount, payment.transaction_hash]),
-      [
-        ['2.00', tx],
-        ['3.00', tx],
-      ],
-    );
+    have((await shop.show(twice)).payments, [
+      { amount: '2.00', transaction_hash: tx },
+      { amount: '3.00', transaction_hash: tx },
+    ]);
     assert.is((await shop.completed(twice)).amount, 500);
   });
 

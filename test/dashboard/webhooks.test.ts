@@ -2,6 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { column, have } from '../support/fields.ts';
 import { type MerchantServer, startMerchantServer } from '../support/merchant-server.ts';
 import { openSale, paidSale, pass } from '../support/payment-scenes.ts';
 import { factsOf, fieldsOf, hasForm, rowsOf, stepsOf, titleOf } from '../support/read-page.ts';
@@ -31,10 +32,7 @@ async function addEndpoint({ ada, base, api }: Shop, url: string) {
   assert.is(review.status, 200, review.text);
   const made = await confirm(ada, base, review);
   const all = await api.database().endpoints.list(api.merchantId);
-  assert.equal(
-    all.map((one) => [one.url, one.mode, one.extendedEvents]),
-    [[url, 'test', ['payment.detected']]],
-  );
+  have(all, [{ url, mode: 'test', extendedEvents: ['payment.detected'] }]);
   const id = all[0]?.id ?? '';
   return { id, path: `${base}/${id}`, secret: factsOf(made.text).Secret ?? '' };
 }
@@ -112,7 +110,10 @@ test('a delivery shows its attempts and body escaped, and is sent again; failed 
     assert.is((await confirm(ada, `${base}/resend`, recover, { since: '24h' })).status, 303);
     const sent = await api.database().deliveries.list({ limit: 9 });
     assert.equal(
-      sent.filter(({ endpointId }) => endpointId === id).map(({ state }) => state),
+      column(
+        sent.filter(({ endpointId }) => endpointId === id),
+        'state',
+      ),
       ['waiting'],
     );
     const resent = await ada.submit(page, `${base}/resend`);

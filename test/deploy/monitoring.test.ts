@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createMetrics } from '../../src/app/metrics.ts';
+import { column } from '../support/fields.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
@@ -87,10 +88,7 @@ test('rules and panels use metrics and labels that exist, and the dashboard show
   const missing = rows.filter(
     ({ name }) => ![name, `${name}_bucket`].some((one) => inPanels.has(one)) && !/_seconds_(sum|count)$/.test(name),
   );
-  assert.equal(
-    missing.map(({ name }) => name),
-    [],
-  );
+  assert.equal(column(missing, 'name'), []);
   assert.is(new Set(panels.map(({ title }) => title)).size, panels.length);
 });
 

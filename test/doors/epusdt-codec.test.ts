@@ -5,6 +5,7 @@ import { spelled, spellings } from '../../src/doors/epusdt/numbers.ts';
 import { isDoorFault } from '../../src/doors/faults.ts';
 import { verify } from '../../src/doors/signed.ts';
 import { shortest } from '../../src/doors/words.ts';
+import { column } from '../support/fields.ts';
 import { answerOf, bodyOf, type EpusdtClient, epusdtClients } from './epusdt-clients.ts';
 import { paidDoorOrder } from './paid-order.ts';
 import { md5Of, type Values } from './requests.ts';
@@ -83,10 +84,7 @@ test('numbers are written as languages write them', () => {
   ] as const;
   for (const [text, spelling, written] of table) assert.is(spelled(text, spelling), written);
   assert.is(shortest('100'), '100');
-  assert.equal(
-    spellings('42').map(({ text }) => text),
-    ['42', '42', '42.00', '42.0', '42', '42'],
-  );
+  assert.equal(column(spellings('42'), 'text'), ['42', '42', '42.00', '42.0', '42', '42']);
 });
 
 test('a notice is written specially only for an order that was signed so', () => {

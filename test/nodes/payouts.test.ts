@@ -9,6 +9,7 @@ import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { closeBooks } from '../conformance/refund.ts';
 import { openEvmPayouts } from '../e2e/evm.ts';
+import { column } from '../support/fields.ts';
 import type { Json } from '../support/instance.ts';
 import { seed } from '../support/payout-shop.ts';
 import { find } from '../support/quayside-process.ts';
@@ -185,10 +186,7 @@ test('a refund that reverts is signed again once that is final, and paid once', 
   await geth.mineEvery(1);
   await completed(id);
   const attempts = await attemptsOf(id);
-  assert.equal(
-    attempts.map(({ attempt }) => attempt),
-    ['0.0', '1.0'],
-  );
+  assert.equal(column(attempts, 'attempt'), ['0.0', '1.0']);
   assert.is((await geth.receipt(attempts[0].transaction_hash))?.status, '0x0');
   assert.equal(await paidTo(payee, 'USDC'), [2_500_000n]);
 });
@@ -217,10 +215,7 @@ test('a refund whose number was used elsewhere is signed again by resolve --retr
   await until('the network is reconciled', () => done(...reconcile));
   await until('what was on the chain then is read', () => done(...words));
   await completed(id);
-  assert.equal(
-    (await attemptsOf(id)).map(({ attempt }) => attempt),
-    ['0.0', '1.0'],
-  );
+  assert.equal(column(await attemptsOf(id), 'attempt'), ['0.0', '1.0']);
   assert.equal(await paidTo(payee), [3_000_000n]);
   const { payouts } = await quayside.cli('status');
   assert.equal(payouts.frozen, []);

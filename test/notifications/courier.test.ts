@@ -8,6 +8,7 @@ import { openLog } from '../../src/lib/log.ts';
 import { createCourier } from '../../src/notifications/courier.ts';
 import { createSend, type Send } from '../../src/notifications/post.ts';
 import { closing } from '../support/closing.ts';
+import { column } from '../support/fields.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { merchantServer } from '../support/merchant-server.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
@@ -97,10 +98,7 @@ test('an alarm is told at once, again each day until somebody acknowledges it, a
   await after(3 * DAY_MS);
   assert.is(texts().length, 4);
   const acts = (await database.audit.list(9)).filter(({ target }) => target === 'A-1');
-  assert.equal(
-    acts.map(({ operator }) => operator),
-    ['ann'],
-  );
+  assert.equal(column(acts, 'operator'), ['ann']);
 });
 
 test('an event is repeated until a person acknowledges it, of which there is a notice; there is none of an event that was over before', async () => {

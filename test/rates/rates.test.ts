@@ -9,6 +9,7 @@ import { createRates, type Quote, type Rates } from '../../src/rates/rates.ts';
 import type { RateSource } from '../../src/rates/source.ts';
 import { staticRates } from '../../src/rates/static.ts';
 import { type AnsweringServer, startAnsweringServer } from '../support/answering-server.ts';
+import { have } from '../support/fields.ts';
 import { until } from '../support/until.ts';
 import { binanceBody, coinbaseBody, ecbBody, krakenBody, krakenError, paths } from './rate-answers.ts';
 
@@ -121,13 +122,10 @@ rates('a rate is used up to its largest age, and not a millisecond longer', asyn
   const why = whyNot(opened.quote('EUR', 'USDT'));
   assert.match(why, 'kraken quoted EUR/USDT 3600 s ago, which is more than 300 s');
   assert.match(why, 'ecb quoted EUR/USDT 7200 s ago, which is more than 7200 s');
-  assert.equal(
-    opened.status().map(({ source, ageS, fresh }) => [source, ageS, fresh]),
-    [
-      ['kraken', 3600, false],
-      ['ecb', 7200, false],
-    ],
-  );
+  have(opened.status(), [
+    { source: 'kraken', ageS: 3600, fresh: false },
+    { source: 'ecb', ageS: 7200, fresh: false },
+  ]);
 });
 
 rates('a document that is fetched again stays as old as its publication', async (stage) => {
@@ -174,13 +172,10 @@ rates('a failure is logged once, and so is its end', async (stage) => {
   say(stage, { kraken: '0.8' });
   await opened.refresh();
   await opened.refresh();
-  assert.equal(
-    stage.lines.map(({ level, msg, source }) => [level, msg, source]),
-    [
-      [40, 'rate source failed', 'kraken'],
-      [30, 'rate source works again', 'kraken'],
-    ],
-  );
+  have(stage.lines, [
+    { level: 40, msg: 'rate source failed', source: 'kraken' },
+    { level: 30, msg: 'rate source works again', source: 'kraken' },
+  ]);
   assert.match(stage.lines[0]?.fault ?? '', 'EService:Unavailable');
 });
 

@@ -12,6 +12,7 @@ import { type Answer, type Pair, type RateSource, sourceNames } from '../../src/
 import { openSources } from '../../src/rates/sources.ts';
 import { staticRates } from '../../src/rates/static.ts';
 import { type AnsweringServer, startAnsweringServer } from '../support/answering-server.ts';
+import { column } from '../support/fields.ts';
 import { faultOf } from '../support/refusal.ts';
 import { testsIn } from '../support/tests-in.ts';
 import { binanceBody, coinbaseBody, ecbBody, krakenBody, krakenError, paths } from './rate-answers.ts';
@@ -213,10 +214,7 @@ test('static: the operator’s own rates, the same for both stablecoins', async 
 
 test('configured names open the sources, in their order', () => {
   const opened = openSources({ sources: sourceNames, static: { EUR: '1.08' } });
-  assert.equal(
-    opened.map(({ name }) => name),
-    [...sourceNames],
-  );
+  assert.equal(column(opened, 'name'), [...sourceNames]);
   for (const { name, currencies } of opened) {
     for (const code of currencies) assert.ok(exponentOf(code) !== null && code !== 'USD', `${name} ${code}`);
   }

@@ -10,6 +10,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LOGO_BYTES_MAX } from '../../src/acts/logo.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { have } from '../support/fields.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { openToolBench } from '../support/tool-bench.ts';
@@ -184,11 +185,7 @@ test('every setting of a store is changed, shown before and after, and recorded'
   for (const [key, value] of Object.entries(expected)) assert.is.not(before[key], value, key);
   assert.equal((await answer('store', 'set', store, '--late=accept')).after, after);
   const entries = (await newest(50)).filter(({ reason }) => reason === 'a new contract');
-  assert.equal(
-    entries.map(({ command, target }) => [command, target]),
-    [['store set', store]],
-    'what changes nothing is not recorded',
-  );
+  have(entries, [{ command: 'store set', target: store }], 'what changes nothing is not recorded');
   const none = ['--credit=none', '--accent=none', '--origins=none'];
   const cleared = await answer('store', 'set', store, ...none);
   assert.equal([cleared.after.credit, cleared.after.accent, cleared.after.embed_origins], ['', null, []]);

@@ -13,6 +13,7 @@ import * as assert from 'uvu/assert';
 import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
 import { writeServerFile } from '../../src/app/server-file.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { have } from '../support/fields.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 import { SANDBOX_CHAIN_ID, sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
 import { thawAll } from '../support/thaw.ts';
@@ -63,11 +64,7 @@ async function examine(...words: string[]): Promise<{ code: number; all: Found[]
 /** Asserts that exactly one thing is wrong. */
 async function assertOnly(severity: string, area: string, text: RegExp | string, next: RegExp | string): Promise<void> {
   const { code, bad, text: shown } = await examine();
-  assert.equal(
-    bad.map((one) => [one.severity, one.area]),
-    [[severity, area]],
-    shown,
-  );
+  have(bad, [{ severity, area }], shown);
   assert.is(code, severity === 'error' ? 2 : 1);
   assert.match(bad[0]?.text ?? '', text);
   assert.match(bad[0]?.next ?? '', next);

@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ApiServer, startApi } from '../support/api-server.ts';
+import { column } from '../support/fields.ts';
 import { type Received, startMerchantServer } from '../support/merchant-server.ts';
 import { signature } from '../support/signed-client.ts';
 import { type Driver, type Language, languages, type Outcome, prepare, startDriver } from './client-driver.ts';
@@ -215,10 +216,7 @@ function testApi(test: ReturnType<typeof suite<World>>, faults: Faults): void {
       assert.is(faults.tries(), 2);
       const { json } = await api.send('GET', `/api/v1/checkout/sessions?order_id=${encodeURIComponent(body.order_id)}`);
       const made = json as { data: { id: string }[] };
-      assert.equal(
-        made.data.map(({ id }) => id),
-        [(result as { id: string }).id],
-      );
+      assert.equal(column(made.data, 'id'), [(result as { id: string }).id]);
     });
   }
 

@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import * as assert from 'uvu/assert';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
+import { column } from '../support/fields.ts';
 import { type Answer, merchantServer } from '../support/merchant-server.ts';
 import { testsIn } from '../support/tests-in.ts';
 import { until } from '../support/until.ts';
@@ -98,10 +99,7 @@ test('the events of one session arrive in order, one at a time, while sessions r
   await until('all have arrived', () => server.received.length === sessions.length * expected.length);
   for (const { id } of sessions) {
     const events = server.received.map(({ body }) => JSON.parse(body)).filter((e) => e.data.object.session_id === id);
-    assert.equal(
-      events.map(({ type }) => type),
-      expected,
-    );
+    assert.equal(column(events, 'type'), expected);
   }
   assert.equal(overlaps, []);
   assert.is(openMax, 4);
@@ -121,10 +119,7 @@ test('a retry does not hold back the later events of its session', async (shop) 
     server.received.map(({ headers }) => headers['x-service-event-type']),
     ['payment.detected', 'payment.completed'],
   );
-  assert.equal(
-    (await shop.deliveries()).map(({ state }) => state),
-    ['delivered', 'waiting'],
-  );
+  assert.equal(column(await shop.deliveries(), 'state'), ['delivered', 'waiting']);
 });
 
 test('two dispatchers on one file share the work and send nothing twice', async (shop) => {

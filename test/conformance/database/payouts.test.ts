@@ -191,10 +191,7 @@ readyTest('a wallet has one nonce that is in no block; a foreign one freezes', a
   assert.equal([await offer(counted(3)), await offer(counted(3))], [{ kind: 'busy' }, { kind: 'busy' }]);
   assert.is((await allot(database, 'last', { nonce: 2 })).kind, 'moved');
   const freezes = await database.holds.list();
-  assert.equal(
-    freezes.map((one) => [one.network, one.code]),
-    [[network, 'payout_nonce_foreign']],
-  );
+  have(freezes, [{ network, code: 'payout_nonce_foreign' }]);
   assert.equal(await database.payouts.nonces(network), [{ network, payer, nextNonce: 2 }]);
   await database.payouts.passNonces(network, payer, 3);
   await database.payouts.passNonces(network, payer, 0);
@@ -308,13 +305,10 @@ readyTest('a fault is saved with its payout, beside what it waits for, until the
   assert.equal(await codes(database), ['token_short'], 'raises no alarm by itself');
   const open = await database.payouts.open(network, T0_MS + 5000, 2);
   assert.equal(open.find(({ payout }) => payout.id === 'r1')?.payout.fault, fault);
-  assert.equal(
-    (await database.payouts.countOpen(T0_MS + 1)).map((one) => [one.code, one.fault, one.overdue, one.overdueSinceMs]),
-    [
-      [null, null, 1, T0_MS],
-      ['node_inconsistent', 'two answers', 0, null],
-    ],
-  );
+  have(await database.payouts.countOpen(T0_MS + 1), [
+    { code: null, fault: null, overdue: 1, overdueSinceMs: T0_MS },
+    { code: 'node_inconsistent', fault: 'two answers', overdue: 0, overdueSinceMs: null },
+  ]);
   await record(null);
   assert.equal(await shown(), [null, wait, T0_MS + 5000]);
   await record(fault);
