@@ -5,7 +5,7 @@
 import type { DoorDialect, DoorTerms } from '../core/door.ts';
 import type { EventType } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
-import type { Currency, NetworkKey } from '../core/transfer.ts';
+import type { AddressRow } from './addresses.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import { freshEndpoint, sealSecret, signingSecret } from './endpoints.ts';
 import { mapInOrder } from './engine/bodies.ts';
@@ -15,6 +15,7 @@ import { nextNumber } from './meta.ts';
 import type { VaultDb } from './sealing.ts';
 import { findSession, type SessionRow } from './session.ts';
 import { doorOrders, endpoints } from './tables.ts';
+import type { TransferRow } from './transfers.ts';
 
 /** Doors of one dialect in an installation: the key of a request without a pid is found by trying each. */
 export const DOORS_MAX = 20;
@@ -49,16 +50,12 @@ export type OrderKept =
   | Readonly<{ kind: 'changed'; field: keyof DoorTerms }>;
 
 /** The transfer that paid an order last. `units`: the amount due in its coin on its network, in base units. */
-export type DoorPayment = Readonly<{
-  network: NetworkKey;
-  currency: Currency;
-  tx: string;
-  family: string;
-  /** The key of the deposit address. */
-  address: string;
-  units: bigint;
-  decimals: number;
-}>;
+export type DoorPayment = Pick<TransferRow, 'network' | 'currency' | 'tx' | 'units' | 'decimals'> &
+  Pick<AddressRow, 'family'> &
+  Readonly<{
+    /** The key of the deposit address. */
+    address: string;
+  }>;
 
 /** Fields that a repeated request must leave as they were. */
 const BINDING = ['money', 'name', 'notifyUrl', 'param'] as const satisfies readonly (keyof DoorTerms)[];

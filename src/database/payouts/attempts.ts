@@ -4,10 +4,9 @@
 
 import { invariant } from '../../core/fault.ts';
 import { type Intent, isPayback } from '../../core/intent.ts';
-import { ATTEMPTS_MAX, type Attempt, type Payout } from '../../core/payout.ts';
+import { ATTEMPTS_MAX, type Attempt } from '../../core/payout.ts';
 import { freezeTexts, type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { RefundApproval } from '../column-values.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
@@ -30,11 +29,7 @@ import {
 } from './payouts.ts';
 
 /** An open payout with the attempts of its current generation in order, and the approver's signature of a refund. */
-export type OpenPayout = Readonly<{
-  payout: Payout;
-  attempts: readonly Attempt[];
-  approval: RefundApproval | null;
-}>;
+export type OpenPayout = Readonly<Awaited<ReturnType<typeof openPayoutOf>>>;
 
 export type AttemptName = PayoutName & Readonly<{ attempt: number }>;
 
@@ -68,15 +63,13 @@ export type JournaledSignature = Readonly<{
   signedAtMs: number;
 }>;
 
-/** The part of the repository `payouts` that says what an engine works on. */
-export function openCommands(db: SealedDb) {
-  const steps = payoutStepsOf(db);
-  const withAttempts = async (row: PayoutRow) => ({
-    payout: toPayout(row),
-    attempts: row.state === 'sent' ? (await steps.attempts(row)).map(toAttempt) : [],
-    approval: isPayback(row.intent) ? ((await refundRowsOf(db).find(row.id))?.approval ?? null) : null,
-  });
+const openPayoutOf = async (db: SealedDb, row: PayoutRow) => ({
+  payout: toPayout(row),
+  attempts: row.state === 'sent' ? (await payoutStepsOf(db).attempts(row)).map(toAttempt) : [],
+  approval: isPayback(row.intent) ? ((await refundRowsOf(db).find(row.id))?.approval ?? null) : null,
+});
 
+export function openCommands(db: SealedDb) {
   return {
     /**
      * Returns what an engine should look at: first what was sent, longest untouched first, then what waits and is due.
@@ -87,7 +80,7 @@ export function openCommands(db: SealedDb) {
       return db.read(async () => {
         const paybacks = await findRows(db, payouts, openPaybacks, { network, nowMs, limit });
         const others = await findRows(db, payouts, openOthers, { network, nowMs, limit });
-        return mapInOrder([...paybacks, ...others], withAttempts);
+        return mapInOrder([...paybacks, ...others], (row) => openPayoutOf(db, row));
       });
     },
   };

@@ -344,7 +344,6 @@ type Intended = Pick<PayoutRow, 'intent'>;
 const NOT_ADOPTED = 'payouts_not_adopted';
 
 function createDoubts(db: Db) {
-  const outgoing = outgoingRowsOf(db);
   /**
    * Returns why payouts of a network may have been paid, or signed, by what this database does not know; null if that
    * is excluded. The freezes with which the program stopped the network count, those of operators do not.
@@ -360,7 +359,7 @@ function createDoubts(db: Db) {
 
   /** Returns transfers that may have paid a refund: no attempt explains them, and nobody has said that they did not. */
   const equalTo = async ({ intent }: Intended): Promise<readonly EqualTransfer[]> =>
-    isPayback(intent) ? await outgoing.equalTo(intent) : [];
+    isPayback(intent) ? await outgoingRowsOf(db).equalTo(intent) : [];
 
   return {
     doubtOf,
