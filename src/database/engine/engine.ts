@@ -66,14 +66,12 @@ export const MOVE = 'move';
 /** `to`: everything is at `place` now. `from`: what comes from `place` is not all here. `isServer`: of PostgreSQL. */
 export type Mark = Readonly<{ kind: 'to' | 'from'; place: string; isServer: boolean; atMs: number }>;
 
-const markQuery = `SELECT value FROM meta WHERE name = '${MOVE}'`;
-
 /**
  * Reads the mark of a database.
  * @param all returns rows as lists
  */
 export async function readMark(all: (text: string) => Promise<readonly (readonly unknown[])[]>): Promise<Mark | null> {
-  const [row] = await all(markQuery);
+  const [row] = await all(`SELECT value FROM meta WHERE name = '${MOVE}'`);
   return row ? (JSON.parse(String(row[0])) as Mark) : null;
 }
 

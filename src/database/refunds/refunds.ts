@@ -35,7 +35,6 @@ import type { SealedDb } from '../sealing.ts';
 import { findSession, sessionOf } from '../session.ts';
 import { transitionsOf } from '../session-transitions.ts';
 import { storeOf } from '../stores.ts';
-
 import { transferRowsOf } from '../transfers.ts';
 import {
   addressLeft,
