@@ -71,8 +71,12 @@ async function compareNew(night: Night, final: number, before: BlockComparison |
     const received = read.reduce((sum, block) => sum + block.transfers.filter(isIncoming).length, 0);
     if (differences.length > 0 && state.differences === 0) await raise(night, differences, final);
     state = {
-      ...{ ...state, through, comparedAtMs: clock.nowMs(), blocks: state.blocks + read.length },
-      ...{ transfers: state.transfers + received, differences: state.differences + differences.length },
+      ...state,
+      through,
+      comparedAtMs: clock.nowMs(),
+      blocks: state.blocks + read.length,
+      transfers: state.transfers + received,
+      differences: state.differences + differences.length,
     };
     await database.blocks.recordComparison(state);
   });
@@ -90,7 +94,12 @@ async function readAgain(
   let sinceMs = clock.nowMs();
   const act = { atMs: sinceMs, operator: 'quayside', command: 'nightly comparison', reason: null };
   await rereadBlocks({
-    ...{ patienceMs: PATIENCE_MS, ...night, from, to, isCheck: true, act },
+    patienceMs: PATIENCE_MS,
+    ...night,
+    from,
+    to,
+    isCheck: true,
+    act,
     async onPart(part) {
       await onPart(part);
       await clock.sleep(Math.min(clock.nowMs() - sinceMs, REST_MS_MAX), signal);

@@ -71,7 +71,10 @@ async function make({ client, signal }: Run, { order, network, coin, action, ref
   await find(signal, async () => (await client.sessions.get(id)).payment_status === 'paid');
   if (signal.aborted) return;
   await client.refunds.create({
-    ...{ order_id: id, refund_id: `SAMPLE-R${at + 1}`, amount: refunded, currency: coin },
+    order_id: id,
+    refund_id: `SAMPLE-R${at + 1}`,
+    amount: refunded,
+    currency: coin,
     reason: 'requested_by_customer',
   });
 }

@@ -86,7 +86,9 @@ export function createPayoutWallets(
       const currency = intent.kind === 'gas' ? null : intent.currency;
       const hasLock = rules.hasLocks === true && isPayback(intent);
       return {
-        ...{ intent, payer, token: currency === null ? null : tokenOf(currency) },
+        intent,
+        payer,
+        token: currency === null ? null : tokenOf(currency),
         ...(await endsOf(intent, payer)),
         ...(hasLock && { lock: await lockOf(intent.id, payer) }),
       };

@@ -47,7 +47,9 @@ type Target = Readonly<{ pool: Pool; pid: number; times: number[]; cpuMs: number
 export const openTarget = (origin: string, pid: number): Target => ({
   pool: new Pool(origin, { connections: CONCURRENT }),
   pid,
-  ...{ times: [], cpuMs: [], bytes: [] },
+  times: [],
+  cpuMs: [],
+  bytes: [],
 });
 
 /** Measures creates of both in turn, then reads. */

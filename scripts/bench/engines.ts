@@ -41,7 +41,9 @@ export async function benchEngines({ isShort }: Readonly<{ isShort: boolean }>):
     postgres.stop();
   }
   const rows = cases.map(({ engine, servers }, at) => ({
-    ...{ engine, servers, 'creates /s': round(median(rates[at] ?? []), 0) },
+    engine,
+    servers,
+    'creates /s': round(median(rates[at] ?? []), 0),
     'of SQLite': round(median((rates[at] ?? []).map((rate, run) => rate / (rates[0]?.[run] ?? rate)))),
   }));
   show(`Signed creates on both engines, ${CONCURRENT} at once`, rows);

@@ -41,7 +41,8 @@ export type Answer = Readonly<{ json: unknown; lines: readonly string[]; isBad?:
 
 /** Returns an answer whose record people see as well, with sentences below it. */
 export const recordAnswer = (json: object, sentences: readonly string[] = [], isBad = false): Answer => ({
-  ...{ json, isBad },
+  json,
+  isBad,
   lines: [...recordLines(json), ...(sentences.length > 0 ? ['', ...sentences] : [])],
 });
 
@@ -79,7 +80,9 @@ export type Tool = Readonly<{
 }>;
 
 export const toolOf = (name: string, purpose: string, sections: Tool['sections']): Tool => ({
-  ...{ name, purpose, sections },
+  name,
+  purpose,
+  sections,
   commands: sections.flatMap(([, commands]) => commands),
 });
 

@@ -29,7 +29,9 @@ export const databaseMove: OfflineCommand = {
     const named = textOption(input, 'to');
     const isRehearsal = input.options.dryRun === true;
     const { from, to, tables, ledgerEntries, seconds, problems } = await moveDatabase({
-      ...{ config, isRehearsal, to: named === SQLITE ? null : (named ?? '') },
+      config,
+      isRehearsal,
+      to: named === SQLITE ? null : (named ?? ''),
       onProgress: ({ table, done, total }) => input.progress.show(progressBar(table, done, total)),
     });
     const rows = tables.reduce((sum, table) => sum + table.rows, 0);

@@ -54,7 +54,9 @@ type Reading<Row extends object, State extends string> = Pick<Command, 'name' | 
 function readingOf<Row extends object, State extends string = never>(reading: Reading<Row, State>): Command {
   const { name, summary, notes, by = [], states, shown, load } = reading;
   return {
-    ...{ name, summary, ...(notes && { notes }) },
+    name,
+    summary,
+    ...(notes && { notes }),
     options: {
       ...Object.fromEntries(by.map((scope) => [scope, scopes[scope]])),
       ...(states && { state: { choices: states, help: 'only in this state' } }),

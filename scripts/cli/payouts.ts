@@ -265,16 +265,25 @@ function rowsOf(seen: Survey, network: NetworkConfig, { config }: Pick<Installat
     settles === null ? `not ours, known${other === null ? '' : `: ${other}`}` : `pays ${settles}`;
   return [
     ...seen.transfers.map(({ transfer: one, settles, refusal }) => ({
-      ...{ transaction_hash: one.tx, seen: moment(one.seenAtMs), amount: amount(one.currency, one.units) },
-      ...{ to: format(one.toKey), is: is(settles, refusal) },
+      transaction_hash: one.tx,
+      seen: moment(one.seenAtMs),
+      amount: amount(one.currency, one.units),
+      to: format(one.toKey),
+      is: is(settles, refusal),
     })),
     ...seen.nonces.map(({ payer, from, to, isFinal }) => ({
       transaction_hash: `${to - from} transactions of ${format(payer)}`,
-      ...{ seen: '', amount: '', to: '' },
+      seen: '',
+      amount: '',
+      to: '',
       is: isFinal ? 'own cost, or shown above; name others that paid a refund with --tx' : 'not final yet',
     })),
     ...seen.named.map(({ tx, settles, refusal }) => ({
-      ...{ transaction_hash: tx, seen: '', amount: '', to: '', is: is(settles, refusal) },
+      transaction_hash: tx,
+      seen: '',
+      amount: '',
+      to: '',
+      is: is(settles, refusal),
     })),
   ];
 }

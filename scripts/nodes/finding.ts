@@ -13,7 +13,9 @@ export type Severity = 'ok' | 'note' | 'waiting' | 'warning' | 'error';
 export type Finding = Readonly<{ area: string; severity: Severity; text: string; next?: string }>;
 
 export const finding = (severity: Severity, area: string, text: string, next?: string | null): Finding => ({
-  ...{ area, severity, text },
+  area,
+  severity,
+  text,
   ...(next && { next }),
 });
 

@@ -52,7 +52,9 @@ async function readEvm(options: NodeOptions, clock: Clock): Promise<Software> {
     const peers = readQuantity(await resultOf(rpc, 'net_peerCount'));
     const syncing = await resultOf(rpc, 'eth_syncing');
     return {
-      ...{ ...unknown, peers, syncing: isFields(syncing) ? syncing : null },
+      ...unknown,
+      peers,
+      syncing: isFields(syncing) ? syncing : null,
       ...(typeof text === 'string' && readVersion(text)),
     };
   } finally {

@@ -71,7 +71,8 @@ export const addDoor = defineAct({
       return { ...refuse('usage', say('Only gmpay has several signatures.')), field: 'algorithm' };
     }
     const settings = {
-      ...{ currency, takesRefunds: refunds === 'on' },
+      currency,
+      takesRefunds: refunds === 'on',
       algorithm: algorithm ?? (dialect === 'gmpay' ? 'dual' : 'md5'),
     };
     return { id: `we_${context.newId}`, dialect, store, mode, settings };

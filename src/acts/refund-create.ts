@@ -65,13 +65,11 @@ export const createRefund = defineAct({
     currency: { label: say('Coin'), isRequired: true, offers: {}, read: readCurrency },
     address: {
       label: say('Address'),
-      ...{
-        hint: say(
-          'Leave it empty for the address that the payer left; if there is none, you get a link that asks the payer. Ask for an address at which the payer can receive: the one that a payment came from may belong to an exchange.',
-        ),
-        charsMax: ADDRESS_CHARS_MAX,
-        read: readOwnAddress,
-      },
+      hint: say(
+        'Leave it empty for the address that the payer left; if there is none, you get a link that asks the payer. Ask for an address at which the payer can receive: the one that a payment came from may belong to an exchange.',
+      ),
+      charsMax: ADDRESS_CHARS_MAX,
+      read: readOwnAddress,
     },
     reason: {
       label: say('Reason'),
@@ -87,7 +85,13 @@ export const createRefund = defineAct({
     const meaning = JSON.stringify([session.id, String(amountMinor), currency, address, description, reason]);
     const bodyHash = hashOf(meaning);
     const asked: NewRefund = {
-      ...{ ...scope, sessionId: session.id, amountMinor, currency, reason, metadata: null, nowMs },
+      ...scope,
+      sessionId: session.id,
+      amountMinor,
+      currency,
+      reason,
+      metadata: null,
+      nowMs,
       replay: { idempotencyKey: newId, path: 'dashboard: create refund', bodyHash },
       refundId: `dashboard-${newId}`,
       description: description || null,

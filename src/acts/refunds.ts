@@ -267,7 +267,9 @@ export const cancelRefund = defineAct({
   fields: { refund: refundField },
   plan: (context, { refund }) => refundOf(context, refund),
   review: ({ id }) => ({
-    ...{ title: say('Cancel this refund'), target: id, button: say('Cancel this refund') },
+    title: say('Cancel this refund'),
+    target: id,
+    button: say('Cancel this refund'),
   }),
   async run({ database, newId, nowMs, act }, { storeId, mode, refundId }) {
     const replay = { idempotencyKey: newId, path: `dashboard: cancel ${refundId}`, bodyHash: '' };

@@ -21,7 +21,10 @@ export const testEndpoint = defineAct({
     return refuse('refused', say('A door gets no test event. Make a small order in the panel, and pay it.'));
   },
   review: ({ endpoint: { id, url } }) => ({
-    ...{ title, target: id, facts: [[say('URL'), url]], button: title },
+    title,
+    target: id,
+    facts: [[say('URL'), url]],
+    button: title,
   }),
   async before({ sendTestEvent }, { endpoint }) {
     const sent = await sendTestEvent(endpoint);

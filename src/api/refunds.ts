@@ -300,7 +300,10 @@ const refundList = (deps: ApiDeps): Endpoint =>
       const sessionId = session_id === undefined ? undefined : parseSessionId(session_id);
       if (sessionId === null) return [];
       return deps.database.refunds.list({
-        ...{ storeId, mode, limit, ...place },
+        storeId,
+        mode,
+        limit,
+        ...place,
         ...(sessionId !== undefined && { sessionId }),
         ...(orderId !== undefined && { order: { storeId, mode, orderId } }),
         ...(status !== undefined && { status }),

@@ -40,7 +40,10 @@ function orderedEffects({ intent, owners, to, token, payer }: SpendDraft): Effec
       return intent.from.map(({ units }, at) => ({ token: token?.address ?? null, from: from(at), to, units }));
     case 'gas':
       return [intent.form === 'reclaim' ? [to, payer] : [payer, to]].map(([giver = '', taker = '']) => ({
-        ...{ token: null, from: giver, to: taker, units: intent.units },
+        token: null,
+        from: giver,
+        to: taker,
+        units: intent.units,
       }));
   }
 }

@@ -85,7 +85,11 @@ export function serveRefundAddress(
     const next = `../${session.id}?${queryOf(request)}#refund-address`;
     const at = { network: network.title };
     const form = {
-      ...{ words, network, currency: option.currency, action: '', back: next },
+      words,
+      network,
+      currency: option.currency,
+      action: '',
+      back: next,
       askTitle: words.say('refund_leave_title'),
       askText: html`${words.say('refund_leave_text', at)}`,
       confirmText: html`${words.say('refund_leave_confirm', at)}`,

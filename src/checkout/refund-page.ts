@@ -51,7 +51,11 @@ function section(model: RefundPageModel): Html {
   const { say } = words;
   const values = valuesOf(model);
   const form = {
-    ...{ words, network, currency: refund.currency, action: token, back: `${token}?change=1` },
+    words,
+    network,
+    currency: refund.currency,
+    action: token,
+    back: `${token}?change=1`,
     askTitle: say('refund_ask_title'),
     askText: html`${marks(model)} ${say('refund_ask_text', values)}`,
     confirmText: html`${marks(model)} ${say('refund_confirm_text', values)}`,

@@ -147,8 +147,12 @@ function render<I, P extends object>(visit: AnyVisit, act: FormAct<I, P>, how: H
   const why =
     reason &&
     inputOf({
-      ...{ name: 'because', label: sentence(words, reason), text: isAgain ? (form.because ?? '') : '' },
-      ...{ charsMax: REASON_CHARS_MAX, isProse: true, isRequired: act.needsReason === true },
+      name: 'because',
+      label: sentence(words, reason),
+      text: isAgain ? (form.because ?? '') : '',
+      charsMax: REASON_CHARS_MAX,
+      isProse: true,
+      isRequired: act.needsReason === true,
     });
   const asked = inputs.length > ONE_COLUMN_MAX ? html`<div class="two-columns">${inputs}</div>` : inputs;
   const named =
@@ -180,7 +184,9 @@ export function pageWith(
     return { ...reply, status: 400, content: html`${faultMessage(fault)}${reply.content}` };
   };
   const sent = forms.map(({ path, needs, answer }) => ({
-    ...{ method: 'post', path, needs },
+    method: 'post',
+    path,
+    needs,
     answer: answeringOnce((visit) => answer(deps, visit, { path: page.path, again })),
   }));
   return [{ ...page, method: 'get' }, ...sent] as readonly Page[];

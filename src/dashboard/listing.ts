@@ -51,7 +51,8 @@ export async function showList<At extends StoreAt | null, Row>(
   const file = hasFile ? filled(listing.file ?? '', params) : null;
   return {
     form: fields.length === 0 ? null : limitForm(words, path, fields, chosen),
-    ...{ isLimited, isFirst },
+    isLimited,
+    isFirst,
     table: html`${table}${pager(words, { path, chosen, isFirst, goOn, file })}`,
   };
 }

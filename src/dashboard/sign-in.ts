@@ -250,7 +250,8 @@ function sendSignIn(deps: SignInDeps, response: Response, refused: Refused | nul
       ? 'Your session has ended. Sign in, and you are back where you were.'
       : null;
   sendNarrow(deps, response, {
-    ...{ heading: words.say(change ? 'Password and codes' : 'Sign in'), refused },
+    heading: words.say(change ? 'Password and codes' : 'Sign in'),
+    refused,
     said: why && html`<p class="message attention" role="status">${words.say(why)}</p>`,
     form: html`<label>${words.say('Your name')} <input name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required></label>
 <label>${words.say('Password')} <input name="password" type="password" autocomplete="current-password" required></label>
@@ -309,7 +310,8 @@ function sendLink(
   const later = html` <button class="plain" name="later" value="yes" formnovalidate>${words.say('Set it up later')}</button>`;
   const why = html`<p class="hint">${words.say('While every network is simulated, your password is enough. A second factor is required before a network with real transactions is used.')}</p>`;
   sendNarrow(deps, response, {
-    ...{ heading: words.say('Welcome, {name}', { name }), refused },
+    heading: words.say('Welcome, {name}', { name }),
+    refused,
     form: html`<input type="hidden" name="username" autocomplete="username" value="${name}">
 <h2>${words.say('1. Choose a password')}</h2>
 <label>${words.say('Password')} <input name="password" type="password" autocomplete="new-password" minlength="12" required></label>

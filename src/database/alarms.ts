@@ -86,7 +86,9 @@ export function alarmCommands(db: Db) {
         if (alarm.endedAtMs !== null && !isEvent) return { outcome: 'over', alarm } as const;
         if (alarm.acknowledgedAtMs !== null) return { outcome: 'already', alarm } as const;
         const seen = {
-          ...{ acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator, acknowledgedNote: act.reason },
+          acknowledgedAtMs: act.atMs,
+          acknowledgedBy: act.operator,
+          acknowledgedNote: act.reason,
           ...(isEvent && { endedAtMs: act.atMs }),
         };
         await changeRows(db, alarms, { id }, seen);
@@ -233,7 +235,11 @@ export function noticeCommands(db: VaultDb) {
 }
 
 const watched = ({ id, key, code, message, network, endedAtMs, acknowledgedAtMs }: AlarmRow) => ({
-  ...{ id, key, code, message, network },
+  id,
+  key,
+  code,
+  message,
+  network,
   isOver: endedAtMs !== null,
   isAcknowledged: acknowledgedAtMs !== null,
 });

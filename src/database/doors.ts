@@ -80,8 +80,13 @@ export function doorCommands(db: VaultDb) {
     const pid = await nextNumber(db, 'doors', PID_MIN);
     const url = urlOf(pid);
     await insertRow(db, endpoints, {
-      ...{ ...freshEndpoint, ...door, url, pid, door: settings },
-      ...{ secret: sealSecret(db, id, mode, key), extendedEvents: [] },
+      ...freshEndpoint,
+      ...door,
+      url,
+      pid,
+      door: settings,
+      secret: sealSecret(db, id, mode, key),
+      extendedEvents: [],
     });
     await recordAct(db, act, { target: id, before: null, after: { storeId, mode, dialect, pid, ...settings } });
     return { kind: 'added', pid, url };

@@ -55,8 +55,19 @@ const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 4);
 
 /** The state of a new endpoint, besides what its creator decides. */
 export const freshEndpoint = {
-  ...{ perSession: false, disabledAtMs: null, disabledReason: null, removed: false, failingSinceMs: null },
-  ...{ failures: 0, gones: 0, silences: 0, pausedUntilMs: 0, dueAtMs: null, dialect: null, pid: null, door: null },
+  perSession: false,
+  disabledAtMs: null,
+  disabledReason: null,
+  removed: false,
+  failingSinceMs: null,
+  failures: 0,
+  gones: 0,
+  silences: 0,
+  pausedUntilMs: 0,
+  dueAtMs: null,
+  dialect: null,
+  pid: null,
+  door: null,
 };
 
 /** SQL for an endpoint that has answered nothing lately. */
@@ -283,7 +294,8 @@ const sealed = ({ vault }: VaultDb, { owner, mode, ...kept }: WebhookSecret): st
   vault.seal(JSON.stringify(kept), webhookSecretName(owner, mode));
 
 const opened = ({ vault }: VaultDb, owner: string, mode: Mode, text: string): WebhookSecret => ({
-  ...{ owner, mode },
+  owner,
+  mode,
   ...(JSON.parse(vault.open(text, webhookSecretName(owner, mode))) as KeptSecret),
 });
 

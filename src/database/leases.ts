@@ -72,7 +72,11 @@ export function leaseCommands(db: Db) {
       return db.read(async () => {
         const [rows, nowMs] = [await findRows(db, leases, all), await db.nowMs()];
         return rows.map(({ name, holder, fence, sinceMs, untilMs }) => ({
-          ...{ name, holder, fence, isHeld: untilMs > nowMs, ageMs: Math.max(0, nowMs - sinceMs) },
+          name,
+          holder,
+          fence,
+          isHeld: untilMs > nowMs,
+          ageMs: Math.max(0, nowMs - sinceMs),
         }));
       });
     },

@@ -64,10 +64,24 @@ export async function lockNetworkOf({ client }: Pick<Db, 'client'>, payoutId: st
 /** Inserts the row of a network that has none, within a transaction. */
 export async function beginNetwork(db: Db, key: NetworkKey, nowMs: number): Promise<NetworkRow> {
   const row: NetworkRow = {
-    ...{ key, number: await nextNumber(db, 'networks'), lastId: 0 },
-    ...{ state: 'starting', reason: null, updatedAtMs: nowMs, pid: 0 },
-    ...{ tipHash: null, tipNumber: null, floor: 0, readThroughS: 0, prunedThrough: -1, gaps: [] },
-    ...{ headNumber: null, nodeConnected: false, nodeHeardAtMs: 0, recoveries: 0, rewoundAtMs: 0 },
+    key,
+    number: await nextNumber(db, 'networks'),
+    lastId: 0,
+    state: 'starting',
+    reason: null,
+    updatedAtMs: nowMs,
+    pid: 0,
+    tipHash: null,
+    tipNumber: null,
+    floor: 0,
+    readThroughS: 0,
+    prunedThrough: -1,
+    gaps: [],
+    headNumber: null,
+    nodeConnected: false,
+    nodeHeardAtMs: 0,
+    recoveries: 0,
+    rewoundAtMs: 0,
   };
   await insertRow(db, networks, row);
   return row;

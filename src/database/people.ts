@@ -73,7 +73,11 @@ const shown = ({ role, storeId }: Membership): string => (storeId === null ? rol
 function toPerson(row: PersonRow) {
   const { id, name, memberships, password, totpSecret, recoveryHashes, createdAtMs, removedAtMs } = row;
   return {
-    ...{ id, name, memberships, createdAtMs, removedAtMs },
+    id,
+    name,
+    memberships,
+    createdAtMs,
+    removedAtMs,
     // A password is set, or the sandbox's link stands for it.
     isReady: password !== null || id === SANDBOX_PERSON,
     // An authenticator app is set up, without which there are no passkeys.

@@ -51,7 +51,8 @@ export function creditQueries({ client, read }: Db) {
           const period = { storeId, mode, fromMs: timesMs[at] ?? toMs, toMs };
           const rows = await summed.all(period);
           return rows.map(({ currency, credits, decimals, units }) => ({
-            ...{ currency, credits },
+            currency,
+            credits,
             par: -toPar(BigInt(units), decimals),
           }));
         }),

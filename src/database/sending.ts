@@ -111,7 +111,10 @@ async function open(db: VaultDb, leased: readonly Found[], leaseUntilMs: number)
     const { secret, nextSecret } = pairs.get(endpointId) ?? (await signingSecret(db, signing));
     pairs.set(endpointId, { secret, nextSecret });
     return {
-      ...{ id, eventId, eventType, sessionId },
+      id,
+      eventId,
+      eventType,
+      sessionId,
       body: eventBody(envelope, facts),
       secret,
       nextSecret,

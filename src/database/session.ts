@@ -57,7 +57,14 @@ export function termsOf({ terms, createdAtMs, beforeNumbers }: SessionRow): Term
   return {
     createdAtS: toSeconds(createdAtMs),
     beforeNumbers,
-    ...{ duePar, tolerancePar, accepts, expiresAtS, inclusionGraceS, topUpGraceS, monitoringS, latePolicy },
+    duePar,
+    tolerancePar,
+    accepts,
+    expiresAtS,
+    inclusionGraceS,
+    topUpGraceS,
+    monitoringS,
+    latePolicy,
   };
 }
 
@@ -222,7 +229,9 @@ export function sessionListQueries(db: Db) {
         // An order that ended unpaid can be tried again, so it can have several.
         const whole = await find('order_id = :orderId ORDER BY id DESC', { orderId });
         const longer = await find('order_id >= :fromOrder AND order_id < :below ORDER BY order_id', {
-          ...{ fromOrder: `${orderId}\u0001`, below: orderId + LAST_CHARACTER, limit: limit - whole.length },
+          fromOrder: `${orderId}\u0001`,
+          below: orderId + LAST_CHARACTER,
+          limit: limit - whole.length,
         });
         return [...whole, ...longer].map(summaryOf);
       });

@@ -108,14 +108,19 @@ function toStore(db: SealedDb, row: StoreRow): MerchantStore {
   const isAltered = !isIntact(db, row);
   const decision = { atMs: decidedAtMs ?? 0, because: isAltered ? ALTERED : (decidedBecause ?? '') };
   return {
-    ...{ id, name, settings, zone, createdAtMs },
+    id,
+    name,
+    settings,
+    zone,
+    createdAtMs,
     status: row.status === 'pending' ? 'pending' : 'approved',
     ...((isAltered || row.status === 'suspended') && { suspension: decision }),
   };
 }
 
 const valuesOf = ({ name, zone, settings, refundPolicy, page }: StoreRow): StoreValues => ({
-  ...{ name, zone },
+  name,
+  zone,
   ...settings,
   ...refundPolicy,
   ...page,
@@ -132,8 +137,13 @@ async function createStore(db: SealedDb, input: NewStore, act?: OperatorAct, own
   const { webhookSecrets, ...store } = input;
   const { settings } = store;
   const row = {
-    ...{ ...store, refundPolicy: defaultRefundPolicy, page: noPage, logo: null, nextReceiptNumber: 1 },
-    ...{ decidedAtMs: null, decidedBecause: null },
+    ...store,
+    refundPolicy: defaultRefundPolicy,
+    page: noPage,
+    logo: null,
+    nextReceiptNumber: 1,
+    decidedAtMs: null,
+    decidedBecause: null,
     liveSecret: sealSecret(db, store.id, 'live', webhookSecrets.live),
     testSecret: sealSecret(db, store.id, 'test', webhookSecrets.test),
   };
@@ -175,7 +185,8 @@ export function storeCommands(db: SealedDb) {
         if (changed.length === 0) return;
         const { name, zone } = after;
         const own = {
-          ...{ name, zone },
+          name,
+          zone,
           settings: like(row.settings, after),
           refundPolicy: like(row.refundPolicy, after),
           page: like(row.page, after),

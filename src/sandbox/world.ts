@@ -160,7 +160,14 @@ export function createWorld(options: WorldOptions) {
 
   const { tip, at, atOrBelow, byHash, floor, find, canonical, kept: keptBlocks } = tree;
   return {
-    ...{ tip, at, atOrBelow, byHash, floor, find, canonical, kept: keptBlocks },
+    tip,
+    at,
+    atOrBelow,
+    byHash,
+    floor,
+    find,
+    canonical,
+    kept: keptBlocks,
     finalized,
     pending: (): readonly WorldTransaction[] => pending,
     /**

@@ -22,7 +22,9 @@ export type Chosen = Readonly<Partial<Record<string, string>>>;
 /** The fields for the first and the last day. */
 export const dayFields = (words: Says): readonly Field[] =>
   [['from', words.say('First day')] as const, ['to', words.say('Last day')] as const].map(([name, label]) => ({
-    ...{ name, label, type: 'date' },
+    name,
+    label,
+    type: 'date',
   }));
 
 /** Returns when the first day begins in a zone, and when the whole last one is over; null: without a limit. */

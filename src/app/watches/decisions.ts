@@ -28,14 +28,18 @@ export const watchDecisions = ({ stores, refunds }: Database): Watch => ({
 });
 
 const storeFinding = ({ id }: MerchantStore): Finding => ({
-  ...{ rule: 'store_waiting', subject: id, network: null },
+  rule: 'store_waiting',
+  subject: id,
+  network: null,
   message:
     `Store ${id} waits for your decision: \`quayside store decide ${id} approve\`, or ` +
     `\`quayside store decide ${id} suspend --reason …\``,
 });
 
 const refundFinding = ({ id, storeId, network }: Refund): Finding => ({
-  ...{ rule: 'refund_unapproved', subject: `${storeId}/${id}`, network },
+  rule: 'refund_unapproved',
+  subject: `${storeId}/${id}`,
+  network,
   message:
     `A refund of store ${storeId} (${id}) waits for an approval: look at it with \`quayside show ${id}\`, then ` +
     `\`quayside refund approve ${id}\`, or \`quayside refund reject ${id} --reason …\``,

@@ -111,7 +111,8 @@ const addPasskey = browserAct({
   fields: {
     name: {
       label: say('Name of the new one'),
-      ...{ charsMax: PASSKEY_NAME_CHARS_MAX, isProse: true },
+      charsMax: PASSKEY_NAME_CHARS_MAX,
+      isProse: true,
     },
     passkey: { label: say('Add a passkey') },
   },
@@ -182,7 +183,8 @@ async function passkeySection({ database, passkeys }: DashboardDeps, visit: Visi
   const remove = { button: words.say('Remove'), look: 'small' } as const;
   const asked = passkeys.creation(visitor.person, own, purposeFor(visit));
   const add = adding.show(visit, {
-    ...{ button: null, inputs: ['name'] },
+    button: null,
+    inputs: ['name'],
     below: passkeyButton(words, { field: 'passkey', text: words.say('Add a passkey'), asked }),
   });
   const table = list<Passkey>({

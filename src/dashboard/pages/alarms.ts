@@ -96,8 +96,12 @@ function alarmState({ key, endedAtMs, acknowledgedAtMs, acknowledgedBy, acknowle
 function changeOf(visit: Visit<null>, { id, endedAtMs, acknowledgedAtMs }: Alarm): Html | null {
   if (endedAtMs !== null || acknowledgedAtMs !== null) return null;
   return acknowledging.show(visit, {
-    ...{ button: 'Acknowledge', about: nameOf(id), look: 'small', opens: 'Acknowledge…' },
-    ...{ given: { alarm: String(id) }, reason: say('Note') },
+    button: 'Acknowledge',
+    about: nameOf(id),
+    look: 'small',
+    opens: 'Acknowledge…',
+    given: { alarm: String(id) },
+    reason: say('Note'),
   });
 }
 

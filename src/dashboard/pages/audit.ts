@@ -11,7 +11,9 @@ import type { CommonPage } from '../page.ts';
 const PATH = '/operator/audit';
 
 export const auditPage = (deps: DashboardDeps): CommonPage => ({
-  ...{ method: 'get', path: PATH, needs: 'installation:read' },
+  method: 'get',
+  path: PATH,
+  needs: 'installation:read',
   async answer(visit) {
     const { table } = await showList(auditList(deps), visit);
     return { title: 'Audit log', content: html`${table}<p class="hint">Nothing deletes an entry.</p>` };

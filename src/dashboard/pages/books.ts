@@ -12,7 +12,9 @@ const PAUSE_FACTOR = 2;
 const PAUSE_MS_MIN = 4;
 
 export const bookPage = (deps: DashboardDeps): StorePage => ({
-  ...{ method: 'get', path: BOOKS_PATH, needs: 'payments:export' },
+  method: 'get',
+  path: BOOKS_PATH,
+  needs: 'payments:export',
   answer: (visit) => bookFile(deps, visit),
 });
 

@@ -52,7 +52,9 @@ const payoutList = (deps: DashboardDeps): Listing<null, Payout> => ({
     const last = await deps.database.payouts.find(after ?? '');
     const state = states.find((one) => one === chosen.state);
     const found = await deps.database.payouts.list({
-      ...{ ...(state && { state }), ...(last && { before: last }), limit: limit + 1 },
+      ...(state && { state }),
+      ...(last && { before: last }),
+      limit: limit + 1,
     });
     return pageOf(found, limit, ({ id }) => id);
   },
@@ -186,7 +188,9 @@ async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Promise<H
   const thaws = [...new Set(byPeople.map(({ network }) => network))].map((network) => {
     const here = byPeople.filter((one) => one.network === network);
     return thawing.show(visit, {
-      ...{ button: `End the freeze of ${placeOf({ network })}…`, above: html`${here.map(text)}`, reason },
+      button: `End the freeze of ${placeOf({ network })}…`,
+      above: html`${here.map(text)}`,
+      reason,
       given: { network: network ?? EVERYWHERE },
     });
   });
@@ -199,7 +203,9 @@ async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Promise<H
   );
   const networkNames = config.networks.map(({ key }) => [key, null] as const);
   const freeze = freezing.show(visit, {
-    ...{ button: 'Freeze…', opens: 'Freeze money out', reason },
+    button: 'Freeze…',
+    opens: 'Freeze money out',
+    reason,
     offers: { network: Object.fromEntries([[EVERYWHERE, say('every network')], ...networkNames]) },
     below: html`<p class="hint">The signer goes on for every process that has its socket. <code data-copy>quayside payout freeze --reason REASON</code> stops that too.</p>`,
   });

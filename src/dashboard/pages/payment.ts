@@ -274,12 +274,16 @@ async function decisions(deps: DashboardDeps, visit: Visit<StoreAt>, { id: held 
     const what = { currency: amountText(part), network: titleOf(deps.config.networks, part.network) };
     const title = html`${words.say('Return it')}: ${words.say('{currency} on {network}', what)}`;
     return returning.show(visit, {
-      ...{ button: words.say('Continue'), opens: title, reason: say('Why') },
+      button: words.say('Continue'),
+      opens: title,
+      reason: say('Why'),
       given: { held, network: part.network, currency: part.currency },
     });
   });
   const accept = accepting.show(visit, {
-    ...{ button: words.say('Accept it'), given: { held }, look: 'main' },
+    button: words.say('Accept it'),
+    given: { held },
+    look: 'main',
     above: html`<p>${sentence(words, effect)}</p>`,
   });
   return html`${accept}

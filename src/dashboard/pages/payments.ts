@@ -72,7 +72,9 @@ async function listPage(payments: Listing<StoreAt, SessionSummary>, visit: Visit
 function newPayment(visit: Visit<StoreAt>): Html | null {
   const { words } = visit;
   const form = making.show(visit, {
-    ...{ button: words.say('Create the payment'), opens: words.say('New payment'), look: 'main' },
+    button: words.say('Create the payment'),
+    opens: words.say('New payment'),
+    look: 'main',
     texts: { currency: 'USD' },
   });
   return form && html`<div class="card">${form}</div>`;
@@ -105,7 +107,8 @@ const paymentList = (deps: DashboardDeps): Listing<StoreAt, SessionSummary> => (
 function fieldsOf({ words }: Visit<StoreAt>): readonly Field[] {
   return [
     {
-      ...{ name: 'status', label: words.say('Status') },
+      name: 'status',
+      label: words.say('Status'),
       choices: [
         ...statuses.map((one) => [one, words.say(`general.status_${one}`)] as const),
         ['held', words.say('Held money')],

@@ -55,7 +55,8 @@ const refundList = (deps: DashboardDeps): Listing<StoreAt, Refund> => ({
   caption: ({ at, words }) => words.say(at.mode === 'test' ? 'Test refunds' : 'Refunds'),
   fields: ({ words }) => [
     {
-      ...{ name: 'status', label: words.say('Status') },
+      name: 'status',
+      label: words.say('Status'),
       choices: [
         ...statuses.map((one) => [one, words.say(`refunds.status_${one}`)] as const),
         ['approval', words.say('refunds.needs_approval')],
@@ -68,7 +69,10 @@ const refundList = (deps: DashboardDeps): Listing<StoreAt, Refund> => ({
     const isOwn = last?.storeId === at.storeId && last.mode === at.mode;
     const status = statuses.find((one) => one === chosen.status);
     const found = await deps.database.refunds.list({
-      ...{ ...at, ...(status && { status }), isUnapproved: chosen.status === 'approval', ...daysOf(chosen, zone) },
+      ...at,
+      ...(status && { status }),
+      isUnapproved: chosen.status === 'approval',
+      ...daysOf(chosen, zone),
       ...(isOwn && { before: last }),
       limit: limit + 1,
     });
@@ -319,7 +323,8 @@ async function newRefundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promis
     return [currency, say('{currency} on {network}', on)] as const;
   });
   const refunding = creation.show(visit, {
-    ...{ button: words.say('Continue'), look: 'main' },
+    button: words.say('Continue'),
+    look: 'main',
     texts: { amount: left },
     offers: { currency: Object.fromEntries(coins) },
   });

@@ -38,7 +38,8 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Re
   if (!store) return null;
   const values = await deps.database.stores.values(at.storeId);
   const settings = saving.show(visit, {
-    ...{ button: words.say('Continue'), look: 'main' },
+    button: words.say('Continue'),
+    look: 'main',
     texts: Object.fromEntries(storeSettings.map(({ name, write }) => [name, write(values)])),
     headings: {
       settlement: words.say('Payments'),

@@ -41,7 +41,10 @@ const ownersOf = ({ id }: MerchantStore, people: readonly Person[]): Html => {
 const form = (visit: Visit<null>, { id, name }: MerchantStore, decision: StoreDecision): Html | null => {
   const { needsReason, needsFactor, button } = meanings[decision];
   return deciding.show(visit, {
-    ...{ button, given: { store: id, decision }, about: name, look: needsReason || !needsFactor ? 'small' : 'main' },
+    button,
+    given: { store: id, decision },
+    about: name,
+    look: needsReason || !needsFactor ? 'small' : 'main',
     ...(needsReason && { reason: say('Reason, which its owner sees'), opens: html`${button}: ${data(name)}` }),
   });
 };

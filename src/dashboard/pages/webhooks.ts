@@ -81,11 +81,13 @@ const states: readonly DeliveryState[] = ['waiting', 'delivered', 'failed'];
 /** @param endpoints those that can be chosen */
 const deliveryFields = (words: Words, endpoints: readonly Endpoint[]): readonly Field[] => [
   {
-    ...{ name: 'endpoint', label: words.say('Endpoint') },
+    name: 'endpoint',
+    label: words.say('Endpoint'),
     choices: endpoints.map(({ id, url }) => [id, url, true]),
   },
   {
-    ...{ name: 'state', label: words.say('State') },
+    name: 'state',
+    label: words.say('State'),
     choices: states.map((one) => [one, words.say(`general.delivery_${one}`)]),
   },
 ];
@@ -139,7 +141,9 @@ const alwaysSent = (words: Words): Html =>
 function addForm(visit: Visit<StoreAt>): Html | null {
   const { words } = visit;
   const form = adding.show(visit, {
-    ...{ button: words.say('Continue'), opens: words.say('Add an endpoint'), look: 'main' },
+    button: words.say('Continue'),
+    opens: words.say('Add an endpoint'),
+    look: 'main',
     below: alwaysSent(words),
   });
   return form && html`<div class="card">${form}</div>`;
@@ -223,7 +227,9 @@ function manageForms(visit: Visit<StoreAt>, endpoint: Endpoint, isRotating: bool
     ? html`<p>${words.say('Two secrets are valid. Once your shop checks the new one, finish.')}</p>${step('finish', words.say('Finish: only the new secret'))}`
     : html`<p>${words.say('A new secret is shown once; both are valid until you finish.')}</p>${step('start', words.say('Make a new secret'))}`;
   const recover = resending.show(visit, {
-    ...{ button: words.say('Continue'), given: { what: endpoint.id }, texts: { since: '24h' } },
+    button: words.say('Continue'),
+    given: { what: endpoint.id },
+    texts: { since: '24h' },
   });
   const change = changing.show(visit, {
     button: words.say('Save'),
@@ -257,8 +263,10 @@ async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
   const { endpointId, dueAtMs } = delivery;
   const attempts = attemptTable(words, await deps.database.deliveries.attempts(delivery.id));
   const resend = resending.show(visit, {
-    ...{ button: words.say('Send it again'), look: 'main' },
-    ...{ inputs: ['what'], given: { what: delivery.id } },
+    button: words.say('Send it again'),
+    look: 'main',
+    inputs: ['what'],
+    given: { what: delivery.id },
   });
   const described = facts([
     [words.say('Event'), html`<code>${event.id}</code>`],

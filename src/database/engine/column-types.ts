@@ -93,8 +93,15 @@ function writeOptions({ options, inclusionGraceS }: SessionTerms): OfferedNetwor
 const readOptions = (duePar: bigint, networks: readonly OfferedNetwork[]): PaymentOption[] =>
   networks.flatMap(([networkKey, family, chainId, confirmationsRequired, _graceS, ...tokens]) =>
     tokens.map(([currency, token, decimals]) => ({
-      ...{ network: nameOf(networkKey), networkKey, family, chainId, confirmationsRequired },
-      ...{ currency, token, decimals, units: parToUnitsCeil(duePar, decimals) },
+      network: nameOf(networkKey),
+      networkKey,
+      family,
+      chainId,
+      confirmationsRequired,
+      currency,
+      token,
+      decimals,
+      units: parToUnitsCeil(duePar, decimals),
     })),
   );
 

@@ -223,8 +223,22 @@ const newAttempt = (
   network: NetworkKey,
   { id: payoutId, generation, attempt, payer, payerRole, nonce, terms, feeUnitsMax }: NewAttempt,
 ): AttemptRow => ({
-  ...{ payoutId, generation, attempt, network, payer, payerRole, nonce, terms, feeUnitsMax },
-  ...{ tx: null, bytes: null, signedAtMs: null, sentAtMs: null, answerCode: null, answer: null, feeUnits: null },
+  payoutId,
+  generation,
+  attempt,
+  network,
+  payer,
+  payerRole,
+  nonce,
+  terms,
+  feeUnitsMax,
+  tx: null,
+  bytes: null,
+  signedAtMs: null,
+  sentAtMs: null,
+  answerCode: null,
+  answer: null,
+  feeUnits: null,
 });
 
 /**

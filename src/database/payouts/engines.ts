@@ -149,10 +149,23 @@ export function adoptionCommands(db: SealedDb) {
     if (await findRow(db, payoutAttempts, { tx })) return false;
     await plan(intent, signedAtMs, nowMs);
     await insertRow(db, payoutAttempts, {
-      ...{ payoutId: intent.id, generation, attempt, network, payer, payerRole, nonce, terms, tx },
+      payoutId: intent.id,
+      generation,
+      attempt,
+      network,
+      payer,
+      payerRole,
+      nonce,
+      terms,
+      tx,
       // The terms hold the real limit in the family's format; a replacement is only compared with zero.
-      ...{ feeUnitsMax: 0n, bytes: Buffer.from(bytes), signedAtMs },
-      ...{ sentAtMs: null, answerCode: null, answer: null, feeUnits: null },
+      feeUnitsMax: 0n,
+      bytes: Buffer.from(bytes),
+      signedAtMs,
+      sentAtMs: null,
+      answerCode: null,
+      answer: null,
+      feeUnits: null,
     });
     return true;
   }

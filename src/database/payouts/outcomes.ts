@@ -80,10 +80,22 @@ async function insertLearned(
   nowMs: number,
 ): Promise<void> {
   await insertRow(db, payoutAttempts, {
-    ...{ payoutId: row.id, generation: row.generation, attempt: LEARNED_ATTEMPT, network: row.network },
-    ...{ payer, payerRole, nonce: null, terms: {}, feeUnitsMax: feeUnits, feeUnits: null },
-    ...{ tx, bytes: Buffer.alloc(0), signedAtMs: nowMs, sentAtMs: nowMs },
-    ...{ answerCode: 'learned', answer: 'learned from the chain' },
+    payoutId: row.id,
+    generation: row.generation,
+    attempt: LEARNED_ATTEMPT,
+    network: row.network,
+    payer,
+    payerRole,
+    nonce: null,
+    terms: {},
+    feeUnitsMax: feeUnits,
+    feeUnits: null,
+    tx,
+    bytes: Buffer.alloc(0),
+    signedAtMs: nowMs,
+    sentAtMs: nowMs,
+    answerCode: 'learned',
+    answer: 'learned from the chain',
   });
 }
 

@@ -178,11 +178,28 @@ export type RefundOwner = Pick<NewRefund, 'storeId' | 'mode' | 'refundId'>;
 
 /** First values of a new refund's columns. */
 export const newRefund = {
-  ...{ reason: null, description: null, metadata: null, requestedBy: null, requestedKey: null, heldKind: null },
-  ...{ destination: null, destinationFrom: null, mac: null, claimHash: null, claimUntilS: null },
-  ...{ status: 'pending', needsApproval: false, approvedAtMs: null, approvedDestination: null, approval: null },
-  ...{ failureReason: null, tx: null, receiptNumber: null },
-  ...{ processingAtMs: null, processedAtMs: null, canceledAtMs: null },
+  reason: null,
+  description: null,
+  metadata: null,
+  requestedBy: null,
+  requestedKey: null,
+  heldKind: null,
+  destination: null,
+  destinationFrom: null,
+  mac: null,
+  claimHash: null,
+  claimUntilS: null,
+  status: 'pending',
+  needsApproval: false,
+  approvedAtMs: null,
+  approvedDestination: null,
+  approval: null,
+  failureReason: null,
+  tx: null,
+  receiptNumber: null,
+  processingAtMs: null,
+  processedAtMs: null,
+  canceledAtMs: null,
 } as const satisfies Partial<RefundRow>;
 
 /** Derives the id from the merchant's, so that a refund repeated after a restored backup gets the same payout. */

@@ -142,7 +142,13 @@ export function refundCommands(db: SealedDb) {
       ...bare,
       ...destination,
       ...asker,
-      ...{ storeId, mode, refundId, bodyHash: input.replay.bodyHash, reason, description, metadata },
+      storeId,
+      mode,
+      refundId,
+      bodyHash: input.replay.bodyHash,
+      reason,
+      description,
+      metadata,
       ...(isAsked && { claimHash: rows.claimHashOf(id), claimUntilS: toSeconds(nowMs) + policy.refundClaimS }),
       needsApproval: exceedsAutomatic(amountMinor, recent, policy),
       createdAtMs: nowMs,
@@ -371,7 +377,10 @@ async function fail(db: SealedDb, row: RefundRow, reason: string, nowMs: number)
 async function complete(db: SealedDb, row: RefundRow, tx: string, nowMs: number): Promise<void> {
   const receipt = row.heldKind === null ? await nextReceipt(db, row, nowMs) : row.id;
   const done = await refundRowsOf(db).change(row, {
-    ...{ status: 'completed', tx, receiptNumber: receipt, processedAtMs: nowMs },
+    status: 'completed',
+    tx,
+    receiptNumber: receipt,
+    processedAtMs: nowMs,
   });
   await report(db, done, 'refund.succeeded', nowMs);
 }

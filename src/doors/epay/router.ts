@@ -99,8 +99,15 @@ async function showAccount({ database, clock }: DoorDeps, { door }: Asked): Prom
   const count = (fromMs: number, beforeMs: number) => database.doors.countOrders(door.id, { fromMs, beforeMs });
   const [end, yesterday] = [today + DAY_MS, today - DAY_MS];
   return {
-    ...{ code: 1, msg: 'success', pid: door.pid, key: '', active: 1, money: '0.00' },
-    ...{ type: 1, account: '', username: '' },
+    code: 1,
+    msg: 'success',
+    pid: door.pid,
+    key: '',
+    active: 1,
+    money: '0.00',
+    type: 1,
+    account: '',
+    username: '',
     orders: await count(0, end),
     orders_today: await count(today, end),
     orders_lastday: await count(yesterday, today),
