@@ -8,6 +8,7 @@ import { checkStandby, readStandbyReport } from '../../src/app/standby.ts';
 import { watchUpkeep } from '../../src/app/watches/upkeep.ts';
 import { copyDatabase } from '../../src/database/engine/inspection.ts';
 import { HOUR_MS, MINUTE_MS } from '../../src/lib/clock.ts';
+import { closing } from '../support/closing.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { rawly } from '../support/raw.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
@@ -63,32 +64,28 @@ test('a copy that is damaged, lacks entries, or was not restored cannot be used'
 });
 
 test('a copy that is behind, cannot be used, or was not checked for hours raises an alarm that ends by itself', async () => {
-  const { database, close } = openTempDatabase();
+  const { database } = closing(openTempDatabase());
   const backup = { ...bench.config.backup, standby: ['cp', copy, '{file}'] };
   const { look, after, open } = watched(
     watchUpkeep(database.blocks, { ...bench.config, backup, sandbox: true }),
     database,
     clock,
   );
-  try {
-    replicate();
-    await check('cp', copy, '{file}');
-    assert.equal(await look(), []);
-    clock.advance(10 * MINUTE_MS);
-    await bench.chain.report('following');
-    await check('cp', copy, '{file}');
-    assert.equal(await look(), ['standby_behind']);
-    assert.match((await open())[0]?.message ?? '', '10 min behind');
-    replicate();
-    await check('cp', copy, '{file}');
-    assert.equal(await after(3 * MINUTE_MS, MINUTE_MS), []);
-    assert.equal(await after(4 * HOUR_MS), ['standby_behind']);
-    await check('false');
-    await after(2 * MINUTE_MS);
-    assert.match((await open())[0]?.message ?? '', 'cannot be used');
-  } finally {
-    close();
-  }
+  replicate();
+  await check('cp', copy, '{file}');
+  assert.equal(await look(), []);
+  clock.advance(10 * MINUTE_MS);
+  await bench.chain.report('following');
+  await check('cp', copy, '{file}');
+  assert.equal(await look(), ['standby_behind']);
+  assert.match((await open())[0]?.message ?? '', '10 min behind');
+  replicate();
+  await check('cp', copy, '{file}');
+  assert.equal(await after(3 * MINUTE_MS, MINUTE_MS), []);
+  assert.equal(await after(4 * HOUR_MS), ['standby_behind']);
+  await check('false');
+  await after(2 * MINUTE_MS);
+  assert.match((await open())[0]?.message ?? '', 'cannot be used');
 });
 
 test.run();

@@ -7,6 +7,7 @@ import { isLinked } from '../../src/core/block.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { type DurableWorldOptions, openDurableWorld, readJournal } from '../../src/sandbox/journal.ts';
 import { extendWorld, type World } from '../simulated/world.ts';
+import { closing } from '../support/closing.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { accountKey, usdcKey, usdtKey } from '../support/simulated-node.ts';
 
@@ -74,15 +75,14 @@ test('a world continues where it ended, orphans included', () => {
   assert.is(second.world.mine().parent, tip.hash);
   second.close();
 
-  const undisturbed = openAt(newFile());
+  const undisturbed = closing(openAt(newFile()));
   live(undisturbed.world);
   assert.equal(undisturbed.world.mine(), second.world.tip(), 'as if it had never stopped');
-  undisturbed.close();
 });
 
 test('cut off at any byte, it is a shorter chain of the same world and keeps growing', () => {
   const text = livedJournal();
-  const whole = openAt(fileWith(text));
+  const whole = closing(openAt(fileWith(text)));
   const firstLineBytes = text.indexOf('\n') + 1 + text.slice(text.indexOf('\n') + 1).indexOf('\n') + 1;
   for (let length = firstLineBytes; length < text.length; length += 37) {
     const file = fileWith(text.slice(0, length));
@@ -97,7 +97,6 @@ test('cut off at any byte, it is a shorter chain of the same world and keeps gro
     assert.equal([...again.world.canonical()], chain, `cut at ${length}: blocks after the cut are durable`);
     again.close();
   }
-  whole.close();
 });
 
 test('damage in the middle is refused with the line and the remedy', () => {
@@ -141,11 +140,10 @@ test('the file stays small, however long the world runs', () => {
   }
   close();
   assert.ok(bytesMax < 100_000, `${bytesMax} bytes at most`);
-  const again = openAt(file, small);
+  const again = closing(openAt(file, small));
   assert.equal([...again.world.canonical()], [...world.canonical()]);
   assert.is(again.world.floor(), world.floor());
   assert.is(readJournal(file).blocks.length, [...world.kept()].length, 'opening compacts');
-  again.close();
 });
 
 test('only its owner may read the file', () => {

@@ -2,6 +2,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startMiner } from '../../src/sandbox/miner.ts';
 import { createWorld } from '../simulated/world.ts';
+import { closing } from '../support/closing.ts';
 import { lockstepClock } from '../support/lockstep-clock.ts';
 import { accountKey, usdtKey } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
@@ -40,30 +41,27 @@ function open() {
 }
 
 test('blocks come fast after the start, and slowly once nothing is under way', async () => {
-  const { pass, close } = open();
+  const { pass } = closing(open());
   assert.is(await pass(FOLLOWED), FOLLOWED);
   assert.is(await pass(40), 4);
-  await close();
 });
 
 test('a payment is in the next fast block, and those that follow it are fast', async () => {
-  const { world, pass, close } = open();
+  const { world, pass } = closing(open());
   await pass(FOLLOWED + 3);
   const id = world.pay(payment);
   assert.is(await pass(1), 1);
   assert.is(world.tip().transactions[0]?.id, id);
   assert.is(await pass(FOLLOWED), FOLLOWED);
   assert.is(await pass(20), 2);
-  await close();
 });
 
 test('blocks are fast after a reorg', async () => {
-  const { world, pass, close } = open();
+  const { world, pass } = closing(open());
   await pass(FOLLOWED + 20);
   world.reorg({ depth: 1 });
   assert.is(await pass(FOLLOWED), FOLLOWED);
   assert.is(await pass(20), 2);
-  await close();
 });
 
 test.run();

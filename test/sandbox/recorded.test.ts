@@ -11,6 +11,7 @@ import { paymentKinds } from '../../src/sandbox/transaction.ts';
 import { gasOf, sweepOf, TOKENS, withClient } from '../chains/payout-bench.ts';
 import { makeSimulatedPayouts } from '../chains/simulated-payouts.ts';
 import type { FaultKind } from '../simulated/faults.ts';
+import { closing } from '../support/closing.ts';
 import { startLiar } from '../support/liar.ts';
 import { type Json, readRecordings } from '../support/recordings.ts';
 import { accountKeyOf, writtenBy } from '../support/simulated-node.ts';
@@ -230,19 +231,15 @@ async function fail({ sandbox, follower, node, mine, ...scene }: Scene, family: 
 
 for (const [folder, family, dialect, other] of nodes) {
   test(`${folder}: the simulated node answers our clients alike`, async () => {
-    const scene = await open(family, dialect);
-    try {
-      await follow(scene, family);
-      await payOut(scene, family);
-      await fail(scene, family);
-      const found = differences(scene.heard, recordedIn(folder), other ? recordedIn(other) : []);
-      assert.equal(
-        found.filter((one) => !unlike.some((known) => known.test(one))),
-        [],
-      );
-    } finally {
-      await scene.close();
-    }
+    const scene = closing(await open(family, dialect));
+    await follow(scene, family);
+    await payOut(scene, family);
+    await fail(scene, family);
+    const found = differences(scene.heard, recordedIn(folder), other ? recordedIn(other) : []);
+    assert.equal(
+      found.filter((one) => !unlike.some((known) => known.test(one))),
+      [],
+    );
   });
 }
 

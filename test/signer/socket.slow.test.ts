@@ -14,6 +14,7 @@ import { signerFiles } from '../../src/signer/files.ts';
 import { openJournal } from '../../src/signer/journal.ts';
 import { REQUEST_BYTES_MAX } from '../../src/signer/protocol.ts';
 import { serveSigningService } from '../../src/signer/server.ts';
+import { closing } from '../support/closing.ts';
 import { endAll } from '../support/processes.ts';
 import { makeSignerPlace, startSigner } from '../support/signer-process.ts';
 import { firstOf, newSigner, policySettings, refundOf, removeSigners, usdt } from '../support/temp-signer.ts';
@@ -289,14 +290,12 @@ test('an unexpected error refuses the one request that met it', async () => {
   const { socket } = signerFiles(dir);
   const log = openLog('test', 'error', (line) => lines.push(line));
   const parts = { socket, service: { ...service(), wallets: broken as () => never }, log };
-  const server = await serveSigningService(parts);
-  const caller = openSigner({ socket, timeoutMs: 30_000 });
+  closing(await serveSigningService(parts));
+  const caller = closing(openSigner({ socket, timeoutMs: 30_000 }));
   const refusal = await caller.wallets('test:one').catch(({ kind, code }: Fault) => `${kind} ${code}`);
   assert.is(refusal, 'transient signer_failed');
   assert.match(lines.join(), /invariant broken: it is as assumed.*"call":"\/wallets"/);
   assert.is(await caller.fence('test:one'), 0);
-  await caller.close();
-  await server.close();
 });
 
 test('a signer whose journal is in doubt ends', async () => {
@@ -306,11 +305,10 @@ test('a signer whose journal is in doubt ends', async () => {
   const journal = new Sqlite(signerFiles(other.dir).journal);
   journal.exec('DROP TABLE fences');
   journal.close();
-  const caller = openSigner({ socket: other.socket, timeoutMs: 30_000 });
+  const caller = closing(openSigner({ socket: other.socket, timeoutMs: 30_000 }));
   assert.is(await caller.fence('test:one').catch(({ code }: Fault) => code), 'signer_unreachable');
   assert.is((await running.ended).code, 1);
   assert.match(running.output(), /no such table/);
-  await caller.close();
   other.remove();
 });
 
@@ -318,11 +316,10 @@ test('an idle connection is closed', async () => {
   const { dir, service } = newSigner();
   const { socket } = signerFiles(dir);
   const log = openLog('test', 'silent');
-  const server = await serveSigningService({ socket, service: service(), log, limits: { idleMs: 50 } });
+  closing(await serveSigningService({ socket, service: service(), log, limits: { idleMs: 50 } }));
   const silent = connect(socket);
   silent.resume().write('POST /fence HTTP/1.1\r\nHost: signer\r\nContent-Length: 99\r\n\r\n{"netw');
   await new Promise((done) => silent.once('close', done));
-  await server.close();
 });
 
 test.run();

@@ -3,6 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { watchNetworks } from '../../../src/app/watches/networks.ts';
 import type { NetworkReport } from '../../../src/database/networks.ts';
+import { closing } from '../../support/closing.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
 import { openPolledIndexer } from '../../support/polled-indexer.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
@@ -21,36 +22,26 @@ type Scene = Readonly<{
 }>;
 
 async function scene(play: (scene: Scene) => Promise<void>): Promise<void> {
-  const { database, close } = openTempDatabase();
+  const { database } = closing(openTempDatabase());
   const clock = handClock();
   const bench = watched(watchNetworks(database, [network], PATIENCE_MS), database, clock);
   let headNumber = 100;
   const plain = { network: network.key, reason: null, nodeConnected: true, readThroughS: 0, pid: 1 };
-  try {
-    await play({
-      bench,
-      clock,
-      async reports(report, ms = SECOND_MS) {
-        for (let left = ms; left > 0; left -= 10 * SECOND_MS) {
-          clock.advance(Math.min(left, 10 * SECOND_MS));
-          const nowMs = clock.nowMs();
-          headNumber++;
-          await database.networks.report({
-            ...plain,
-            state: 'following',
-            headNumber,
-            nodeHeardAtMs: nowMs,
-            nowMs,
-            ...report,
-          });
-          await bench.look();
-        }
-        return bench.look();
-      },
-    });
-  } finally {
-    close();
-  }
+  await play({
+    bench,
+    clock,
+    async reports(report, ms = SECOND_MS) {
+      for (let left = ms; left > 0; left -= 10 * SECOND_MS) {
+        clock.advance(Math.min(left, 10 * SECOND_MS));
+        const nowMs = clock.nowMs();
+        headNumber++;
+        const now = { state: 'following', headNumber, nodeHeardAtMs: nowMs, nowMs } as const;
+        await database.networks.report({ ...plain, ...now, ...report });
+        await bench.look();
+      }
+      return bench.look();
+    },
+  });
 }
 
 const reason = { code: 'node_unreachable', message: 'no answer from node.example' };
@@ -99,53 +90,46 @@ for (const code of ['finality_stalled', 'second_node_disagrees', 'second_node_un
 }
 
 test('the alarm of a network that is no longer configured ends', async () => {
-  const { database, close } = openTempDatabase();
+  const { database } = closing(openTempDatabase());
   const clock = handClock();
-  try {
-    const before = watched(watchNetworks(database, [network], PATIENCE_MS), database, clock);
-    await before.look();
-    assert.equal(await before.after(MINUTE_MS), ['indexer_silent']);
-    const after = watched(watchNetworks(database, [], PATIENCE_MS), database, clock);
-    await after.look();
-    assert.equal(await after.after(CALM_MS), []);
-  } finally {
-    close();
-  }
+  const before = watched(watchNetworks(database, [network], PATIENCE_MS), database, clock);
+  await before.look();
+  assert.equal(await before.after(MINUTE_MS), ['indexer_silent']);
+  const after = watched(watchNetworks(database, [], PATIENCE_MS), database, clock);
+  await after.look();
+  assert.equal(await after.after(CALM_MS), []);
 });
 
 test('a payment that waits for much longer than usual is an alarm, until it is credited', async () => {
-  const polled = await openPolledIndexer('evm', { network: { confirmations: [{ finality: 'finalized', usual: 3 }] } });
+  const network = { confirmations: [{ finality: 'finalized', usual: 3 }] } as const;
+  const polled = closing(await openPolledIndexer('evm', { network }));
   const { own, shop, clock, poll } = polled;
   const bench = watched(watchNetworks(shop.database, [shop.network], PATIENCE_MS), shop.database, clock);
-  try {
-    const order = await shop.order('slow');
-    own.pay(order.address, 10_000_000n);
-    const mine = async (blocks: number) => {
-      for (let left = blocks; left > 0; left--) own.world.mine();
-      await poll(2);
-    };
-    await mine(13);
-    await bench.look();
-    assert.equal(await bench.after(PATIENCE_MS, 10_000), [], '13 of 3 blocks');
-    await mine(10);
-    for (let left = 40; left > 0; left--) {
-      await mine(1);
-      await bench.after(10_000);
-    }
-    assert.ok((await bench.look()).includes('payments_slow'));
-    const slow = (await bench.open()).find(({ code }) => code === 'payments_slow');
-    assert.match(
-      slow?.message ?? '',
-      /payments on test:evm wait for longer than usual: one is \d+ blocks deep, and 3 are usual/,
-    );
-    own.world.finalize();
+  const order = await shop.order('slow');
+  own.pay(order.address, 10_000_000n);
+  const mine = async (blocks: number) => {
+    for (let left = blocks; left > 0; left--) own.world.mine();
+    await poll(2);
+  };
+  await mine(13);
+  await bench.look();
+  assert.equal(await bench.after(PATIENCE_MS, 10_000), [], '13 of 3 blocks');
+  await mine(10);
+  for (let left = 40; left > 0; left--) {
     await mine(1);
-    assert.is((await order.read()).life.status, 'paid');
-    await bench.look();
-    assert.not.ok((await bench.after(CALM_MS)).includes('payments_slow'));
-  } finally {
-    await polled.close();
+    await bench.after(10_000);
   }
+  assert.ok((await bench.look()).includes('payments_slow'));
+  const slow = (await bench.open()).find(({ code }) => code === 'payments_slow');
+  assert.match(
+    slow?.message ?? '',
+    /payments on test:evm wait for longer than usual: one is \d+ blocks deep, and 3 are usual/,
+  );
+  own.world.finalize();
+  await mine(1);
+  assert.is((await order.read()).life.status, 'paid');
+  await bench.look();
+  assert.not.ok((await bench.after(CALM_MS)).includes('payments_slow'));
 });
 
 test.run();

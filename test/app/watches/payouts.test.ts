@@ -3,6 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { watchPayouts } from '../../../src/app/watches/payouts.ts';
 import type { Database } from '../../../src/database/database.ts';
+import { closing } from '../../support/closing.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
 import { refundIntent } from '../../support/intents.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
@@ -24,15 +25,11 @@ function watcher(database: Database, clock: HandClock, config: Config): () => Pr
 
 async function withRefund(work: (database: Database, clock: HandClock) => Promise<void>): Promise<void> {
   const clock = handClock();
-  const { database, close } = openTempDatabase();
+  const { database } = closing(openTempDatabase());
   const nowMs = clock.nowMs();
   const intent = refundIntent({ network, to: 'b' });
   await database.payouts.plan([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs + MINUTE_MS, nowMs }]);
-  try {
-    await work(database, clock);
-  } finally {
-    close();
-  }
+  await work(database, clock);
 }
 
 test('a due refund without a signer or without its network is reported at once', async () => {

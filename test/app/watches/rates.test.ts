@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { watchRates } from '../../../src/app/watches/rates.ts';
 import type { Peg } from '../../../src/rates/pegs.ts';
 import type { SourceStatus } from '../../../src/rates/rates.ts';
+import { closing } from '../../support/closing.ts';
 import { handClock } from '../../support/hand-clock.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { CALM_MS, PATIENCE_MS, type Watched, watched } from '../../support/watched.ts';
@@ -20,10 +21,10 @@ type Shown = { sources: readonly SourceStatus[]; pegs: readonly Peg[] };
 /** Runs with a watch of what `shown` holds. */
 const watching = (title: string, play: (shown: Shown, bench: Watched) => Promise<void>) =>
   test(title, async () => {
-    const { database, close } = openTempDatabase();
+    const { database } = closing(openTempDatabase());
     const shown: Shown = { sources: [source('kraken'), source('coinbase')], pegs: [] };
     const watch = watchRates({ status: () => shown.sources, pegs: () => shown.pegs });
-    await play(shown, watched(watch, database, handClock())).finally(close);
+    await play(shown, watched(watch, database, handClock()));
   });
 
 watching('no source, then only one, are alarms after a while; two end them', async (shown, bench) => {

@@ -7,15 +7,15 @@ import { openTempDatabase, type TempDatabase } from '../../support/temp-database
 import { CALM_MS, PATIENCE_MS, watched } from '../../support/watched.ts';
 
 type Stage = { temp: TempDatabase; clock: HandClock; found: Finding[]; watch: Watch };
-const watchdog = suite<Stage>('watchdog');
+const test = suite<Stage>('watchdog');
 
-watchdog.before.each((stage) => {
+test.before.each((stage) => {
   stage.temp = openTempDatabase();
   stage.clock = handClock();
   stage.found = [];
   stage.watch = { what: 'tests', rules: ['network_behind', 'disk_filling'], look: async () => stage.found };
 });
-watchdog.after.each(({ temp }) => temp.close());
+test.after.each(({ temp }) => temp.close());
 
 const fault = (message = 'one is at fault'): Finding => ({
   rule: 'network_fault',
@@ -24,47 +24,41 @@ const fault = (message = 'one is at fault'): Finding => ({
   message,
 });
 
-watchdog(
-  'an alarm has a key, a reason and what to do, ends by itself, and is a new one the next time',
-  async (stage) => {
-    const { temp, clock, watch } = stage;
-    const bench = watched(watch, temp.database, clock);
-    stage.found = [fault()];
-    assert.equal(await bench.look(), []);
-    assert.equal(await bench.after(PATIENCE_MS - 1), []);
-    assert.equal(await bench.after(1), ['network_fault']);
-    const [alarm] = await bench.open();
-    assert.is(alarm?.key, 'network:test:one');
-    assert.is(alarm?.atMs, clock.nowMs());
-    assert.is(alarm?.network, 'test:one');
-    assert.match(alarm?.message ?? '', /^one is at fault\. Payments .*`quayside show <network>`.*\.$/);
-    assert.equal(await bench.after(10 * PATIENCE_MS, 60_000), ['network_fault']);
-    stage.found = [];
-    await bench.look();
-    assert.equal(await bench.after(CALM_MS - 1), ['network_fault'], 'it may come back');
-    assert.equal(await bench.after(1), []);
-    assert.is((await temp.database.alarms.list(1))[0]?.endedAtMs, clock.nowMs());
-    stage.found = [fault()];
-    await bench.look();
-    await bench.after(PATIENCE_MS);
-    assert.equal(await bench.all(), ['network_fault ended', 'network_fault open']);
-  },
-);
+test('an alarm has a key, a reason and what to do, ends by itself, and is a new one the next time', async (stage) => {
+  const { temp, clock, watch } = stage;
+  const bench = watched(watch, temp.database, clock);
+  stage.found = [fault()];
+  assert.equal(await bench.look(), []);
+  assert.equal(await bench.after(PATIENCE_MS - 1), []);
+  assert.equal(await bench.after(1), ['network_fault']);
+  const [alarm] = await bench.open();
+  assert.is(alarm?.key, 'network:test:one');
+  assert.is(alarm?.atMs, clock.nowMs());
+  assert.is(alarm?.network, 'test:one');
+  assert.match(alarm?.message ?? '', /^one is at fault\. Payments .*`quayside show <network>`.*\.$/);
+  assert.equal(await bench.after(10 * PATIENCE_MS, 60_000), ['network_fault']);
+  stage.found = [];
+  await bench.look();
+  assert.equal(await bench.after(CALM_MS - 1), ['network_fault'], 'it may come back');
+  assert.equal(await bench.after(1), []);
+  assert.is((await temp.database.alarms.list(1))[0]?.endedAtMs, clock.nowMs());
+  stage.found = [fault()];
+  await bench.look();
+  await bench.after(PATIENCE_MS);
+  assert.equal(await bench.all(), ['network_fault ended', 'network_fault open']);
+});
 
-watchdog(
-  'another cause of the same trouble that needs no patience ends the first alarm and raises the next',
-  async (stage) => {
-    const bench = watched(stage.watch, stage.temp.database, stage.clock);
-    stage.found = [fault()];
-    await bench.look();
-    await bench.after(PATIENCE_MS);
-    stage.found = [{ ...fault('one is halted: it forked'), rule: 'network_halted', code: 'reorg_below_floor' }];
-    assert.equal(await bench.look(), ['reorg_below_floor']);
-    assert.equal(await bench.all(), ['network_fault ended', 'reorg_below_floor open']);
-  },
-);
+test('another cause of the same trouble that needs no patience ends the first alarm and raises the next', async (stage) => {
+  const bench = watched(stage.watch, stage.temp.database, stage.clock);
+  stage.found = [fault()];
+  await bench.look();
+  await bench.after(PATIENCE_MS);
+  stage.found = [{ ...fault('one is halted: it forked'), rule: 'network_halted', code: 'reorg_below_floor' }];
+  assert.equal(await bench.look(), ['reorg_below_floor']);
+  assert.equal(await bench.all(), ['network_fault ended', 'reorg_below_floor open']);
+});
 
-watchdog('a cause that would raise no alarm yet only changes the message', async (stage) => {
+test('a cause that would raise no alarm yet only changes the message', async (stage) => {
   const bench = watched(stage.watch, stage.temp.database, stage.clock);
   stage.found = [fault()];
   await bench.look();
@@ -76,7 +70,7 @@ watchdog('a cause that would raise no alarm yet only changes the message', async
   assert.equal(await bench.after(60_000), ['network_behind']);
 });
 
-watchdog('a message that changes is kept up to date, at most once a minute', async (stage) => {
+test('a message that changes is kept up to date, at most once a minute', async (stage) => {
   const { temp, clock } = stage;
   const bench = watched(stage.watch, temp.database, clock);
   const before = temp.database.changeCount;
@@ -95,7 +89,7 @@ watchdog('a message that changes is kept up to date, at most once a minute', asy
   assert.equal(await bench.all(), ['network_fault open']);
 });
 
-watchdog('a restart continues an open alarm, and ends it if the trouble is over by then', async (stage) => {
+test('a restart continues an open alarm, and ends it if the trouble is over by then', async (stage) => {
   const { temp, clock, watch } = stage;
   const first = watched(watch, temp.database, clock);
   stage.found = [fault()];
@@ -110,7 +104,7 @@ watchdog('a restart continues an open alarm, and ends it if the trouble is over 
   assert.equal(await third.after(CALM_MS), []);
 });
 
-watchdog('alarms of other scopes, and events, are left alone', async (stage) => {
+test('alarms of other scopes, and events, are left alone', async (stage) => {
   const { temp, clock } = stage;
   const { database } = temp;
   const other = { atMs: clock.nowMs(), message: 'm', network: null, sessionId: null };
@@ -122,9 +116,9 @@ watchdog('alarms of other scopes, and events, are left alone', async (stage) => 
   assert.equal(await bench.all(), ['coin_depegged open', 'network_fault event']);
 });
 
-watchdog('the page of alarms has every lasting alarm', () => {
+test('the page of alarms has every lasting alarm', () => {
   const page = readFileSync('docs/reference/alarms.md', 'utf8');
   for (const code of Object.keys(watchRules)) assert.match(page, new RegExp(`^- \`${code}\`: .+$`, 'm'), code);
 });
 
-watchdog.run();
+test.run();
