@@ -67,7 +67,8 @@ async function withBoth({ isShort }: BenchOptions, work: (setup: Setup) => Promi
   const bare = openTarget(`http://127.0.0.1:${port}`, shop.pid ?? 0);
   try {
     const dataDir = join(dir, 'data');
-    const settings = { ...SETTINGS, QUAYSIDE_LIMITS__POOL_TARGET: String(size.burst + CONCURRENT) };
+    // The pool is filled again once a fifth of it is used: a burst must leave enough for the next one.
+    const settings = { ...SETTINGS, QUAYSIDE_LIMITS__POOL_TARGET: String(2 * size.burst) };
     const sandbox = sandboxInstallation(dataDir, settings, NETWORKS);
     await sandbox.start();
     return await work({ bare, shop, sandbox, dataDir, size });
