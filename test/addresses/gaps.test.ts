@@ -51,7 +51,8 @@ function openMachine() {
     const opened = openSqliteDatabase({
       file: databaseFile(dataDir),
       secretKey: readSecretKey(dataDir, {}),
-      ...{ busyTimeoutMs: 5000, outageWaitS: 600 },
+      busyTimeoutMs: 5000,
+      outageWaitS: 600,
     });
     await retireAfterGap({ addresses: opened.addresses, clock, log });
     running = {
@@ -73,7 +74,10 @@ function openMachine() {
   }
 
   return {
-    ...{ dataDir, clock, chain, start },
+    dataDir,
+    clock,
+    chain,
+    start,
     /** Starts for the first time, with addresses, a store and a network that is followed. */
     async begin(): Promise<Run> {
       const first = await start();

@@ -20,7 +20,10 @@ const CREATE = '/api/v1/refunds/create';
 const api = await startApi();
 
 const refundBody = (order_id: string, refund_id: string, more: object = {}) => ({
-  ...{ order_id, refund_id, amount: '4.50', currency: 'USDT' },
+  order_id,
+  refund_id,
+  amount: '4.50',
+  currency: 'USDT',
   ...more,
 });
 

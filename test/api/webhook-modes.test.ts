@@ -54,7 +54,8 @@ test('play money never makes an authentic `payment.completed` of the live handle
   const log = openLog('test', 'silent');
   const clock = { nowMs: api.clock.nowMs, sleep: systemClock.sleep };
   const dispatcher = startDispatcher({
-    ...{ database: api.database(), holder: 'one' },
+    database: api.database(),
+    holder: 'one',
     config: { ...webhookConfig },
     clock,
     log,

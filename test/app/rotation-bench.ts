@@ -51,8 +51,13 @@ export async function fill(api: ApiServer): Promise<Contents> {
   await addPersonAndTarget(database, act);
   await addOutgoing(database, act.atMs);
   const endpoint = await database.endpoints.add({
-    ...{ id: 'we_1', storeId: api.merchantId, mode: 'test', url: 'https://shop.example/hook', extendedEvents: [] },
-    ...{ createdAtMs: act.atMs, secret: 'whsec_c2VjcmV0LW9uZQ==' },
+    id: 'we_1',
+    storeId: api.merchantId,
+    mode: 'test',
+    url: 'https://shop.example/hook',
+    extendedEvents: [],
+    createdAtMs: act.atMs,
+    secret: 'whsec_c2VjcmV0LW9uZQ==',
   });
   assert.ok(endpoint);
   const step = { kind: 'start', secret: 'whsec_c2VjcmV0LXR3bw==' } as const;
@@ -61,7 +66,10 @@ export async function fill(api: ApiServer): Promise<Contents> {
   const sale = await finalSale(api);
   const refund = (refund_id: string, metadata?: object) =>
     api.send('POST', '/api/v1/refunds/create', {
-      ...{ order_id: sale.id, refund_id, amount: '1.00', currency: 'USDT' },
+      order_id: sale.id,
+      refund_id,
+      amount: '1.00',
+      currency: 'USDT',
       ...(metadata && { metadata }),
     });
   const asked = await refund('r-asked');
@@ -104,13 +112,23 @@ async function addPersonAndTarget(database: Database, act: ReturnType<typeof ope
   await database.people.add({ id: 'usr_1', name: 'Ada', membership, createdAtMs: atMs }, act);
   await database.people.addLink('usr_1', { hash: 'link', salt: 'salt', expiresAtMs: atMs + 60_000 }, act);
   const session = {
-    ...{ hash: 's', personId: 'usr_1', startedAtMs: atMs, seenAtMs: atMs, sudoUntilMs: 0, formToken: 'f' },
+    hash: 's',
+    personId: 'usr_1',
+    startedAtMs: atMs,
+    seenAtMs: atMs,
+    sudoUntilMs: 0,
+    formToken: 'f',
   };
   const secrets = { password: 'p', factor: { totpSecret: 'TOTPSECRET', totpStep: 0, recoveryHashes: [] } };
   assert.ok(await database.people.claimLink({ hash: 'link', secrets, session }, act));
   await database.alarms.addTarget(
     {
-      ...{ id: 'nt_1', kind: 'slack', name: 'on call', severity: 'page', code: '918273', createdAtMs: atMs },
+      id: 'nt_1',
+      kind: 'slack',
+      name: 'on call',
+      severity: 'page',
+      code: '918273',
+      createdAtMs: atMs,
       address: JSON.stringify({ url: 'https://hooks.example/hidden' }),
     },
     act,

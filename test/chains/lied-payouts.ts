@@ -56,7 +56,9 @@ export async function openLied(
   const outcomeOf = ({ wallets, intent, attempt }: Lied, of: PayoutNode) =>
     bench.outcomeOf(wallets, intent, [attempt], of);
   return {
-    ...{ liar, prepared, outcomeOf },
+    liar,
+    prepared,
+    outcomeOf,
     alone: open({ url: liar.httpUrl }),
     /** The liar is the witness, and the liar is the main node. */
     pairs: [open({ witnessUrl: liar.httpUrl }), open({ url: liar.httpUrl, witnessUrl: node.httpUrl })] as const,

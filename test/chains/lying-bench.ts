@@ -16,7 +16,9 @@ export type LyingBench = Awaited<ReturnType<typeof openLyingBench>>;
 async function openLyingBench(family: Family) {
   const { tokens } = simulatedChains[family];
   const own = await startSimulatedNode({
-    ...{ family, seed: 'lies', finalityDistance: 2 },
+    family,
+    seed: 'lies',
+    finalityDistance: 2,
     ...(family === 'solana' && { isSkipped }),
   });
   const payee = accountKeyOf(family, 'payee');
@@ -40,7 +42,14 @@ async function openLyingBench(family: Family) {
   await node.close();
   if (!sibling) throw new Error('the parent is known');
   return {
-    ...{ family, own, liar, tokens, open, paid, failed, other },
+    family,
+    own,
+    liar,
+    tokens,
+    open,
+    paid,
+    failed,
+    other,
     tell: liar.tell,
     /** A block with payments of 2 units of USDT (`paid`) and 3 of USDC, and one that has `failed`. */
     block,

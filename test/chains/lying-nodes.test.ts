@@ -197,8 +197,10 @@ const solana: Rules = {
     ),
   otherBlock: ({ sibling }) => about('getBlock', (honest: Json) => ({ ...honest, blockhash: sibling.hash })),
   chain: {
-    ...{ call: 'getGenesisHash', shown: '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d' },
-    ...{ id: '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d', nonsense: [null, 7, {}] },
+    call: 'getGenesisHash',
+    shown: '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d',
+    id: '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d',
+    nonsense: [null, 7, {}],
   },
   notFinal: [about('getBlock', null)],
   token: [

@@ -16,7 +16,8 @@ export function openRecordings(folder: string) {
     return theRecording(recordings, name);
   };
   return {
-    ...{ recordings, recording },
+    recordings,
+    recording,
     /** Returns the parsed result of a recording; integers above 2^53 are rounded. */
     resultOf: (name: string): Json => recording(name).response.result,
     /** Registers a test that does the same with each recording of a table. */

@@ -36,7 +36,10 @@ async function benchOf(family: Family) {
     { symbol: 'USDC', address: usdc, decimals: 6 },
   ];
   const networkOf = (chainId: string): SpendNetwork => ({
-    ...{ chainId, tokens, treasury: keyAt(900), feeUnitsMax: 10n ** 18n },
+    chainId,
+    tokens,
+    treasury: keyAt(900),
+    feeUnitsMax: 10n ** 18n,
   });
   const wallets = createSeedWallets(networkOf('1'), spending, keyAt).openWallets();
   const sign = (intent: Intent, terms: Terms, chainId = '1') =>
@@ -91,7 +94,8 @@ for (const family of families) {
           refundIntent({ id: `rf_${rest.units}`, to: keyAt(payee), ...base, ...rest }),
       );
     const owners = fc.uniqueArray(fc.record({ index, units }), {
-      ...{ minLength: 1, maxLength: family === 'solana' ? 6 : 1 },
+      minLength: 1,
+      maxLength: family === 'solana' ? 6 : 1,
       selector: (one) => one.index,
     });
     const sweeps = fc

@@ -98,7 +98,12 @@ export async function makeSimulatedPayouts(family: Family, seed = 'payouts', dia
 
   return {
     ...createSeedWallets(network, spending, setup.payee),
-    ...{ chain, network, finalBlocks, mine, sandbox, world },
+    chain,
+    network,
+    finalBlocks,
+    mine,
+    sandbox,
+    world,
     otherChainId: setup.otherChainId,
     unpayable: [...setup.unpayable, token],
     nativeUnits: setup.nativeUnits,

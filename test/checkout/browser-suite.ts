@@ -43,7 +43,10 @@ export async function openWalletPage({ browser, api }: BrowserWorld, options: Br
   const { json } = await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`);
   const { payment_options: offered } = json as { payment_options: { network: string; address: string }[] };
   return {
-    ...{ sale, page, context: page.context(), complaints },
+    sale,
+    page,
+    context: page.context(),
+    complaints,
     /** Returns the sale's address on a network. */
     addressOn: (name: string): string => offered.find(({ network }) => network === name)?.address ?? '',
     show: (pay: string, tab = page) => tab.goto(`${api.baseUrl}${sale.path}?pay=${pay}`),

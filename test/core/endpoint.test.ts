@@ -5,10 +5,19 @@ import { has } from '../support/fields.ts';
 
 const DAY_MS = 86_400_000;
 const well: EndpointHealth = {
-  ...{ failingSinceMs: null, failures: 0, gones: 0, silences: 0, pausedUntilMs: 0, disabledAtMs: null },
+  failingSinceMs: null,
+  failures: 0,
+  gones: 0,
+  silences: 0,
+  pausedUntilMs: 0,
+  disabledAtMs: null,
 };
 const answer = (status: number | null, more: Partial<Parameters<typeof healthAfter>[1]> = {}) => ({
-  ...{ isDelivered: status === 200, status, isFirst: true, startedAtMs: 1_000, durationMs: 10 },
+  isDelivered: status === 200,
+  status,
+  isFirst: true,
+  startedAtMs: 1_000,
+  durationMs: 10,
   ...more,
 });
 

@@ -3,7 +3,12 @@ import * as assert from 'uvu/assert';
 import { type BlockGap, closesGap, gapAt, gapsOutside, gapsThrough } from '../../src/core/gap.ts';
 
 const gap = (from: number, to: number, more: Partial<BlockGap> = {}): BlockGap => ({
-  ...{ from, to, because: 'skipped', atMs: 1, closedAtMs: null, holdsPayouts: false },
+  from,
+  to,
+  because: 'skipped',
+  atMs: 1,
+  closedAtMs: null,
+  holdsPayouts: false,
   ...more,
 });
 const ends = (gaps: readonly BlockGap[]): number[][] => gaps.map(({ from, to }) => [from, to]);

@@ -160,8 +160,14 @@ test('a returned part is gone from what is held, and nothing else changes: not w
 });
 
 const receipt = (more: Partial<Receipt>): Receipt => ({
-  ...{ network: 'test:one', tx: JSON.stringify(more, (_, value) => String(value)), currency: 'USDT', decimals: 18 },
-  ...{ units: ONE, blockNumber: 1, blockTimeS: 500, state: 'confirmed' },
+  network: 'test:one',
+  tx: JSON.stringify(more, (_, value) => String(value)),
+  currency: 'USDT',
+  decimals: 18,
+  units: ONE,
+  blockNumber: 1,
+  blockTimeS: 500,
+  state: 'confirmed',
   ...more,
 });
 /** Returns the life of a session that takes both coins, after every deadline. */

@@ -23,8 +23,15 @@ const refund = { id: 'rf_1', sessionId: 'cs_1', network, currency: 'USDT', units
 const intents: Readonly<Record<Intent['kind'], Intent>> = {
   refund: refundIntent({ network, to: 'b', units: 30n }),
   return: {
-    ...{ kind: 'return', id: 'rt_1', network, currency: 'USDT', to: 'b', units: 30n, mac: 'c' },
-    ...{ session: { id: 'cs_1', amount: '0.30' }, held: 'late' },
+    kind: 'return',
+    id: 'rt_1',
+    network,
+    currency: 'USDT',
+    to: 'b',
+    units: 30n,
+    mac: 'c',
+    session: { id: 'cs_1', amount: '0.30' },
+    held: 'late',
   },
   sweep: {
     kind: 'sweep',

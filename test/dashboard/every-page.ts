@@ -176,9 +176,20 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
   };
   const guest = () => ({ name: `Guest ${++guests}`, role: 'staff', confirmed: 'yes' });
   const settings = {
-    ...{ name: 'Tea', zone: 'Asia/Tokyo', settlement: 'USDC', tolerance: '7', grace: '45', monitoring: '9' },
-    ...{ late: 'accept', refundWindow: '9', refundDaily: '9', refundAutomatic: '9', refundCancelWindow: '9' },
-    ...{ refundClaim: '9', accent: '#ffee00', origins: 'https://shop.example' },
+    name: 'Tea',
+    zone: 'Asia/Tokyo',
+    settlement: 'USDC',
+    tolerance: '7',
+    grace: '45',
+    monitoring: '9',
+    late: 'accept',
+    refundWindow: '9',
+    refundDaily: '9',
+    refundAutomatic: '9',
+    refundCancelWindow: '9',
+    refundClaim: '9',
+    accent: '#ffee00',
+    origins: 'https://shop.example',
   };
   const wrong = { ...key, confirmed: 'yes', code: '000000' };
   return [

@@ -20,8 +20,16 @@ function report({ api }: Dashboard, heardS: number, more: Partial<NetworkReport>
   const heardAtMs = nowMs - heardS * 1000;
   const reason = { code: 'node_unreachable', message: 'eth_getBlockByNumber: connect ECONNREFUSED 127.0.0.1:8545' };
   return api.database().networks.report({
-    ...{ network, state: 'fault', reason, headNumber: 900, nodeConnected: false, nodeHeardAtMs: heardAtMs },
-    ...{ readThroughS: Math.floor(heardAtMs / 1000), pid: 7, nowMs, ...more },
+    network,
+    state: 'fault',
+    reason,
+    headNumber: 900,
+    nodeConnected: false,
+    nodeHeardAtMs: heardAtMs,
+    readThroughS: Math.floor(heardAtMs / 1000),
+    pid: 7,
+    nowMs,
+    ...more,
   });
 }
 

@@ -42,8 +42,12 @@ test('a new store sees what is missing; then its money by day, held money, and h
     assert.ok(lines.some((one) => /^waits https:\/\/shop.example\/ since .*: moved \. Its events wait\.$/.test(one)));
     const taken = '23.00 USDT';
     assert.equal(factsOf(after), {
-      ...{ 'Taken today': taken, 'In 7 days': taken, 'In 30 days': taken },
-      ...{ 'Still open': '0', Held: '1', 'Refunds to approve': '0' },
+      'Taken today': taken,
+      'In 7 days': taken,
+      'In 30 days': taken,
+      'Still open': '0',
+      Held: '1',
+      'Refunds to approve': '0',
     });
     const live = await page('live');
     const missing = stepsOf(live).filter((one) => one.startsWith('to do'));

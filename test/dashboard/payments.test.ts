@@ -62,8 +62,10 @@ test('what came stands over what was asked, with coins, networks and refunds', (
     const made = await create(dashboard, 'eur', order, { on: 'ethereum', units: 35_087_500n });
     const rate = (await api.database().sessions.find(made.id))?.conversion?.rate;
     const paid = {
-      ...{ Order: 'eur A year of hosting', 'Received, asked': `35.0875 USDT 25.99 EUR at ${rate}` },
-      ...{ Network: 'Ethereum (ERC20)', Status: 'paid too much' },
+      Order: 'eur A year of hosting',
+      'Received, asked': `35.0875 USDT 25.99 EUR at ${rate}`,
+      Network: 'Ethereum (ERC20)',
+      Status: 'paid too much',
     };
     assert.equal(await row(), { ...paid, Refunded: '–' });
     const page = (await owner.get(`${base}/${made.id}`)).text;
@@ -149,7 +151,9 @@ test('the books of the store’s mode are files for who may export, of the days 
     assert.equal(
       { command, target, operator, after },
       {
-        ...{ command: 'export books', target: api.merchantId, operator: 'Amy (dashboard)' },
+        command: 'export books',
+        target: api.merchantId,
+        operator: 'Amy (dashboard)',
         after: { mode: 'test', from: day },
       },
     );

@@ -173,7 +173,12 @@ test('a door is listed, and switched off as an endpoint is; it has no test event
     const key = 'DoorKey'.padEnd(32, '0');
     await api.database().doors.add(
       {
-        ...{ id: 'we_door', storeId: api.merchantId, mode: 'test', dialect: 'epay', key, createdAtMs: 1 },
+        id: 'we_door',
+        storeId: api.merchantId,
+        mode: 'test',
+        dialect: 'epay',
+        key,
+        createdAtMs: 1,
         settings: { currency: 'USD', takesRefunds: false, algorithm: 'md5' },
         urlOf: (pid) => `https://pay.example/${pid}/`,
       },

@@ -9,7 +9,8 @@ const [to = '', at] = process.argv.slice(2);
 
 await moveDatabase({
   config: loadConfig({ env: process.env, cwd: process.cwd() }),
-  ...{ to, isRehearsal: false },
+  to,
+  isRehearsal: false,
   onProgress({ table }) {
     if (table === at) process.kill(process.pid, 'SIGKILL');
   },

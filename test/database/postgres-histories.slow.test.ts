@@ -89,7 +89,11 @@ function createTruth() {
   }
 
   return {
-    ...{ chains, paid, journal, claims, mine },
+    chains,
+    paid,
+    journal,
+    claims,
+    mine,
     opened(orderId: string, id: string, address: string): void {
       assert.is(sessionOfOrder.get(orderId) ?? id, id, `order ${orderId} has one session`);
       sessionOfOrder.set(orderId, id);
@@ -143,8 +147,13 @@ function followerOf(truth: Truth, on: On): Work {
     const made = truth.chains[on].find(({ block }) => block.number === (tip?.number ?? 99) + 1);
     if (!made) return;
     const step = ingestStep({
-      ...{ network: `test:${on}`, nowMs: Date.now(), expectTip: tip?.hash ?? null, watchedThrough: through },
-      ...{ decimals: { USDT: decimals[on] }, dustFloorPar: 1n, confirm: tip ? [{ hash: tip.hash }] : [] },
+      network: `test:${on}`,
+      nowMs: Date.now(),
+      expectTip: tip?.hash ?? null,
+      watchedThrough: through,
+      decimals: { USDT: decimals[on] },
+      dustFloorPar: 1n,
+      confirm: tip ? [{ hash: tip.hash }] : [],
       connect: [{ ...made, transfers: made.transfers.filter(({ to }) => watched.has(to)) }],
     });
     const outcome = await database.blocks.ingest(step);

@@ -231,7 +231,10 @@ onFilled('the secret key is rotated as in a file, while nobody else can use the 
     await fails(database.stores.list(), 'secret_key_wrong').finally(() => database.close());
   };
   await rotateSecretKey({
-    ...{ config, env: {}, act, backup: async () => {} },
+    config,
+    env: {},
+    act,
+    backup: async () => {},
     onStep(step) {
       if (step === 'people') late.push(openLate());
     },

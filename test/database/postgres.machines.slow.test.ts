@@ -69,7 +69,13 @@ async function openBench() {
   const orderOf = (id: string) => ({ amount: 1000, currency: 'USD', order_id: id, expires_in: 3600 });
   let orders = 0;
   return {
-    ...{ ...machines, cli, database, url: copied.url, send, show, orderOf },
+    ...machines,
+    cli,
+    database,
+    url: copied.url,
+    send,
+    show,
+    orderOf,
     newSession: (machine: Machine) => call(machine, 'POST', 'create', orderOf(`single-${++orders}`)),
     pay: (session: Json) => node.pay(keyOf(node, 'ethereum', session), UNITS),
     paid: (machine: Machine, session: Json) =>

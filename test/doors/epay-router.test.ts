@@ -29,8 +29,14 @@ const panel = await startMerchantServer((response, { path }) => {
   response.end(given[Math.min(earlier, given.length - 1)]);
 });
 const dispatcher = startDispatcher({
-  ...{ database: api.database(), config: webhookConfig, doors: doorFormats, holder: 'webhooks of a test' },
-  ...{ clock, log: openLog('test', 'silent'), guard, dice: () => 0.5 },
+  database: api.database(),
+  config: webhookConfig,
+  doors: doorFormats,
+  holder: 'webhooks of a test',
+  clock,
+  log: openLog('test', 'silent'),
+  guard,
+  dice: () => 0.5,
 });
 
 type Fields = Readonly<Record<string, string>>;
@@ -45,8 +51,14 @@ const addDoor = (more: Partial<NewDoor> = {}) =>
   addDoorTo(api.database(), { storeId: api.merchantId, dialect: 'epay', ...more });
 
 const order = (pid: number, orderNo: string, more: Fields = {}): Fields => ({
-  ...{ pid: String(pid), type: 'alipay', out_trade_no: orderNo, name: 'VIP', money: '10.00', device: 'pc' },
-  ...{ notify_url: `${panel.origin}/notify?a=1`, return_url: 'https://panel.example/#/order/7' },
+  pid: String(pid),
+  type: 'alipay',
+  out_trade_no: orderNo,
+  name: 'VIP',
+  money: '10.00',
+  device: 'pc',
+  notify_url: `${panel.origin}/notify?a=1`,
+  return_url: 'https://panel.example/#/order/7',
   ...more,
 });
 
@@ -116,8 +128,15 @@ test('an order is made once by any of the paths, and noticed once when it is pai
   await until('the notice', () => noticesOf('A1').length > 0);
   const [notice] = noticesOf('A1');
   const expected = {
-    ...{ a: '1', pid: String(pid), trade_no: made.trade_no, out_trade_no: 'A1', type: 'alipay', name: 'VIP' },
-    ...{ money: '10.00', trade_status: 'TRADE_SUCCESS', sign_type: 'MD5' },
+    a: '1',
+    pid: String(pid),
+    trade_no: made.trade_no,
+    out_trade_no: 'A1',
+    type: 'alipay',
+    name: 'VIP',
+    money: '10.00',
+    trade_status: 'TRADE_SUCCESS',
+    sign_type: 'MD5',
   };
   const { a: _, ...own } = notice ?? {};
   assert.equal(notice, { ...expected, sign: md5Of(own, key) });

@@ -111,9 +111,15 @@ test('a request becomes an order and its terms', () => {
   assert.equal(readSigned('bepusdt', { ...base, name: 'VIP', redirect_url: 'https://panel.example/r' }), {
     orderNo: 'a1',
     terms: {
-      ...{ money: '10.00', name: 'VIP', notifyUrl: base.notify_url, returnUrl: 'https://panel.example/r' },
-      ...{ param: null, type: 'usdt.trc20', method: { network: 'tron', coin: 'USDT' } },
-      ...{ spelling: 'shortest', algorithm: 'md5' },
+      money: '10.00',
+      name: 'VIP',
+      notifyUrl: base.notify_url,
+      returnUrl: 'https://panel.example/r',
+      param: null,
+      type: 'usdt.trc20',
+      method: { network: 'tron', coin: 'USDT' },
+      spelling: 'shortest',
+      algorithm: 'md5',
     },
   });
 });

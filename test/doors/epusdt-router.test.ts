@@ -61,8 +61,14 @@ test('a GMPay order is made once, shown open, with an address once a network is 
   assert.match(String(trade_id), /^\d{32}$/);
   const expiration_time = api.clock.nowS() + 1800;
   assert.equal(shown, {
-    ...{ order_id: 'G1', amount: 10.5, actual_amount: 0, currency: 'USD', receive_address: '', token: '' },
-    ...{ status: 4, expiration_time },
+    order_id: 'G1',
+    amount: 10.5,
+    actual_amount: 0,
+    currency: 'USD',
+    receive_address: '',
+    token: '',
+    status: 4,
+    expiration_time,
   });
   assert.equal((await post(GMPAY, signed(asked, door.key))).data, made.data);
 
@@ -97,8 +103,13 @@ test('a GMPay order is made once, shown open, with an address once a network is 
 test('a GMPay form that is signed by HMAC-SHA256 fixes the way to pay', async () => {
   const door = await addDoor('gmpay', { settings: { currency: 'EUR', takesRefunds: false, algorithm: 'hmac_sha256' } });
   const asked = {
-    ...{ pid: String(door.pid), order_id: 'G2', currency: 'EUR', amount: '10.00', notify_url: NOTIFY },
-    ...{ token: 'usdc', network: 'tron' },
+    pid: String(door.pid),
+    order_id: 'G2',
+    currency: 'EUR',
+    amount: '10.00',
+    notify_url: NOTIFY,
+    token: 'usdc',
+    network: 'tron',
   };
   const signature = createHmac('sha256', door.key).update(signedText(asked)).digest('hex');
   const send = async (values: Readonly<Record<string, string>>) =>

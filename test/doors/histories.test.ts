@@ -90,7 +90,9 @@ class History {
   #deps(dies: 'never' | 'before' | 'after'): DoorDeps {
     const { database } = this;
     return {
-      ...{ database, clock: { nowMs: () => this.#nowMs }, log: openLog('test', 'silent') },
+      database,
+      clock: { nowMs: () => this.#nowMs },
+      log: openLog('test', 'silent'),
       config: { networks: [], checkoutUrl: 'https://pay.example', limits: {} } as unknown as DoorDeps['config'],
       checkWebhookUrl: async () => null,
       refundForDoor: async () => 'no',
@@ -101,7 +103,8 @@ class History {
         const outcome = await database.sessions.create({
           ...made,
           request: { ...made.request, orderId, amountMinor, currency },
-          ...{ duePar: minorToPar(amountMinor), options: [option('one', 'USDT', amountMinor)] },
+          duePar: minorToPar(amountMinor),
+          options: [option('one', 'USDT', amountMinor)],
           replay: { ...made.replay, bodyHash: id },
         });
         if (!('session' in outcome)) return { refusal: outcome.kind, code: outcome.kind };
@@ -236,7 +239,12 @@ test(
     for (const dialect of doorDialects) {
       await database.doors.add(
         {
-          ...{ id: `we_${dialect}`, storeId: 'm1', mode: 'test', dialect, key: KEY, createdAtMs: T0_MS },
+          id: `we_${dialect}`,
+          storeId: 'm1',
+          mode: 'test',
+          dialect,
+          key: KEY,
+          createdAtMs: T0_MS,
           settings: { currency: 'USD', takesRefunds: false, algorithm: 'md5' },
           urlOf: String,
         },

@@ -104,8 +104,12 @@ async function exercise({ name, dialect }: Client, command: readonly string[]): 
   const door = await addDoor(database, { storeId: store.id, dialect, key });
   const driver = (key: string): Driver =>
     startDriver(command, {
-      ...{ CLIENT: dialect, PID: String(door.pid), KEY: key, NOTIFY_URL: panel.origin + path },
-      ...{ BASE_URL: dialect === 'bepusdt' ? gateway.origin : baseUrl, REQUESTS_CA_BUNDLE: authorityFile },
+      CLIENT: dialect,
+      PID: String(door.pid),
+      KEY: key,
+      NOTIFY_URL: panel.origin + path,
+      BASE_URL: dialect === 'bepusdt' ? gateway.origin : baseUrl,
+      REQUESTS_CA_BUNDLE: authorityFile,
     });
   const client = driver(key);
   const stranger = driver(`${key.slice(1)}0`);

@@ -92,8 +92,12 @@ export async function openSolanaPayouts() {
   await importAddresses(shop.quayside, 60);
   node.mineEvery(BLOCK_MS);
   const network = simulatedNetwork({
-    ...{ name: 'solana', node, tokens: [usdt], tokenKeys: solanaTokenKeys },
-    ...{ required: FINALITY + 1, confirmingBlocks: FINALITY + 2 },
+    name: 'solana',
+    node,
+    tokens: [usdt],
+    tokenKeys: solanaTokenKeys,
+    required: FINALITY + 1,
+    confirmingBlocks: FINALITY + 2,
     async mineAlmost() {
       const { number: slot } = world.tip();
       let blocks = 1;

@@ -62,7 +62,12 @@ export async function openTronPayouts() {
     aheadMs += Math.max(0, untilMs - clock.nowMs());
   };
   const network = simulatedNetwork({
-    ...{ name: 'tron', node, tokens, tokenKeys: tronTokenKeys, required: REQUIRED, confirmingBlocks: REQUIRED },
+    name: 'tron',
+    node,
+    tokens,
+    tokenKeys: tronTokenKeys,
+    required: REQUIRED,
+    confirmingBlocks: REQUIRED,
     async mineAlmost() {
       for (let left = FINALITY - 1; left > 0; left--) world.mine(1);
       return { confirmations: FINALITY, blocks: FINALITY };

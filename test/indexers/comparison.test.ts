@@ -35,7 +35,12 @@ function benchOf(shop: NodeShop, raw: Sqlite.Database) {
   }
 
   return {
-    ...{ own, shop, network, raw, floor, settle },
+    own,
+    shop,
+    network,
+    raw,
+    floor,
+    settle,
     /** Pays an order, and waits until that is final and was credited. */
     async payOne(): Promise<void> {
       shop.pay(await shop.order(`order-${orders++}`), 1_000);

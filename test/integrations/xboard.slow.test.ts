@@ -40,13 +40,11 @@ async function startPanel(name: string, api: ApiServer, webhookSecret: string): 
   writeFileSync(file, JSON.stringify(order));
   const { apiKey, apiSecret } = api.testKey;
   const config = {
-    ...{
-      base_url: api.baseUrl,
-      api_key: apiKey,
-      api_secret: apiSecret,
-      webhook_secret: webhookSecret,
-      currency: 'usd',
-    },
+    base_url: api.baseUrl,
+    api_key: apiKey,
+    api_secret: apiSecret,
+    webhook_secret: webhookSecret,
+    currency: 'usd',
   };
   const address = `127.0.0.1:${await freePort()}`;
   const env = {

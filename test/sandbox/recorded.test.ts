@@ -129,7 +129,9 @@ async function open(family: Family, dialect?: DialectName) {
   const limits = { requestTimeoutMs: 10_000, responseBytesMax: 1 << 22, idleMsMax: 10_000, concurrencyMax: 4 };
   const follower = openNode({ url, tokens: bench.network.tokens, ...limits });
   return {
-    ...{ ...bench, heard, follower },
+    ...bench,
+    heard,
+    follower,
     async close() {
       await follower.close();
       await close();

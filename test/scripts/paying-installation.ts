@@ -17,9 +17,18 @@ export function openPayingInstallation({ url = 'ws://127.0.0.1:1', tokens, signe
   const file = join(home, 'quayside.json');
   const known = policySettings.networks['test:one'];
   const network = {
-    ...{ name: 'one', family: 'evm', mode: 'test', url, xpub: evmSpending.xpub(seed) },
-    ...{ chain_id: known?.chain_id, native_symbol: 'ETH', confirmations: { blocks: 2 } },
-    ...{ reorg_depth_max: 40, block_time_ms: 1000, poll_ms: 1000, tokens: tokens ?? known?.tokens },
+    name: 'one',
+    family: 'evm',
+    mode: 'test',
+    url,
+    xpub: evmSpending.xpub(seed),
+    chain_id: known?.chain_id,
+    native_symbol: 'ETH',
+    confirmations: { blocks: 2 },
+    reorg_depth_max: 40,
+    block_time_ms: 1000,
+    poll_ms: 1000,
+    tokens: tokens ?? known?.tokens,
   };
   const signer = signerDir === undefined ? {} : { signer: { dir: signerDir, unlock: 'external' } };
   writeFileSync(file, JSON.stringify({ data_dir: 'data', ...signer, networks: { one: network } }));

@@ -190,8 +190,15 @@ test('a network that is halted, that is silent, and blocks that were skipped: ea
     reason: { code: string; message: string } | null,
   ) =>
     database.networks.report({
-      ...{ network: 'test:ethereum', state, reason, headNumber: 10_000, nodeConnected: true, nodeHeardAtMs: atMs },
-      ...{ readThroughS: Math.floor(atMs / 1000), pid: 1, nowMs: atMs },
+      network: 'test:ethereum',
+      state,
+      reason,
+      headNumber: 10_000,
+      nodeConnected: true,
+      nodeHeardAtMs: atMs,
+      readThroughS: Math.floor(atMs / 1000),
+      pid: 1,
+      nowMs: atMs,
     });
   await report('halted', clock.nowMs(), { code: 'chain_id_mismatch', message: 'the node is of chain 5' });
   assertBroken(await show(id), 'network', 'halted (read up to block', 'set the network’s url to a node of its chain');

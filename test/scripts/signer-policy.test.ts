@@ -40,7 +40,10 @@ const made = {
   family: 'evm',
   mode: 'test',
   chain_id: '424242',
-  ...{ confirmations: { blocks: 12 }, reorg_depth_max: 64, block_time_ms: 2_000, poll_ms: 2_000 },
+  confirmations: { blocks: 12 },
+  reorg_depth_max: 64,
+  block_time_ms: 2_000,
+  poll_ms: 2_000,
   tokens: [{ symbol: 'USDC', address: '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48', decimals: 6 }],
   signer: {
     fee_max: '7.5',

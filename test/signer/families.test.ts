@@ -47,7 +47,8 @@ const networkOf = (family: Case): PolicySettings['networks'][`test:${string}`] =
 const clock = handClock(1_795_000_000_000);
 const networks = { 'test:tron': networkOf('tron'), 'test:solana': networkOf('solana') };
 const { dir, sign, refusal } = newSigner({
-  ...{ settings: { version: 1, approvers: [], networks }, clock },
+  settings: { version: 1, approvers: [], networks },
+  clock,
   spendings: new Map(Object.entries(spendings) as [Case, typeof tronSpending][]),
 });
 const policies = loadPolicy(signerFiles(dir).policy).networks;

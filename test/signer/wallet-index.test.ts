@@ -22,7 +22,8 @@ function openSigner() {
   const signer = newSigner();
   const { policy: file } = signerFiles(signer.dir);
   return {
-    ...{ ...signer, file },
+    ...signer,
+    file,
     sign: (request: SignRequest) => Transaction.from(`0x${Buffer.from(signer.sign(request).bytes).toString('hex')}`),
     /** Restarts the signer with these indices in its policy. */
     use(wallets: { refund: number; gas: number }) {

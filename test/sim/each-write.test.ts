@@ -53,8 +53,16 @@ const history: Readonly<Record<string, Command>> = {
   async 'the refund is asked for'(database, _, story) {
     const outcome = await database.refunds.create(
       {
-        ...{ storeId: 'm1', mode: 'test', refundId: 'r1', sessionId: 'cs_o1', amountMinor: 300n, currency: 'USDT' },
-        ...{ reason: null, description: null, metadata: null, refundAddress: payee },
+        storeId: 'm1',
+        mode: 'test',
+        refundId: 'r1',
+        sessionId: 'cs_o1',
+        amountMinor: 300n,
+        currency: 'USDT',
+        reason: null,
+        description: null,
+        metadata: null,
+        refundAddress: payee,
         replay: { idempotencyKey: null, path: '/refunds/create', bodyHash: 'r1' },
         nowMs: T0_MS,
       },
@@ -86,7 +94,9 @@ const history: Readonly<Record<string, Command>> = {
     const went = { startedAtMs: T0_MS, durationMs: 1, status: 200, error: null, responseExcerpt: null };
     await database.deliveries.record(
       claimed.map(({ id: deliveryId, endpointId, leaseUntilMs, attempt }) => ({
-        ...{ endpointId, leaseUntilMs, verdict: { kind: 'delivered' } },
+        endpointId,
+        leaseUntilMs,
+        verdict: { kind: 'delivered' },
         attempt: { ...went, deliveryId, attempt },
       })),
     );

@@ -52,7 +52,8 @@ function openBase(file: string) {
   const open = raw.prepare(`SELECT count(*) FROM payouts WHERE network = ? AND state IN ('waiting', 'sent')`).pluck();
   const bytes = raw.prepare('SELECT bytes FROM payout_attempts WHERE tx = ?').pluck();
   return {
-    ...{ database: connectTo(file), raw },
+    database: connectTo(file),
+    raw,
     /** Returns how many payouts of a network may still be paid. */
     countOpen: (network: NetworkKey) => open.get(network) as number,
     /** Returns the bytes of an attempt by its transaction, or undefined. */
@@ -77,7 +78,8 @@ export function openBench(clock: Readonly<{ nowMs(): number }>) {
     main,
     /** A backup, or the database of a second engine. */
     other,
-    ...{ signer, openSigner },
+    signer,
+    openSigner,
     close() {
       for (const { database, raw } of [main, other]) {
         raw.close();

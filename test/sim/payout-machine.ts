@@ -20,7 +20,10 @@ export type Machine = ReturnType<typeof createMachine>;
 
 /** The operator of every history. */
 export const actOf = (command: string, atMs: number): OperatorAct => ({
-  ...{ atMs, operator: 'alice', command, reason: 'the simulation' },
+  atMs,
+  operator: 'alice',
+  command,
+  reason: 'the simulation',
 });
 
 export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, clock: Clock) {
@@ -78,8 +81,16 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     if (!anchor) return false;
     const own = actOf('network reread', clock.nowMs());
     const outcome = await database.blocks.saveReread({
-      ...{ network, family: 'evm', decimals: {}, dustFloorPar: 0n, watchedThrough: Number.MAX_SAFE_INTEGER },
-      ...{ from, to, anchor: anchor.hash, isCheck: false, act: own },
+      network,
+      family: 'evm',
+      decimals: {},
+      dustFloorPar: 0n,
+      watchedThrough: Number.MAX_SAFE_INTEGER,
+      from,
+      to,
+      anchor: anchor.hash,
+      isCheck: false,
+      act: own,
       blocks: Array.from({ length: to + 1 - from }, (_, at) => blockAt(from + at)),
     });
     assert.is(outcome.kind, 'done');

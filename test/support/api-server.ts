@@ -46,7 +46,11 @@ export const token = (digit: string, symbol: 'USDT' | 'USDC', decimals: number) 
 /** A network of that name; nothing answers at its URL. */
 export const network = (mode: Mode, name: string, chainId: string, tokens: NetworkConfig['tokens']): NetworkConfig =>
   testNetwork({
-    ...{ key: `${mode}:${name}`, name, mode, chainId, tokens },
+    key: `${mode}:${name}`,
+    name,
+    mode,
+    chainId,
+    tokens,
     ...pageSettings(name),
     confirmations: name === 'bsc' ? [{ finality: 'finalized', usual: 15 }] : [{ blocks: 12 }],
     inclusionGraceS: 0,
@@ -137,7 +141,8 @@ export async function startApi(options: ApiServerOptions = {}) {
     clock: { ...clock, sleep: options.sleep ?? (async () => {}) },
     isDraining: () => isDraining,
     doors: createDoors({
-      ...{ ...shared, clock },
+      ...shared,
+      clock,
       createForDoor: (owner, order) => createForDoor(creating, owner, order),
       refundForDoor: (owner, refund) => refundForDoor({ ...shared, clock }, owner, refund),
     }),
@@ -223,7 +228,10 @@ function configOf(options: ApiServerOptions, dataDir: string, baseUrl: string): 
   const shipped = loadConfig({ env: {}, cwd: dataDir });
   return {
     ...shipped,
-    ...{ dataDir, baseUrl, networks: options.networks ?? usualNetworks, sandbox: false },
+    dataDir,
+    baseUrl,
+    networks: options.networks ?? usualNetworks,
+    sandbox: false,
     trustedProxies: options.trustedProxies ?? ['127.0.0.0/8'],
     checkoutUrl: options.checkoutUrl ?? (options.pages ? baseUrl : 'https://pay.shop.example'),
     requestSignature: options.requestSignature ?? 'optional',

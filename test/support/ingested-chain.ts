@@ -19,9 +19,17 @@ export const txOf = (block: BlockRef, index: number): string =>
 
 /** The step of a follower that knows every address and wallet of ours, of any amount; it changes nothing by itself. */
 export const ingestStep = (more: Pick<Ingest, 'network' | 'nowMs'> & Partial<Ingest>): Ingest => ({
-  ...{ family: 'evm', expectTip: null, decimals: { USDT: 6, USDC: 6 }, dustFloorPar: 0n },
-  ...{ watchedThrough: Number.MAX_SAFE_INTEGER, ownWallet: Number.MAX_SAFE_INTEGER },
-  ...{ drop: [], connect: [], confirm: [], floor: null, readThroughS: Math.floor(more.nowMs / 1000) },
+  family: 'evm',
+  expectTip: null,
+  decimals: { USDT: 6, USDC: 6 },
+  dustFloorPar: 0n,
+  watchedThrough: Number.MAX_SAFE_INTEGER,
+  ownWallet: Number.MAX_SAFE_INTEGER,
+  drop: [],
+  connect: [],
+  confirm: [],
+  floor: null,
+  readThroughS: Math.floor(more.nowMs / 1000),
   ...more,
 });
 
@@ -90,7 +98,9 @@ export function ingestedChain(
     report: (state: 'following' | 'fault' | 'halted') =>
       database().networks.report(
         networkReport(key, clock.nowMs(), {
-          ...{ state, headNumber: path.at(-1)?.number ?? null, nodeConnected: state === 'following' },
+          state,
+          headNumber: path.at(-1)?.number ?? null,
+          nodeConnected: state === 'following',
           reason: state === 'fault' ? { code: 'node_silent', message: 'the node does not answer' } : null,
           readThroughS: Math.floor(clock.nowMs() / 1000),
         }),

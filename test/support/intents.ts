@@ -17,13 +17,22 @@ export const refundIntent = (more: Partial<RefundIntent> = {}): RefundIntent => 
 
 /** A base unit of native coin for deposit address 1. */
 export const gasIntent = (more: Partial<GasIntent> = {}): GasIntent => ({
-  ...{ kind: 'gas', id: 'ga_1', network: 'test:one', form: 'transfer', index: 1, units: 1n },
+  kind: 'gas',
+  id: 'ga_1',
+  network: 'test:one',
+  form: 'transfer',
+  index: 1,
+  units: 1n,
   ...more,
 });
 
 /** A sweep of a base unit of USDT from deposit address 1. */
 export const sweepIntent = (more: Partial<SweepIntent> = {}): SweepIntent => ({
-  ...{ kind: 'sweep', id: 'sw_1', network: 'test:one', currency: 'USDT', from: [{ index: 1, units: 1n }] },
+  kind: 'sweep',
+  id: 'sw_1',
+  network: 'test:one',
+  currency: 'USDT',
+  from: [{ index: 1, units: 1n }],
   ...more,
 });
 

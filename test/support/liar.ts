@@ -133,7 +133,8 @@ export async function startLiar(node: Readonly<{ httpUrl: string; wsUrl?: string
   return {
     httpUrl: `http://127.0.0.1:${address.port}`,
     wsUrl: `ws://127.0.0.1:${address.port}`,
-    ...{ lies, asked },
+    lies,
+    asked,
     /** Answers falsely from now on. */
     tell(lie: Lie) {
       lies.answer = lie;

@@ -14,14 +14,22 @@ export async function openMachines(url: string | null, blockMs: number, more: ob
   const node = await startSimulatedNode({ family: 'evm', seed: 'machines', chainId: '1' });
   node.mineEvery(blockMs);
   const ethereum = {
-    ...{ mode: 'test', url: node.url, xpub: XPUB, reorg_depth_max: 20, poll_ms: blockMs, block_time_ms: blockMs },
-    ...{ confirmations: { blocks: 2, finality: null, tiers: null }, tokens: sandboxTokens },
+    mode: 'test',
+    url: node.url,
+    xpub: XPUB,
+    reorg_depth_max: 20,
+    poll_ms: blockMs,
+    block_time_ms: blockMs,
+    confirmations: { blocks: 2, finality: null, tiers: null },
+    tokens: sandboxTokens,
   };
   const settings = { networks: { ethereum }, ...more, ...(url !== null && { database_url: url }) };
   const first = openMachine(settings);
   const machines = [first];
   return {
-    ...{ node, first, store: await addStore(first) },
+    node,
+    first,
+    store: await addStore(first),
     /** Adds another machine. */
     add() {
       const added = openMachine(settings, first);

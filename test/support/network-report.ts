@@ -8,6 +8,14 @@ export const networkReport = (
   nowMs: number,
   more: Partial<NetworkReport> = {},
 ): NetworkReport => ({
-  ...{ network, state: 'following', reason: null, headNumber: 1, nodeConnected: true, nodeHeardAtMs: nowMs },
-  ...{ readThroughS: 0, pid: 1, nowMs, ...more },
+  network,
+  state: 'following',
+  reason: null,
+  headNumber: 1,
+  nodeConnected: true,
+  nodeHeardAtMs: nowMs,
+  readThroughS: 0,
+  pid: 1,
+  nowMs,
+  ...more,
 });

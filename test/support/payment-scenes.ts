@@ -46,7 +46,9 @@ export async function openSale(api: ApiServer, body: SaleBody = {}): Promise<Sal
   await refreshNetworks(api);
   sales++;
   const answer = await api.send('POST', '/api/v1/checkout/sessions/create', {
-    ...{ amount: 1050, currency: 'USD', order_id: `order-${1000 + sales}` },
+    amount: 1050,
+    currency: 'USD',
+    order_id: `order-${1000 + sales}`,
     ...(!('amount' in body || 'currency' in body) && usualItems),
     cancel_url: 'https://shop.example/cart',
     ...body,

@@ -36,8 +36,10 @@ export async function openPolledIndexer(
   // Orders are made by the system's clock.
   const clock = lockstepClock(systemClock.nowMs());
   const shop = await openNodeShop(family, {
-    ...{ placeOf: async (own) => ({ url: own.httpUrl }), ...options },
-    ...{ node: { seed: 'own', clock }, network: { pollMs: POLL_MS, ...network } },
+    placeOf: async (own) => ({ url: own.httpUrl }),
+    ...options,
+    node: { seed: 'own', clock },
+    network: { pollMs: POLL_MS, ...network },
   });
   const { node: own, mine, close } = shop;
   const view = clock.view();

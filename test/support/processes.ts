@@ -37,7 +37,10 @@ export function startProcess(command: string, words: readonly string[], options:
   /** Resolves once it has ended and everything that it printed is here. */
   const closed = new Promise<void>((done) => child.once('close', () => done()));
   return {
-    ...{ child, ended, closed, pid: child.pid ?? 0 },
+    child,
+    ended,
+    closed,
+    pid: child.pid ?? 0,
     stdout: () => said.stdout,
     stderr: () => said.stderr,
     output: () => said.stdout + said.stderr,

@@ -35,7 +35,11 @@ function readRecording(path: string, name: string): Recording {
   const kept = file.slice(file.indexOf('\n "response": ') + 14, file.lastIndexOf('\n}'));
   const raw = rest.path ? JSON.stringify(response) : kept;
   return {
-    ...{ name, request, response, status, messages },
+    name,
+    request,
+    response,
+    status,
+    messages,
     path: rest.path ?? '',
     method: request?.method ?? '',
     params: request?.params ?? [],

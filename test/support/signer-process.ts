@@ -39,7 +39,9 @@ export type SignerProcess = ReturnType<typeof startSigner>;
 export function startSigner(args: readonly string[], env: Readonly<Record<string, string>> = {}, program?: URL) {
   const words = program ? [...loaderOptions, ownProgram(program)] : [built('src/signer/main.ts')];
   const started = startProcess(process.execPath, [...words, ...args], {
-    ...{ cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   const { child, closed, ended: exited, output, pid } = started;
   const ended = closed.then(async () => ({ code: await exited, signal: child.signalCode }));

@@ -104,7 +104,9 @@ export async function startSimulatedNode(options: SimulatedNodeOptions) {
   const tokenKeys = tokens.map((token) => tokenKey(codec, token));
   const world = createWorld({
     ...shape,
-    ...{ seed, tokens: tokenKeys, keyBytes: codec.keyBytes },
+    seed,
+    tokens: tokenKeys,
+    keyBytes: codec.keyBytes,
     clock: options.clock ?? systemClock,
     finalityDistance: options.finalityDistance ?? shape.finalityDistance,
     ...(options.price && { price: options.price }),

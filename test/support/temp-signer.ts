@@ -201,7 +201,9 @@ export function newSigner({
   });
   const sign = (request: SignRequest) => opened.service.sign(request);
   return {
-    ...{ dir, clock, sign },
+    dir,
+    clock,
+    sign,
     service: () => opened.service,
     journal: () => opened.journal,
     /** Returns the rule that refuses a request; `none` if it is signed. */

@@ -12,7 +12,8 @@ function start(command: string, words: readonly string[], { cwd, variables }: Pl
   child.stdin?.on('error', () => {});
   const ended = started.closed.then(async () => ({
     code: await started.ended,
-    ...{ stdout: stdout(), stderr: stderr() },
+    stdout: stdout(),
+    stderr: stderr(),
   }));
   return { ...started, ended, type: (text: string) => void child.stdin?.write(text) };
 }

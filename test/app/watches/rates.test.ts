@@ -11,7 +11,9 @@ import { CALM_MS, PATIENCE_MS, type Watched, watched } from '../../support/watch
 
 /** A source that answered, or failed so. */
 const source = (name: string, fault: string | null = null): SourceStatus => ({
-  ...{ source: name, ageS: 0, pairs: 1 },
+  source: name,
+  ageS: 0,
+  pairs: 1,
   fresh: fault === null,
   fault,
 });

@@ -56,7 +56,12 @@ upkeep('a network that was not compared for two nights raises an alarm, which en
   const bench = watched(watchUpkeep(database.blocks, config), database, clock);
   const compare = () =>
     database.blocks.recordComparison({
-      ...{ network: 'test:one', from: 1, through: 1, comparedAtMs: clock.nowMs(), blocks: 1, transfers: 0 },
+      network: 'test:one',
+      from: 1,
+      through: 1,
+      comparedAtMs: clock.nowMs(),
+      blocks: 1,
+      transfers: 0,
       differences: 0,
     });
   assert.equal(await bench.look(), []);

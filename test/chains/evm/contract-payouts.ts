@@ -29,7 +29,10 @@ export async function makeContractPayouts(chain: EvmNode, finalBlocks: number) {
   const opened: PayoutNode[] = [];
   return {
     ...createSeedWallets(network),
-    ...{ network, usdt, usdc, finalBlocks },
+    network,
+    usdt,
+    usdc,
+    finalBlocks,
     chain: chains.evm,
     otherChainId: '5',
     unknownTx: `0x${'ab'.repeat(32)}`,

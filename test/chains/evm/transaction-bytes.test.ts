@@ -69,13 +69,16 @@ test('a signed transaction is, byte for byte, the one that ethers makes, and is 
     fc.property(transactions, secrets, (transaction, secret) => {
       const { chainId, nonce, tipWei, maxFeeWei, gas, to, valueWei, data } = transaction;
       const theirs = Transaction.from({
-        ...{ type: 2, chainId, nonce: Number(nonce), gasLimit: gas, value: valueWei, data: `0x${data}` },
-        ...{
-          to: to === null ? null : `0x${to}`,
-          accessList: [],
-          maxFeePerGas: maxFeeWei,
-          maxPriorityFeePerGas: tipWei,
-        },
+        type: 2,
+        chainId,
+        nonce: Number(nonce),
+        gasLimit: gas,
+        value: valueWei,
+        data: `0x${data}`,
+        to: to === null ? null : `0x${to}`,
+        accessList: [],
+        maxFeePerGas: maxFeeWei,
+        maxPriorityFeePerGas: tipWei,
       });
       const signing = new SigningKey(secret);
       theirs.signature = signing.sign(theirs.unsignedHash);

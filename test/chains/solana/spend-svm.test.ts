@@ -106,7 +106,10 @@ test('only the refund wallet can allocate data in a lock, even for somebody who 
   for (const address of [lock, griefer.address]) bank.giveCoins(address, 1_000_000_000n);
   const system = SystemProgram.programId;
   const { data } = SystemProgram.allocate({
-    ...{ accountPubkey: new PublicKey(lock), basePubkey: new PublicKey(refundWallet), seed: text, space: 1 },
+    accountPubkey: new PublicKey(lock),
+    basePubkey: new PublicKey(refundWallet),
+    seed: text,
+    space: 1,
     programId: system,
   });
   const allocate = (isSigner: boolean) =>

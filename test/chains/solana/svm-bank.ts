@@ -56,8 +56,11 @@ const call = (program: string, keys: readonly AccountMeta[], data: Buffer): Tran
 
 export const createAccount = (payer: string, account: string, lamports: bigint, space: number, program: string) =>
   SystemProgram.createAccount({
-    ...{ fromPubkey: publicKey(payer), newAccountPubkey: publicKey(account), programId: publicKey(program) },
-    ...{ lamports: Number(lamports), space },
+    fromPubkey: publicKey(payer),
+    newAccountPubkey: publicKey(account),
+    programId: publicKey(program),
+    lamports: Number(lamports),
+    space,
   });
 
 const initializeMint = (mint: string, decimals: number, authority: string, program: string) =>

@@ -21,19 +21,35 @@ import {
 const KEY = 'k'.repeat(32);
 
 const door = (id: string, more: Partial<NewDoor> = {}): NewDoor => ({
-  ...{ id, storeId: 'm1', mode: 'test', dialect: 'epay', key: KEY, createdAtMs: T0_MS },
+  id,
+  storeId: 'm1',
+  mode: 'test',
+  dialect: 'epay',
+  key: KEY,
+  createdAtMs: T0_MS,
   settings: { currency: 'USD', takesRefunds: false, algorithm: 'md5' },
   urlOf: (pid) => `https://pay.example/${pid}`,
   ...more,
 });
 
 const terms: DoorTerms = {
-  ...{ money: '10.00', name: 'VIP', notifyUrl: 'https://panel.example/notify', returnUrl: null, param: null },
-  ...{ type: 'usdt', method: null, spelling: 'shortest', algorithm: 'md5' },
+  money: '10.00',
+  name: 'VIP',
+  notifyUrl: 'https://panel.example/notify',
+  returnUrl: null,
+  param: null,
+  type: 'usdt',
+  method: null,
+  spelling: 'shortest',
+  algorithm: 'md5',
 };
 
 const order = (id: string, more: Partial<NewOrder> = {}): NewOrder => ({
-  ...{ id, endpointId: 'd1', orderNo: 'N1', tradeNo: `1${id}`, createdAtMs: T0_MS },
+  id,
+  endpointId: 'd1',
+  orderNo: 'N1',
+  tradeNo: `1${id}`,
+  createdAtMs: T0_MS,
   terms,
   ...more,
 });
@@ -132,8 +148,13 @@ test('a paid session of an order is notified to its door once, and to the storeâ
   const notice = claimed.find(({ door }) => door)?.door;
   const { paid } = notice?.order ?? {};
   assert.equal(paid?.payment, {
-    ...{ network: 'test:one', currency: 'USDT', tx: '0xlast', family: 'evm', address: to },
-    ...{ units: 10_000_000n, decimals: 6 },
+    network: 'test:one',
+    currency: 'USDT',
+    tx: '0xlast',
+    family: 'evm',
+    address: to,
+    units: 10_000_000n,
+    decimals: 6,
   });
   const [listed] = await database.doors.orders('d1', { isPaid: true, limit: 9, offset: 0 });
   assert.is(listed?.paidSessionId, 'cs_s1');

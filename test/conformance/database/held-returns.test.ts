@@ -81,8 +81,16 @@ async function payOut(world: World, id: string): Promise<void> {
 }
 
 const refundOf = (world: World, refundId: string, amountMinor: bigint): NewRefund => ({
-  ...{ storeId: 'm1', mode: 'test', refundId, sessionId: 'cs_o1', amountMinor, currency: 'USDT' },
-  ...{ reason: null, description: null, metadata: null, refundAddress: payee },
+  storeId: 'm1',
+  mode: 'test',
+  refundId,
+  sessionId: 'cs_o1',
+  amountMinor,
+  currency: 'USDT',
+  reason: null,
+  description: null,
+  metadata: null,
+  refundAddress: payee,
   replay: { idempotencyKey: null, path: '/refunds/create', bodyHash: refundId },
   nowMs: world.one.nowMs,
 });

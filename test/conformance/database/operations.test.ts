@@ -10,10 +10,18 @@ test('a network is listed with its follower’s report and its cursor', async ({
   const status = await database.networks.find('test:one');
   const tip = one.chain.at(-1);
   has(status, {
-    ...{ key: 'test:one', state: 'halted', floor: 0, readThroughS: T0_S + 7, updatedAtMs: T0_MS, pid: 1 },
+    key: 'test:one',
+    state: 'halted',
+    floor: 0,
+    readThroughS: T0_S + 7,
+    updatedAtMs: T0_MS,
+    pid: 1,
     reason: { code: 'deep_reorg', message: 'block 5 left the chain' },
-    ...{ tipHash: tip?.hash, tipNumber: tip?.number },
-    ...{ headNumber: tip?.number, nodeConnected: true, nodeHeardAtMs: T0_MS },
+    tipHash: tip?.hash,
+    tipNumber: tip?.number,
+    headNumber: tip?.number,
+    nodeConnected: true,
+    nodeHeardAtMs: T0_MS,
   });
   assert.equal(await database.networks.list(), [status, await database.networks.find('test:two')]);
   await one.readThrough(T0_S + 8);

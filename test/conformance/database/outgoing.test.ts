@@ -179,8 +179,17 @@ test('what left the wallets in blocks that are read later is added and judged', 
   ];
   const kinds = async (isCheck: boolean) => {
     const outcome = await database.blocks.saveReread({
-      ...{ network, family: 'evm', decimals: { USDT: 6 }, dustFloorPar: 1n, watchedThrough: 1_000_000 },
-      ...{ from: number - 1, to: number, blocks, anchor: head.hash, isCheck, act: act('network reread') },
+      network,
+      family: 'evm',
+      decimals: { USDT: 6 },
+      dustFloorPar: 1n,
+      watchedThrough: 1_000_000,
+      from: number - 1,
+      to: number,
+      blocks,
+      anchor: head.hash,
+      isCheck,
+      act: act('network reread'),
     });
     assert.ok(outcome.kind === 'done');
     return outcome.differences.map(({ kind, transfer }) => [kind, transfer?.tx]);

@@ -348,7 +348,11 @@ readyTest('a payout fails only while none of its attempts can be on the chain', 
   const look = (id: string, state: 'failed' | 'stuck', attemptCount: number) => {
     const seen = { state, generation: 0, attemptCount };
     return database.payouts.conclude({
-      ...{ id, seen, conclusion: { kind: 'look' }, act: act('payout resolve'), nowMs: T0_MS },
+      id,
+      seen,
+      conclusion: { kind: 'look' },
+      act: act('payout resolve'),
+      nowMs: T0_MS,
     });
   };
   assert.is(await look('r1', 'failed', 0), false);

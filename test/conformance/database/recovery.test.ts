@@ -204,7 +204,8 @@ test('a session does not end while blocks that may pay it are to be read again',
   const report = (count: number) =>
     database.networks.report({
       ...networkReport(network, lateMs, { state: 'halted', headNumber: 101, readThroughS: lateS }),
-      ...{ reason: { code: 'reorg_below_floor', message: 'before the rewind' }, recoveries: count },
+      reason: { code: 'reorg_below_floor', message: 'before the rewind' },
+      recoveries: count,
     });
   await report(recoveries);
   await database.sessions.settleDue(lateMs, 10);

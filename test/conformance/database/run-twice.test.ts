@@ -46,8 +46,14 @@ async function story(database: Database): Promise<void> {
   const asked = { reason: null, description: null, metadata: null, refundAddress: null, replay: replay('refund') };
   const refund = await database.refunds.create(
     {
-      ...{ storeId: 'm1', mode: 'test', refundId: 'r1', sessionId: paid.id, amountMinor: 500n, currency: 'USDT' },
-      ...{ ...asked, nowMs: lateS * 1000 },
+      storeId: 'm1',
+      mode: 'test',
+      refundId: 'r1',
+      sessionId: paid.id,
+      amountMinor: 500n,
+      currency: 'USDT',
+      ...asked,
+      nowMs: lateS * 1000,
     },
     () => ({ kind: 'bad', why: 'malformed' }),
   );

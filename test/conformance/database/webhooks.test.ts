@@ -402,8 +402,13 @@ test('a store’s deliveries are found by endpoint and state', async ({ database
   const claimed = await claimAll(database, T0_MS + 9_000);
   assert.is(claimed.length, 8);
   const answers = {
-    ...{ 'e1 cs_o0': 200, 'e1 cs_o1': 418, 'e1 cs_o2': 204, 'e1 cs_o3': 503 },
-    ...{ 'e2 cs_o0': null, 'e2 cs_o1': 418, 'e2 cs_o2': 500 },
+    'e1 cs_o0': 200,
+    'e1 cs_o1': 418,
+    'e1 cs_o2': 204,
+    'e1 cs_o3': 503,
+    'e2 cs_o0': null,
+    'e2 cs_o1': 418,
+    'e2 cs_o2': 500,
   } as Readonly<Record<string, number | null>>;
   for (const one of claimed) {
     const status = answers[`${one.endpointId} ${one.sessionId}`];

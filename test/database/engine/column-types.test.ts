@@ -60,12 +60,28 @@ test('the terms of a session are read as they were written, and refused once som
   const db = openWith('CREATE TABLE kept (id INTEGER PRIMARY KEY, terms TEXT NOT NULL) STRICT');
   const kept = sqliteTable('kept', { id: integer().primaryKey(), terms: sessionTerms().notNull() });
   const option = {
-    ...{ networkKey: 'test:one', network: 'one', family: 'evm', chainId: '1', confirmationsRequired: 1 },
-    ...{ currency: 'USDT', token: '0x', decimals: 6, units: 10n ** 18n },
+    networkKey: 'test:one',
+    network: 'one',
+    family: 'evm',
+    chainId: '1',
+    confirmationsRequired: 1,
+    currency: 'USDT',
+    token: '0x',
+    decimals: 6,
+    units: 10n ** 18n,
   };
   const terms = {
-    ...{ duePar: 10n ** 30n, tolerancePar: 0n, accepts: ['USDT'], expiresAtS: 1, inclusionGraceS: { 'test:one': 2 } },
-    ...{ topUpGraceS: 3, monitoringS: 4, latePolicy: 'hold', taxMinor: 5n, shippingMinor: null, webhookUrl: '12' },
+    duePar: 10n ** 30n,
+    tolerancePar: 0n,
+    accepts: ['USDT'],
+    expiresAtS: 1,
+    inclusionGraceS: { 'test:one': 2 },
+    topUpGraceS: 3,
+    monitoringS: 4,
+    latePolicy: 'hold',
+    taxMinor: 5n,
+    shippingMinor: null,
+    webhookUrl: '12',
     conversion: { rate: '1.5', currency: 'USDT', amountMinor: 7n, sources: ['1', '2'] },
     options: [option, { ...option, currency: 'USDC', decimals: 18, units: 10n ** 30n }],
   } as unknown as SessionTerms;

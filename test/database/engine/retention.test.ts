@@ -101,9 +101,20 @@ test('a payer is forgotten once the refund window is over and no refund is open;
   await one.confirm(await one.mine([pays(addressOf(session), 1000n)]));
   await leaveAddress(database, session.id);
   const refund = {
-    ...{ id: 'rf_1', storeId: 'm1', mode: 'test', refundId: 'r1', sessionId: session.id, amountMinor: 100n },
-    ...{ currency: 'USDT', reason: null, description: 'for Ann', metadata: { who: 'Ann Example' }, destination: null },
-    ...{ claimToken: 'token', replay: { idempotencyKey: null, path: '/refunds', bodyHash: 'r' }, nowMs: T0_MS },
+    id: 'rf_1',
+    storeId: 'm1',
+    mode: 'test',
+    refundId: 'r1',
+    sessionId: session.id,
+    amountMinor: 100n,
+    currency: 'USDT',
+    reason: null,
+    description: 'for Ann',
+    metadata: { who: 'Ann Example' },
+    destination: null,
+    claimToken: 'token',
+    replay: { idempotencyKey: null, path: '/refunds', bodyHash: 'r' },
+    nowMs: T0_MS,
   } as const;
   const made = await database.refunds.create(refund as never, () => anAddress);
   assert.is(made.kind, 'created');

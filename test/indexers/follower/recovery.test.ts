@@ -39,8 +39,15 @@ const skip = async ({ database, network }: IndexedShop, from: number, to = from)
 /** Reads blocks again from the node, as the command does. */
 const reread = ({ database, network }: IndexedShop, from: number, to: number, isCheck = false) =>
   rereadBlocks({
-    ...{ network, database, chain: chains[network.family], clock: systemClock },
-    ...{ from, to, isCheck, act: act(), onPart: () => {} },
+    network,
+    database,
+    chain: chains[network.family],
+    clock: systemClock,
+    from,
+    to,
+    isCheck,
+    act: act(),
+    onPart: () => {},
   });
 
 /** A node that does not serve some blocks: neither their headers nor their content, or only not their content. */

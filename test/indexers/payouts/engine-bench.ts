@@ -72,8 +72,13 @@ export const openPayer = (
 ): Payer =>
   createPayer({
     network: {
-      ...{ key: network, family: 'evm', mode: 'test', tokens },
-      ...{ blockTimeMs: 5000, reorgDepthMax: 3, sweep: plainSweepPolicy },
+      key: network,
+      family: 'evm',
+      mode: 'test',
+      tokens,
+      blockTimeMs: 5000,
+      reorgDepthMax: 3,
+      sweep: plainSweepPolicy,
     },
     rules,
     chainNode: startOf(0),
@@ -100,7 +105,8 @@ async function onBench(change: Change, work: (bench: Bench) => Promise<void>): P
     node: through(own.node, () => instead.node),
     signer: through(own.signer, () => instead.signer),
     secondOpinion: async () => instead.opinion,
-    ...{ database, clock },
+    database,
+    clock,
   });
   const report = (state: NetworkState) => database.networks.report(networkReport(network, clock.nowMs(), { state }));
   try {
@@ -132,7 +138,8 @@ async function onBench(change: Change, work: (bench: Bench) => Promise<void>): P
         service = serviceOf(index);
       },
       alarms: async () => (await database.alarms.list(100)).map(({ code }) => code),
-      ...{ own, instead },
+      own,
+      instead,
     });
   } finally {
     temp.close();

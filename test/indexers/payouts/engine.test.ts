@@ -342,7 +342,8 @@ test('a signer that is still starting is no warning, and one that stays away is 
   const payer = openPayer({
     node: {} as PayoutNode,
     signer: { fence: away } as unknown as PayingSigner,
-    ...{ database, clock },
+    database,
+    clock,
     log: openLog('test', 'info', (line) => void levels.push(JSON.parse(line).level)),
   });
   const stopping = new AbortController();

@@ -133,7 +133,13 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
   const { chainId, tokens } = simulatedChains[family];
   const spending = spendings[family];
   const sim = await startSimulatedNode({
-    ...{ family, seed: 'payouts', chainId, tokens, clock, finalityDistance: FINAL_BLOCKS, price },
+    family,
+    seed: 'payouts',
+    chainId,
+    tokens,
+    clock,
+    finalityDistance: FINAL_BLOCKS,
+    price,
   });
   closers.push(() => sim.close());
   for (let left = FIRST_BLOCKS; left > 0; left--) sim.world.mine();
@@ -254,8 +260,21 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
   assert.is(await pass(READ_MS), null);
 
   return {
-    ...{ family, sim, database, file, signer, service, journal, node, clock, tokens, treasury },
-    ...{ advance, look, pass, walletKey },
+    family,
+    sim,
+    database,
+    file,
+    signer,
+    service,
+    journal,
+    node,
+    clock,
+    tokens,
+    treasury,
+    advance,
+    look,
+    pass,
+    walletKey,
     ...sweepsOn({ network: settings, rules, node, signer, database, clock }),
     /** Lets minutes pass in which balances are read. @returns what the engine reported */
     async passMinutes(minutes: number): Promise<(string | null)[]> {

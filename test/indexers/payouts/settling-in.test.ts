@@ -18,7 +18,9 @@ function openMachine(ageMs: number) {
   let looks = 0;
   const lastLook = async () => void looks++;
   return {
-    ...{ clock, database, number },
+    clock,
+    database,
+    number,
     looks: () => looks,
     /** A process. */
     start: () =>
