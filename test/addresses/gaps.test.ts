@@ -218,6 +218,21 @@ test('after a gap of more than two minutes, payouts settle in from the start on;
   assert.equal(await settling(), [0]);
 });
 
+test('a start does not settle in for a heartbeat that came while it waited to write, but for a clock that was set back', async () => {
+  const { begin, clock } = closing(openMachine());
+  const { database } = await begin();
+  const { engines } = database;
+  const settling = async () => (await engines.list()).map(({ settlingUntilMs }) => settlingUntilMs);
+  const atMs = clock.nowMs();
+  await engines.beat(network.key, atMs);
+  await engines.settle(network.key, null);
+  await engines.beat(network.key, atMs + 3_000);
+  await engines.settleIn([network.key], atMs);
+  assert.equal(await settling(), [null]);
+  await engines.settleIn([network.key], atMs - 10_000);
+  assert.equal(await settling(), [0]);
+});
+
 test('a gap may have been three times as busy as the busiest hour or day, and is bounded', () => {
   const quiet = Array.from({ length: 3 * 24 }, (_, hour) => ({ hour, sessions: 1 }));
   const hours = [{ hour: 0, sessions: 5 }, ...quiet.slice(1)];

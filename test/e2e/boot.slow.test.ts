@@ -101,7 +101,7 @@ test("the demo refunds a part on each family's network, signed by the sandbox's 
   const refundOn = async (network: string): Promise<void> => {
     const demo = ['scripts/demo.ts', '--network', network, '--refund', '--json'];
     const { code, stdout, stderr } = await runProgram(demo, sandbox.variables);
-    assert.is(code, 0, `${network}: ${stderr}`);
+    if (code !== 0) throw new Error(`${network}: ${stderr}\n${JSON.stringify(await sandbox.tool('status'))}`);
     const { refund } = JSON.parse(stdout) as { refund: Record<string, string> };
     assert.is(refund.status, 'completed', network);
     assert.is(refund.amount, '4.50', network);

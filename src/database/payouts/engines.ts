@@ -25,6 +25,8 @@ export type PayoutEngine = typeof payoutEngines.$inferSelect;
 
 /** A restart takes less. A longer gap may be anything: a stop, or a machine that was restored from a snapshot. */
 const GAP_MS_MAX = 120_000;
+/** A process may look at its clock so long before its turn to write, in which another one leaves a heartbeat. */
+const TURN_MS_MAX = 10_000;
 
 const newEngine = { fence: 0, journalId: 0, reason: null, beatAtMs: null, settlingUntilMs: null };
 
@@ -52,7 +54,9 @@ export function engineCommands(db: Db) {
     const engine = await findRow(db, payoutEngines, { network });
     // A database that was created now has lost nothing: its engines begin as if they had a heartbeat.
     const lastMs = engine ? engine.beatAtMs : await readMeta(db, MADE_AT_MS);
-    const isRecent = lastMs !== null && Number(lastMs) >= nowMs - GAP_MS_MAX && Number(lastMs) <= nowMs;
+    const agoMs = lastMs === null ? Number.POSITIVE_INFINITY : nowMs - Number(lastMs);
+    // A clock that was set back by more says nothing about the time since.
+    const isRecent = agoMs <= GAP_MS_MAX && agoMs >= -TURN_MS_MAX;
     if (!isRecent) await saveEngine(db, network, { settlingUntilMs: 0 });
     else if (!engine) await saveEngine(db, network, { beatAtMs: nowMs });
   }
