@@ -276,7 +276,7 @@ type KeptSecret = SecretPair & Readonly<{ rotatedAtMs: number | null }>;
 /** The secret that signs for an endpoint or store. `owner`: an endpoint's id, or a store's. */
 export type WebhookSecret = KeptSecret & Readonly<{ owner: string; mode: Mode }>;
 
-/** `start` makes a second secret valid, `finish` ends the first one's validity, `cancel` the second one's. */
+/** `start` makes a second secret valid, `finish` ends the validity of the first. */
 export type RotationStep = Readonly<{ kind: 'start'; secret: string }> | Readonly<{ kind: 'finish' }>;
 
 export type RotationOutcome =

@@ -8,13 +8,13 @@ import { permanent } from '../../core/fault.ts';
 import { connect, guarded } from './connection.ts';
 import { type Mark, MOVE, movedFault, readMark } from './engine.ts';
 import { MADE_AT_MS, readScripts, refuseOtherSchema } from './migrate.ts';
-import { pg } from './pg.ts';
 import {
   ALONE,
   asPostgresFault,
   checkDatabase,
   connectionOf,
   databaseName,
+  pg,
   refuseOthers,
   SCHEMA_VERSION,
 } from './postgres-server.ts';

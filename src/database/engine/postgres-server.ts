@@ -1,14 +1,18 @@
 /**
  * A PostgreSQL server as `QUAYSIDE_DATABASE_URL` names it: how it is connected to, and what is refused before its use.
  */
+import { createRequire } from 'node:module';
 import type { ClientConfig, Pool, PoolConfig, types } from 'pg';
 import { Fault, permanent, transient } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { constraintFailed } from './connection.ts';
 import { liveFault } from './inspection.ts';
 import { MADE_AT_MS, readScripts, refuseOtherVersion, scriptsAfter } from './migrate.ts';
-import { pg } from './pg.ts';
 import { postgresTextOf } from './translate.ts';
+
+const load = createRequire(import.meta.url);
+/** Returns the driver. It is loaded where such a database is opened: with SQLite it would take memory for nothing. */
+export const pg = (): typeof import('pg') => load('pg');
 
 const VERSION_MIN = 15;
 const CONNECT_MS = 5_000;
