@@ -217,7 +217,10 @@ export function poolCommands(db: SealedDb) {
     const known = await findRow(db, pools, { family, mode, source });
     if (known?.current) return known;
     await changeRows(db, pools, { family, mode, current: true }, { current: false });
-    const pool = known ?? { ...newPool, id: await nextNumber(db, 'pools'), family, mode, source, current: true };
+    const pool = {
+      ...(known ?? { ...newPool, id: await nextNumber(db, 'pools'), family, mode, source }),
+      current: true,
+    };
     if (known) await changeRows(db, pools, { id: known.id }, { current: true });
     else await insertRow(db, pools, pool);
     return pool;

@@ -26,6 +26,7 @@ import {
   payoutStepsOf,
   toAttempt,
   toPayout,
+  unsigned,
 } from './payouts.ts';
 
 /** An open payout with the attempts of its current generation in order, and the approver's signature of a refund. */
@@ -232,13 +233,7 @@ const newAttempt = (
   nonce,
   terms,
   feeUnitsMax,
-  tx: null,
-  bytes: null,
-  signedAtMs: null,
-  sentAtMs: null,
-  answerCode: null,
-  answer: null,
-  feeUnits: null,
+  ...unsigned,
 });
 
 /**

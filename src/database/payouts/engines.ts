@@ -18,7 +18,7 @@ import type { SealedDb } from '../sealing.ts';
 import { payoutAttempts, payoutEngines } from '../tables.ts';
 import { giveBackNonce, type JournaledSignature, raiseNonce } from './attempts.ts';
 import { followLost } from './outcomes.ts';
-import { noWait, payoutStepsOf } from './payouts.ts';
+import { noWait, payoutStepsOf, unsigned } from './payouts.ts';
 
 /** The payout engine of a network. `settlingUntilMs`: null once it has settled in. */
 export type PayoutEngine = typeof payoutEngines.$inferSelect;
@@ -153,6 +153,7 @@ export function adoptionCommands(db: SealedDb) {
     if (await findRow(db, payoutAttempts, { tx })) return false;
     await plan(intent, signedAtMs, nowMs);
     await insertRow(db, payoutAttempts, {
+      ...unsigned,
       payoutId: intent.id,
       generation,
       attempt,
@@ -161,15 +162,11 @@ export function adoptionCommands(db: SealedDb) {
       payerRole,
       nonce,
       terms,
-      tx,
       // The terms hold the real limit in the family's format; a replacement is only compared with zero.
       feeUnitsMax: 0n,
+      tx,
       bytes: Buffer.from(bytes),
       signedAtMs,
-      sentAtMs: null,
-      answerCode: null,
-      answer: null,
-      feeUnits: null,
     });
     return true;
   }

@@ -75,6 +75,17 @@ const PASSING_LOOK_MS = 5_000;
 const approvable: readonly string[] = ['signer_refused_approval', 'signer_refused_cap', 'refund_unapproved'];
 
 export const noFault = { faultCode: null, faultMessage: null } as const;
+/** An attempt that is not signed. */
+export const unsigned = {
+  tx: null,
+  bytes: null,
+  signedAtMs: null,
+  sentAtMs: null,
+  answerCode: null,
+  answer: null,
+  feeUnits: null,
+} as const;
+
 /** Waits for nothing. */
 export const noWait = { waitCode: null, waitMessage: null, ...noFault } as const;
 
