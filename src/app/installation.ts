@@ -19,7 +19,7 @@ import { operatorBanner, safetyWarnings, sandboxBanner } from './startup-banner.
 import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
 
 type Ports = Pick<Config, 'port' | 'metricsPort' | 'dashboardPort'>;
-/** What the server says once it answers requests. */
+/** The server's message once it answers requests. */
 type Serving = Ports & Readonly<{ baseUrl: string; dashboardUrl: string; stores: number; signInLink: string | null }>;
 /** A child's message once it does its work, or before it ends because it cannot start. */
 type Said<T> = (Readonly<{ ready: true }> & T) | Readonly<{ fault: Readonly<{ code: string; message: string }> }>;
@@ -161,7 +161,8 @@ function start<T>(name: string, program: string, settings: () => Config | null):
   });
   broken.push(lost);
   const isReady = new Promise<T>((resolve) => {
-    const onMessage = (said: Said<T>) => {
+    const onMessage = (message: unknown) => {
+      const said = message as Said<T>;
       if ('fault' in said) why = permanent(said.fault.code, said.fault.message);
       else resolve(said);
     };
@@ -179,8 +180,8 @@ function startSigner(dataDir: string, { dir, unlock }: SignerConfig, logLevel: s
   const places = ['--dir', dir, '--secret-key-file', secretKeyFile(dataDir, env)];
   const args = [...places, '--unlock', how, '--log-level', logLevel];
   return new Promise((resolve) => {
-    const onMessage = (said: Said<unknown>) => {
-      if ('ready' in said) resolve();
+    const onMessage = (message: unknown) => {
+      if ('ready' in (message as Said<unknown>)) resolve();
     };
     const onHalted = () => {
       say(['The signer is halted; the log above says why. Payments are still received; refunds and sweeps wait.']);

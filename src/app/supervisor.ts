@@ -26,8 +26,7 @@ export type ChildSpec = Readonly<{
   /** Read at each start; see `forkProgram`. */
   settings?: () => Config | null;
   /** Called with each message of the child. */
-  // biome-ignore lint/suspicious/noExplicitAny: each program has messages of its own.
-  onMessage?: (message: any) => void;
+  onMessage?: (message: unknown) => void;
   /** Called once when the child will not be restarted, with its exit code. */
   onHalted: (exitCode: number) => void;
 }>;
