@@ -40,7 +40,7 @@ export const sweep: Command = {
             ? ['nothing is swept: somebody else planned these sweeps meanwhile']
             : [
                 ...listLines(sweeps, ['id', 'amount', 'state']),
-                'they are made while the server runs: `quayside payout list` shows how they go',
+                'the server makes them; `quayside payout list` shows their state',
               ],
       };
     });

@@ -59,10 +59,10 @@ const conditions = {
 };
 type Tier = z.infer<z.ZodObject<typeof conditions>> & Readonly<{ from?: bigint }>;
 
-/** Refuses a tier without a condition, and one that nothing says how long it takes. */
+/** Refuses a tier without a condition, and one that must name its usual depth and does not. */
 function checkTier({ blocks, finality: name, usual }: Tier, { addIssue }: z.core.$RefinementCtx): void {
   if (blocks !== undefined) return;
-  // Nodes show blocks long before they are safe or final, and people are told how long that takes.
+  // Nodes show blocks long before they are safe or final. Pages say how long that takes.
   const isLater = name === 'safe' || name === 'finalized';
   if (!name) addIssue({ code: 'custom', message: `expected ${policyForms}` });
   else if (usual === undefined && isLater)

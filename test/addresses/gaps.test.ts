@@ -184,7 +184,7 @@ test('imported addresses, which are not derived, are never all retired', async (
   }
 });
 
-test('a server whose time jumps ahead was put back with its memory, and retires what may have been given', async () => {
+test('a server whose time jumps ahead was restored with its memory, and retires addresses that may have been given', async () => {
   const { begin, clock } = closing(openMachine());
   const { database } = await begin();
   const stopping = new AbortController();

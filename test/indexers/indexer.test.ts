@@ -46,7 +46,7 @@ test('payouts wait for a person where blocks are read before our own wallets are
 });
 
 test('a payment to an address that is derived only after the machine was restored is found', async () => {
-  const own = closing(await startSimulatedNode({ family: 'evm', seed: 'put back' }));
+  const own = closing(await startSimulatedNode({ family: 'evm', seed: 'restored' }));
   const mine = (blocks: number) => Array.from({ length: blocks }, () => own.world.mine());
   mine(5);
   const network = testNetwork({ name: 'one', url: own.wsUrl, xpub: 'xpub' });

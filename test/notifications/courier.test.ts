@@ -76,7 +76,7 @@ async function openBench({ targets = [{}], status = () => 200, send = realSend, 
 
 const event = { message: 'why', network: null, sessionId: null };
 
-test('an alarm is told at once, again each day until somebody acknowledges it, and its end is told too', async () => {
+test('an alarm is sent at once, again each day until somebody acknowledges it, and its end is sent too', async () => {
   const { database, clock, open, end, after, texts } = await openBench();
   await open('frozen:live:bsc', 'payouts_frozen');
   await after(0);
@@ -170,7 +170,7 @@ test('a target that is proved later hears of what needs somebody then', async ()
   assert.equal(texts(), ['x: wallet low on live:bsc (A-3)']);
 });
 
-test('an alarm that becomes worse is told as a new one, with the end of the lesser', async () => {
+test('an alarm that becomes worse is sent as a new one, with the end of the lesser', async () => {
   const { open, after, texts } = await openBench();
   await open('network:live:bsc', 'network_fault');
   await after(MINUTE_MS);

@@ -1,4 +1,4 @@
-/** What one test opens is closed after it, the newest first, even if it fails. */
+/** Closes parts after the test that opened them, the newest first, even if it fails. */
 import { test } from 'uvu';
 
 const closers: (() => unknown)[] = [];

@@ -51,7 +51,7 @@ export type Bench = Readonly<{
   alarms(): Promise<string[]>;
   /** The chain's own client, and the real signer. */
   own: Readonly<{ node: PayoutNode; signer: PayingSigner }>;
-  /** What answers in their place, from now on. */
+  /** Answers in place of theirs, from now on. */
   instead: { node: Partial<PayoutNode>; signer: Partial<PayingSigner>; opinion: readonly string[] };
 }>;
 type Change = Readonly<{
