@@ -136,22 +136,25 @@ const inOneDay = inWorld(
   {},
   folder,
 );
+
 onTwo('a command whose time ends while another one takes its row is answered as unavailable', async (one, two) => {
-  let isHeld = true;
-  const held = one.write(async () => {
+  let [late, hasRead]: [Promise<unknown>, boolean] = [Promise.resolve(), false];
+  await one.write(async () => {
     await add(one).run('a', 1);
-    while (isHeld) await rest(20);
+    const asked = two.write(
+      async () => {
+        const last = await read(two).get('a');
+        hasRead = true;
+        if (last === undefined) await add(two).run('a', 2);
+      },
+      { waitMs: 200 },
+    );
+    late = fails(asked, 'storage_unavailable');
+    // It has to find no row, or it would add none.
+    while (!hasRead) await rest(20);
+    await rest(400);
   });
-  const late = two.write(
-    async () => {
-      if ((await read(two).get('a')) === undefined) await add(two).run('a', 2);
-    },
-    { waitMs: 200 },
-  );
-  await rest(400);
-  isHeld = false;
-  await held;
-  await fails(late, 'storage_unavailable');
+  await late;
 });
 
 onServer('two refunds at once, on two networks, do not exceed what a store pays back in a day', inOneDay);
