@@ -1,9 +1,9 @@
 /**
- * Parts of the bodies of transactions: work on rows one after the other, pages, and a command that can be tried.
+ * Helpers for the bodies of transactions: work on rows one after the other, pages, and dry runs.
  */
 import type { Db } from './open.ts';
 
-/** Returns what `work` makes of each row. */
+/** Runs `work` on one row after the other. @returns its results */
 export async function mapInOrder<Row, Made>(
   rows: readonly Row[],
   work: (row: Row, at: number) => Promise<Made>,
@@ -13,14 +13,14 @@ export async function mapInOrder<Row, Made>(
   return made;
 }
 
-/** Returns the rows for which `work` says yes. */
+/** Returns the rows for which `work` returns true. */
 export async function filterInOrder<Row>(rows: readonly Row[], work: (row: Row) => Promise<boolean>): Promise<Row[]> {
   const kept: Row[] = [];
   for (const row of rows) if (await work(row)) kept.push(row);
   return kept;
 }
 
-/** Runs `work` in one write transaction; with `isDryRun` that transaction is rolled back. @returns what it returns */
+/** Runs `work` in one write transaction, which a dry run rolls back. @returns its result */
 export async function writeOrTry<T>(db: Db, isDryRun: boolean, work: () => T | Promise<T>): Promise<T> {
   if (!isDryRun) return db.write(work);
   const undone: T[] = [];
@@ -37,8 +37,8 @@ export async function writeOrTry<T>(db: Db, isDryRun: boolean, work: () => T | P
 }
 
 /**
- * Returns a page of rows in their order: those that fit among the first `lookMax`, and where the next page goes on,
- * after the last row that was shown or looked at; null at the end.
+ * Returns a page: the rows that fit among the first `lookMax`, in their order. The next page begins after `goOn`, which
+ * is null at the end.
  * @param read at least `lookMax + 1` rows, if there are as many
  */
 export function pageOf<Row>(

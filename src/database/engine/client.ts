@@ -1,6 +1,5 @@
 /**
- * Statements in SQL, whichever engine runs them; and those that drizzle builds, through its door for drivers that it
- * does not know.
+ * Statements in SQL for either engine, and drizzle's builders on top of them.
  */
 import { BaseSQLiteDatabase, SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
 import { SQLiteRemoteSession } from 'drizzle-orm/sqlite-proxy';
@@ -8,36 +7,36 @@ import { SQLiteRemoteSession } from 'drizzle-orm/sqlite-proxy';
 /** The changes of one statement. */
 export type Changes = Readonly<{ changes: number }>;
 
-/** A statement in SQL; it is compiled when it first runs. `Row` is what its text makes of a row. */
+/** A statement in SQL, compiled at its first run. `Row` is the form in which it returns a row. */
 export type Statement<Row = unknown> = Readonly<{
   get(...values: readonly unknown[]): Promise<Row | undefined>;
   all(...values: readonly unknown[]): Promise<Row[]>;
   run(...values: readonly unknown[]): Promise<Changes>;
-  /** Returns rows one by one; within a body only. */
+  /** Returns rows one by one, within a body only. */
   iterate(...values: readonly unknown[]): AsyncIterable<Row>;
 }>;
 
 /** Statements for the bodies of `read` and `write`. */
 export type Client = Readonly<{
-  /** Rows are objects with a member for each column. */
+  /** Returns rows as objects, with a member for each column. */
   prepare<Row>(text: string): Statement<Row>;
-  /** Rows are their first column alone. */
+  /** Returns the first column of each row. */
   values<Value>(text: string): Statement<Value>;
-  /** Rows are lists of their columns. */
+  /** Returns rows as lists of their columns. */
   lists(text: string): Statement<readonly unknown[]>;
 }>;
 
-/** Statements that are kept compiled: those that ran last. */
+/** Compiled statements that are kept. The one that has not run for longest leaves first. */
 const KEPT_MAX = 1_000;
 
 let noted: Set<string> | null = null;
 
-/** Adds the text of each new statement to `texts` from now on, for a look at every plan. */
+/** Adds the text of each new statement to `texts` from now on, so that a test can check every query plan. */
 export function noteTexts(texts: Set<string>): void {
   noted = texts;
 }
 
-/** Returns statements that `compile` makes once for each text, and again for one that has not run for long. */
+/** Returns statements that are compiled once for each text, and kept. */
 export function keepStatements(compile: (text: string, rows: keyof Client) => Statement): Client {
   const keep = (rows: keyof Client) => {
     const kept = new Map<string, Statement>();
@@ -57,7 +56,7 @@ export function keepStatements(compile: (text: string, rows: keyof Client) => St
 
 export type Orm = BaseSQLiteDatabase<'async', Changes, Record<string, never>>;
 
-/** Returns drizzle's builders, whose statements `client` runs. */
+/** Returns drizzle's builders. `client` runs their statements. */
 export function createOrm(client: Client): Orm {
   const dialect = new SQLiteAsyncDialect({ casing: 'snake_case' });
   const session = new SQLiteRemoteSession(
@@ -71,7 +70,7 @@ export function createOrm(client: Client): Orm {
     undefined,
     undefined,
   );
-  // Errors stay as they are: drizzle would wrap each in one that has the values of the statement in its text.
+  // Errors stay as they are. Drizzle would wrap each in one whose text contains the statement's values.
   const queryWithCache = (_text: string, _values: unknown, ask: () => Promise<unknown>) => ask();
   const prepareQuery = session.prepareQuery.bind(session);
   Object.assign(session, {

@@ -1,5 +1,5 @@
 /**
- * A connection to a database file, with the settings that everything else relies on; and SQLite's errors as faults.
+ * Connections to a SQLite file with our settings, and SQLite's errors as faults.
  */
 import Sqlite from 'better-sqlite3';
 import { type Fault, invariant, permanent, transient } from '../../core/fault.ts';
@@ -36,8 +36,8 @@ export function connect(file: string, busyTimeoutMs: number, mustExist: boolean)
 }
 
 /**
- * Switches the file to WAL. Of two processes that switch a new file at the same time, each would wait for the other, so
- * SQLite refuses one at once, whatever its timeout (sqlite.org/c3ref/busy_handler.html).
+ * Switches the file to WAL. Two processes that switch a new file at the same time would wait for each other. SQLite
+ * refuses one of them at once, whatever its timeout (sqlite.org/c3ref/busy_handler.html).
  */
 function useWal(client: Sqlite.Database, timeoutMs: number): void {
   for (const giveUpAtMs = systemClock.nowMs() + timeoutMs; ; ) {
@@ -51,7 +51,9 @@ function useWal(client: Sqlite.Database, timeoutMs: number): void {
   }
 }
 
-/** Adds the aggregate `sum_units`, the exact sum of amounts as decimal text: SQLite's own integers are too small. */
+/**
+ * Adds the aggregate `sum_units`, the exact sum of amounts in decimal text. SQLite's integers are too small for them.
+ */
 function addSumOfUnits(client: Sqlite.Database): void {
   client.aggregate<bigint | string | null>('sum_units', {
     start: () => 0n,
@@ -95,8 +97,8 @@ const lasting: Readonly<Record<string, string>> = {
 
 /**
  * Translates an error of SQLite, or of the files beside it, into a `Fault`: `storage_unavailable` (transient) or
- * `storage_damaged` (permanent). A failed constraint becomes an Error named `ConstraintFailed`: a bug, because input is
- * checked before it is written. Its transaction is rolled back, so memory is consistent. Returns any other error as is.
+ * `storage_damaged` (permanent). A failed constraint becomes an Error named `ConstraintFailed`. It is a bug, because
+ * input is checked before it is written. Returns any other error as is.
  */
 export function asStorageFault(error: unknown, file: string): unknown {
   if (isSystemError(error)) {
@@ -115,7 +117,7 @@ export function asStorageFault(error: unknown, file: string): unknown {
   return family === 'CONSTRAINT' ? constraintFailed(error) : error;
 }
 
-/** The error of a constraint that failed. */
+/** Returns the error of a failed constraint. */
 export function constraintFailed(cause: Error): Error {
   const failed = new Error(`the database refused what the program wrote: ${cause.message}`, { cause });
   failed.name = 'ConstraintFailed';

@@ -8,15 +8,15 @@ import { checkDatabase } from './postgres-server.ts';
 
 export type OpenOptions = SqliteOptions &
   Readonly<{
-    /** The address of a PostgreSQL database, which stands for the file; null or left out: none. */
+    /** The address of a PostgreSQL database, used in place of the file; null or absent for SQLite. */
     url?: string | null;
-    /** Nobody else may use the database while this one writes. The lock on its folder is enough for a file. */
+    /** Whether other processes are kept out while this one writes. For a file, the lock on its folder does that. */
     isAlone?: boolean;
   }>;
 
 /**
  * Opens a database of the current schema.
- * @param check is run before the first body, which fails as it does
+ * @param check runs before the first body; if it fails, the body fails with the same error
  * @throws Fault `storage_unavailable`, `storage_damaged`, `sqlite_too_old`, `schema_not_current`, `database_url_wrong`,
  * `database_moved`, `move_unfinished`
  */
@@ -29,10 +29,10 @@ export function openEngine({ url, isAlone, ...options }: OpenOptions, check: (db
   });
 }
 
-/** Returns the same database; its bodies wait until the check has passed once. */
+/** Returns the same database. Its bodies wait until the check has passed once. */
 function checkedFirst(db: Db, check: () => Promise<void>): Db {
   let [passed, running]: [boolean, Promise<void> | null] = [false, null];
-  // The obstacle to a check that failed may pass.
+  // A failed check is repeated, because its cause may pass.
   function pass(): Promise<void> {
     running ??= check()
       .then(() => {
@@ -57,18 +57,19 @@ function checkedFirst(db: Db, check: () => Promise<void>): Db {
 }
 
 // ── The mark of a move ───────────────────────────────────────────────────────────────────────────────────────────────
-// It says where the rows of a database went, or where those come from that it does not have yet. A database with a mark
-// is not opened.
+// A database whose rows were moved away, or have not all arrived, has a mark in `meta` and is not opened.
 
 /** The mark's name in `meta`. */
 export const MOVE = 'move';
 
-/** `to`: everything is at `place` now. `from`: what comes from `place` is not all here. `isServer`: of PostgreSQL. */
+/**
+ * `to`: all rows are at `place` now. `from`: not all rows of `place` are here yet. `isServer`: `place` is PostgreSQL.
+ */
 export type Mark = Readonly<{ kind: 'to' | 'from'; place: string; isServer: boolean; atMs: number }>;
 
 /**
  * Reads the mark of a database.
- * @param all returns rows as lists
+ * @param all runs a query, and returns rows as lists
  */
 export async function readMark(all: (text: string) => Promise<readonly (readonly unknown[])[]>): Promise<Mark | null> {
   const [row] = await all(`SELECT value FROM meta WHERE name = '${MOVE}'`);
@@ -81,7 +82,7 @@ async function refuseMoved(db: Db): Promise<void> {
   if (mark) throw movedFault(db.name, mark);
 }
 
-/** Returns the refusal of a database that has a mark: where the data is, and the way back. */
+/** Returns the refusal of a database that has a mark. It names the place of the data, and the way back. */
 export function movedFault(name: string, { kind, place, isServer, atMs }: Mark): Fault {
   if (kind === 'from') {
     return permanent(

@@ -1,6 +1,5 @@
 /**
- * Looks at a file of the database from outside, also at one that cannot be opened as a database. Only a copy is
- * written.
+ * Inspects a database file, also one that cannot be opened as our database. Only copies are written.
  */
 import { existsSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
@@ -9,11 +8,11 @@ import { connect, guarded } from './connection.ts';
 import { versionOf } from './migrate.ts';
 
 const BUSY_TIMEOUT_MS = 30_000;
-/** Complaints of each kind that are returned, at most. */
+/** The largest number of complaints of each kind. */
 const COMPLAINTS_MAX = 20;
 
 const openOwn = (file: string): Sqlite.Database => connect(file, BUSY_TIMEOUT_MS, true);
-/** Opens a file that may be the signer's, and keeps its settings. */
+/** Opens a file, which may be the signer's, with the settings that it has. */
 const openAny = (file: string): Sqlite.Database => new Sqlite(file, { fileMustExist: true });
 
 /** @throws Fault `storage_unavailable`, `storage_damaged` */
@@ -29,9 +28,9 @@ function lookInto<T>(file: string, look: (client: Sqlite.Database) => T, open = 
 }
 
 /**
- * Copies the database as it is at this moment into `to`, which must not exist or be empty. Writers go on meanwhile: the
- * copy is one read transaction. (SQLite's backup interface begins again at each write of another process, so that it
- * would not end on a busy installation.)
+ * Copies the database as it is at this moment into `to`, which must not exist or be empty. The copy is one read
+ * transaction, so writers go on meanwhile. SQLite's backup interface would begin again at each write of another
+ * process, and never end on a busy installation.
  * @throws Fault transient `storage_unavailable`
  */
 export function copyDatabase(file: string, to: string): void {
@@ -39,14 +38,15 @@ export function copyDatabase(file: string, to: string): void {
 }
 
 /**
- * Returns when an indexer last reported to a file, which each does every few seconds; null before the first time.
+ * Returns the time of the last report of an indexer in a file, or null before the first. Each reports every few
+ * seconds.
  * @throws Fault `storage_unavailable`, `storage_damaged`
  */
 export const newestReportMs = (file: string): number | null =>
   lookInto(file, (client) => client.prepare('SELECT max(updated_at_ms) FROM networks').pluck().get() as number | null);
 
 /**
- * Checks whether SQLite finds a file whole: then both lists are empty. Reading it takes as long as its size needs.
+ * Checks a file by SQLite's own means. Both lists are empty if it is sound. The whole file is read.
  * @throws Fault `storage_unavailable`, `storage_damaged`
  */
 export function checkIntegrity(file: string) {
@@ -77,8 +77,8 @@ const signs = [
 ] as const;
 
 /**
- * Returns whether live networks were ever followed into this file, offered or paid on, or called for with a live key;
- * false if there is no file yet.
+ * Returns whether this file was ever used for live networks: followed, offered or paid on, or called with a live key.
+ * Returns false if there is no file yet.
  * @throws Fault transient `storage_unavailable`
  */
 export function hasLiveData(file: string): boolean {
@@ -92,7 +92,7 @@ export function hasLiveData(file: string): boolean {
   return lookInto(file, look, openAny);
 }
 
-/** Play money in a merchant's own database could be taken for real, and its sessions would not be followed. */
+/** Refuses a sandbox on live data. Play money could be taken for real, and live sessions would not be followed. */
 export const liveFault = (place: string, other: string) =>
   permanent(
     'live_data_folder',

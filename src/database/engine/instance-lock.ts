@@ -1,6 +1,6 @@
 /**
- * Allows one supervisor per data directory. The lock is SQLite's own lock on a file, which the system releases when the
- * process ends: a lock is never stale, and no other program that got the old process id is mistaken for the holder.
+ * Allows one supervisor per data directory. The lock is SQLite's lock on a file, which the system releases when the
+ * process ends. It is never stale, and does not depend on process ids, which the system gives out again.
  */
 
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ export function takeInstanceLock(dataDir: string): () => void {
  * @throws SqliteError if the file cannot be used
  */
 export function lockFile(file: string): (() => void) | null {
-  // SQLite would let everybody read a new file, and so hold a lock on it that keeps this program from starting.
+  // SQLite would make the file readable for everybody. Any user could then lock it and keep this program from starting.
   if (!existsSync(file)) writeFileSync(file, '', { mode: 0o600, flag: 'a' });
   const lock = new Sqlite(file, { timeout: 0 });
   try {
@@ -73,7 +73,7 @@ export function isSupervised(dataDir: string): boolean {
   try {
     return pid > 0 && process.kill(pid, 0);
   } catch {
-    // It ended without removing its file.
+    // The supervisor ended without removing its file.
     return false;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Makes a database file and brings it up to date. A new file is made of `schema.sql`; a change after a release is a
- * numbered SQL file beside it. Missing ones are applied in one transaction, after a copy of the file.
- * `PRAGMA user_version` is the number of the last migration, 0 for the schema of 0.1.0.
+ * Creates a database file by `schema.sql`, and applies the numbered SQL files that each later release adds. Missing
+ * ones are applied in one transaction, after a copy of the file. `PRAGMA user_version` is the number of the last
+ * migration, 0 for the schema of 0.1.0.
  */
 import {
   closeSync,
@@ -22,13 +22,13 @@ import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { connect, guarded } from './connection.ts';
 
-/** Marks a file that `schema.sql` has made (`PRAGMA application_id`): "Quay". */
+/** Marks a file created by `schema.sql` (`PRAGMA application_id`): "Quay". */
 const APPLICATION_ID = 0x51756179;
 const BUSY_TIMEOUT_MS = 30_000;
 
 type MigrateOptions = Readonly<{
   file: string;
-  /** Folder for the copy that is made before a migration. Null makes none: the file is a copy itself. */
+  /** Folder for the copy before a migration. Null makes none, because the file is a copy itself. */
   backupDir: string | null;
   log?: Log;
   /** Folder of `schema.sql` and the numbered SQL files; the program's own by default. */
@@ -36,8 +36,8 @@ type MigrateOptions = Readonly<{
 }>;
 
 /**
- * Makes the file if there is none or if it is empty, or applies the migrations that it lacks: all of them, or none.
- * Several processes may make the same file at once; one that migrates is alone.
+ * Creates the file if it is missing or empty, or applies the migrations that it lacks: all of them, or none. Several
+ * processes may create the same file at once. A process that migrates is alone.
  * @returns the names of the scripts applied now
  * @throws Fault permanent `database_foreign`, `database_newer`, `migration_failed`, `copy_damaged`; transient
  * `storage_unavailable`
@@ -45,7 +45,7 @@ type MigrateOptions = Readonly<{
 export function migrate({ file, backupDir, log, directory }: MigrateOptions): string[] {
   const scripts = readScripts(directory);
   return guarded(file, () => {
-    // Created here so that its mode is ours: SQLite gives its side files the mode of the main file.
+    // Created here, so that its mode is ours. SQLite gives its side files the mode of the main file.
     if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
     const client = connect(file, BUSY_TIMEOUT_MS, true);
     try {
@@ -91,8 +91,9 @@ function missingScripts(client: Sqlite.Database, file: string, scripts: Scripts)
 }
 
 /**
- * Copies the file into `backupDir`, checked and synced before it gets its name; it replaces the copy of a migration
- * that failed. @returns the path
+ * Copies the file into `backupDir`. The copy is checked and synced before it gets its name, and replaces that of a
+ * failed migration.
+ * @returns the path
  */
 function backUp(client: Sqlite.Database, file: string, backupDir: string, next: Script): string {
   mkdirSync(backupDir, { recursive: true, mode: 0o700 });
@@ -130,7 +131,7 @@ function checkCopy(copy: string, file: string, next: Script): void {
   }
 }
 
-/** Applies what the file lacks by then, all or nothing. @returns the names of what this process applied */
+/** Applies the scripts that the file still lacks, all or none. @returns the names of those applied by this process */
 function applyMissing(client: Sqlite.Database, file: string, scripts: Scripts): string[] {
   let running = '';
   const work = client.transaction((): string[] => {
@@ -162,15 +163,14 @@ function applyMissing(client: Sqlite.Database, file: string, scripts: Scripts): 
 }
 
 // ── The scripts ──────────────────────────────────────────────────────────────────────────────────────────────────────
-// `schema.sql` makes a new database, and a change after a release is a numbered file beside it. PostgreSQL gets a
-// translation of each.
+// PostgreSQL gets a translation of each.
 
 export type Script = Readonly<{ version: number; name: string; text: string }>;
 
 /** The schema of a new database, and the migrations that bring an existing one to it. */
 type Scripts = Readonly<{ schema: Script; migrations: readonly Script[] }>;
 
-/** The name in `meta` of the time at which the database was made, in Unix milliseconds. */
+/** The name in `meta` of the database's creation time, in Unix milliseconds. */
 export const MADE_AT_MS = 'made_at_ms';
 
 const ownDirectory = fileURLToPath(new URL('../', import.meta.url));

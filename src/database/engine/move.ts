@@ -1,6 +1,6 @@
 /**
- * Moves the rows of one database into another of the other engine: table by table, each in one transaction, so that a
- * move that was interrupted goes on with the first table that did not arrive; then compares both.
+ * Moves all rows into a database of the other engine, table by table, and then compares both. Each table is moved in
+ * one transaction. An interrupted move continues with the first table that did not arrive.
  */
 import { createHash } from 'node:crypto';
 import Sqlite from 'better-sqlite3';
@@ -20,25 +20,25 @@ import {
 } from './postgres-server.ts';
 import { translator } from './translate.ts';
 
-/** Rows that are in memory at once. A statement adds them all; SQLite's takes 32,766 values at most. */
+/** Rows in memory at once. One statement inserts them all, and SQLite's takes 32,766 values at most. */
 const PAGE_ROWS = 500;
 
-/** Chooses what moves. The version of its schema, and the mark of its move, stay in a database. */
+/** Chooses the rows that move. The version of the schema and the mark of the move stay. */
 const moving = ({ name }: Table): string =>
   name === 'meta' ? `name NOT IN ('${MOVE}', '${SCHEMA_VERSION}')` : '1 = 1';
 
-/** The rows of a table, and their SHA-256: cell by cell in the order of the key, each with its type and length. */
+/** The number of a table's rows, and the SHA-256 of all cells, each with its type and length, in the key's order. */
 export type TableDigest = Readonly<{ rows: number; sha256: string }>;
 export type TableProgress = Readonly<{ table: string; done: number; total: number }>;
 
 /**
- * Prepares the target, whose tables exist: it must be empty, or of this same move, which was interrupted.
+ * Prepares the target, whose tables exist. It must be empty, or contain rows of this same move, which was interrupted.
  * @throws Fault permanent `target_not_empty`, `database_moved`, `move_unfinished`
  */
 export async function beginMove(source: End, target: End, atMs: number): Promise<void> {
   const [left, known] = [await readMark(source.all), await readMark(target.all)];
   const isSame = known?.kind === 'from' && known.place === source.name;
-  // Interrupted between the two marks of its end.
+  // The move was interrupted between the two marks at its end.
   const isEnding = left?.kind === 'to' && left.place === target.name && isSame;
   if (left && !isEnding) throw movedFault(source.name, left);
   if (isSame) return;
@@ -66,7 +66,7 @@ const writeMark = ({ all }: End, mark: Mark) =>
     JSON.stringify(mark),
   ]);
 
-/** Ends the source's transaction, in which nobody else wrote: it is not opened any more, and the target is. */
+/** Ends the move. From now on the target is opened, and the source is refused. */
 export async function endMove(source: End, target: End, atMs: number): Promise<void> {
   await source.refuseOthers();
   await writeMark(source, { kind: 'to', place: target.name, isServer: target.isServer, atMs });
@@ -89,7 +89,7 @@ export async function copyTable(
   say();
   if (known > 0) return;
   await target.all('BEGIN');
-  // A row may name one of a later page.
+  // A row may refer to one of a later page.
   await target.all(target.isServer ? 'SET CONSTRAINTS ALL DEFERRED' : 'PRAGMA defer_foreign_keys = ON');
   const row = `(${table.columns.map(() => '?')})`;
   for await (const rows of pagesOf(source, table)) {
@@ -114,7 +114,7 @@ async function* pagesOf({ all }: End, table: Table): AsyncGenerator<readonly Row
   }
 }
 
-/** Returns the digest of a table, which is the same on both engines. */
+/** Returns the digest of a table. It does not depend on the engine. */
 export async function digestTable(end: End, table: Table): Promise<TableDigest> {
   const hash = createHash('sha256');
   let count = 0;
@@ -135,7 +135,7 @@ function cellText(value: unknown): string {
 }
 
 // ── Both ends ────────────────────────────────────────────────────────────────────────────────────────────────────────
-// One of each engine: a connection with a transaction of its own.
+// A connection to each engine, with a transaction of its own.
 
 const BUSY_TIMEOUT_MS = 5_000;
 /** The schema of a rehearsal, beside the one that programs use. */
@@ -152,14 +152,14 @@ export type End = Readonly<{
   isServer: boolean;
   /** Runs a statement that both engines understand. @returns its rows, as lists */
   all(text: string, values?: Row): Promise<readonly Row[]>;
-  /** Begins a transaction that sees one state. `isAlone`: nobody else writes before its end. */
+  /** Begins a transaction on one snapshot. `isAlone` keeps all other writers out until its end. */
   begin(isAlone: boolean, tables: readonly Table[]): Promise<void>;
   /** @throws Fault permanent `database_in_use` if other processes use a server's database; a file's folder is locked */
   refuseOthers(): Promise<void>;
   close(): Promise<void>;
 }>;
 
-/** Returns the tables of the current schema, each after those that its rows name. */
+/** Returns the tables of the current schema, each after those that it references. */
 export function listTables(): readonly Table[] {
   const { schema, migrations } = readScripts();
   const client = new Sqlite(':memory:');
@@ -213,7 +213,7 @@ export function openFile(file: string): End {
   };
 }
 
-/** Connects under a name that is not counted among those that use the database. */
+/** Connects under a name that does not count as a user of the database. */
 async function connectServer(url: string) {
   const name = databaseName(url);
   const client = new (pg().Client)({ ...connectionOf(url, ALONE), idle_in_transaction_session_timeout: 0 });

@@ -1,5 +1,5 @@
 /**
- * An open database, whichever engine it has; and SQLite's, on one file.
+ * An open database of either engine, and how SQLite's is opened.
  */
 import type Sqlite from 'better-sqlite3';
 import { systemClock } from '../../lib/clock.ts';
@@ -14,18 +14,21 @@ export type Db = Readonly<{
   client: Client;
   orm: Orm;
   /**
-   * Runs `work` in one transaction, as if nobody else wrote: commits, or changes nothing. `work` waits for nothing but
-   * its statements, and may be run again. While another process writes, it waits in a queue and the thread goes on.
+   * Runs `work` in one transaction, as if nobody else wrote, and commits or changes nothing. `work` waits for nothing
+   * but its statements, and may run again. While another process writes, it waits in a queue without blocking the
+   * thread.
    * @throws Fault transient `storage_unavailable`
    */
   write: WriteQueue['write'];
-  /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
+  /**
+   * Returns a number that changes with each commit of any connection. It is cheap enough to poll ten times a second.
+   */
   changeCount(): number;
-  /** Returns the time by the database's own clock, within a body: the same for processes of all machines. */
+  /** Returns the time by the database's clock, which processes of all machines share. Within a body only. */
   nowMs(): Promise<number>;
   /** Runs `work` on one consistent snapshot. */
   read<T>(work: () => T | Promise<T>): Promise<T>;
-  /** Refuses what still waits to be written, and closes the database. */
+  /** Refuses writes that still wait, and closes the database. */
   close(): void;
 }>;
 
@@ -63,7 +66,7 @@ export function openSqlite(options: SqliteOptions): Db {
     });
     const client = createSqliteClient(raw, turns);
     const changed = raw.prepare('SELECT total_changes()').pluck();
-    // It counts other connections' commits. Neither it nor this connection's changed rows ever fall.
+    // `data_version` counts other connections' commits. Neither it nor this connection's changed rows ever fall.
     const othersCommits = raw.prepare('PRAGMA data_version').pluck();
     return {
       name: file,
@@ -103,7 +106,7 @@ function createRead(raw: Sqlite.Database, turns: Turns, file: string): Db['read'
   };
 }
 
-/** Returns statements that run on a connection, each within the body of a transaction. SQLite answers each at once. */
+/** Returns statements of a connection, each within the body of a transaction. SQLite answers each at once. */
 function createSqliteClient(raw: Sqlite.Database, turns: Turns): Client {
   return keepStatements((text, rows) => {
     let prepared: Sqlite.Statement | undefined;

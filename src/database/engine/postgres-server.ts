@@ -1,5 +1,5 @@
 /**
- * A PostgreSQL server as `QUAYSIDE_DATABASE_URL` names it: how it is connected to, and what is refused before its use.
+ * The PostgreSQL server that `QUAYSIDE_DATABASE_URL` names: connections, and the checks before its first use.
  */
 import { createRequire } from 'node:module';
 import type { ClientConfig, Pool, PoolConfig, types } from 'pg';
@@ -11,18 +11,19 @@ import { MADE_AT_MS, readScripts, refuseOtherVersion, scriptsAfter } from './mig
 import { postgresTextOf } from './translate.ts';
 
 const load = createRequire(import.meta.url);
-/** Returns the driver. It is loaded where such a database is opened: with SQLite it would take memory for nothing. */
+/** Returns the driver, which is loaded only if such a database is opened. With SQLite it would waste memory. */
 export const pg = (): typeof import('pg') => load('pg');
 
 const VERSION_MIN = 15;
 const CONNECT_MS = 5_000;
-/** A lock that is waited for longer is an error; and the server ends the transaction of a process that was paused. */
+/** Longest wait for a lock. */
 const LOCK_MS = 5_000;
+/** The server ends a transaction whose process is silent for longer. */
 const IDLE_MS = 8_000;
-/** Clocks of this machine and of the server may differ by so much. */
+/** Largest difference between the clocks of this machine and of the server. */
 const CLOCK_MS_MAX = 5_000;
 
-/** Object ids of types (`pg_type.dat` of PostgreSQL). Their text is read as numbers, like SQLite's integers. */
+/** Object ids of types that are read as numbers (PostgreSQL's `pg_type.dat`). */
 const [BOOL, INT8, NUMERIC] = [16, 20, 1700];
 
 /** @throws RangeError for a number that is not exact */
@@ -38,7 +39,7 @@ const readers: Readonly<Record<number, (text: string) => number>> = {
   [NUMERIC]: exactly,
 };
 
-/** The name of connections that use a database, and of those that want it for themselves, by which both are counted. */
+/** Names of connections, by which they are counted: those that use a database, and those that want it alone. */
 const USER = 'quayside';
 export const ALONE = 'alone with quayside';
 
@@ -144,7 +145,7 @@ export function refuseUnfit(server: Server, name: string, asked: Readonly<{ befo
 export const SCHEMA_VERSION = 'schema_version';
 const VERSION = `SELECT value::bigint AS version FROM meta WHERE name = '${SCHEMA_VERSION}'`;
 
-/** @returns the schema's version; null if there is no table */
+/** Returns the schema's version, or null if there is no table. */
 async function versionIn(ask: Ask, name: string): Promise<number | null> {
   const [table] = (await ask(
     `SELECT relname = 'meta' AS is_ours FROM pg_class
@@ -164,7 +165,7 @@ const foreign = (name: string) =>
 
 /**
  * Refuses a database that cannot be used, or that has another schema.
- * @param ask asks it, and translates its errors
+ * @param ask runs a query, and translates errors
  * @throws Fault permanent `database_foreign`, `schema_not_current`; see `refuseUnfit`
  */
 export async function checkDatabase(ask: Ask, name: string): Promise<void> {
@@ -191,7 +192,7 @@ export async function preparePostgres(url: string, isSandbox = false): Promise<r
   const ask: Ask = async (text) => (await pool.query(text)).rows;
   try {
     await checkServer(ask, name);
-    // Another process that creates the same tables wins; then nothing is left to do.
+    // If another process creates the same tables first, nothing is left to do.
     const applied = await applyMissing(pool, ask, name).catch((error: unknown) => {
       if (isCreatedMeanwhile(error)) return applyMissing(pool, ask, name);
       throw error;
@@ -207,7 +208,7 @@ export async function preparePostgres(url: string, isSandbox = false): Promise<r
   }
 }
 
-/** Finds what is there on live networks only. */
+/** Finds rows that only live networks have. */
 const LIVE_DATA = `SELECT 1 FROM networks WHERE starts_with(key, 'live:') UNION ALL
   SELECT 1 FROM pools WHERE mode = 'live' UNION ALL SELECT 1 FROM keys WHERE mode = 'live' AND last_used_at_ms IS NOT NULL
   LIMIT 1`;
@@ -216,7 +217,7 @@ async function applyMissing(pool: Pool, ask: Ask, name: string): Promise<readonl
   const scripts = readScripts();
   await pool.query('BEGIN');
   try {
-    // A table that others lock, too, so that one process migrates at a time.
+    // Every process that migrates locks this table, so they take turns.
     if ((await versionIn(ask, name)) !== null) await pool.query('LOCK TABLE meta IN ACCESS EXCLUSIVE MODE');
     const version = await versionIn(ask, name);
     const missing = version === null ? [scripts.schema] : scriptsAfter(name, version, scripts);
@@ -233,11 +234,11 @@ async function applyMissing(pool: Pool, ask: Ask, name: string): Promise<readonl
   }
 }
 
-/** Returns whether a table, or a name in the catalogue, was created by somebody else at the same time. */
+/** Returns whether another process created the table, or a name in the catalogue, at the same time. */
 const isCreatedMeanwhile = (error: unknown): boolean => ['23505', '42P07', '42723'].includes(codeOf(error) ?? '');
 
 // ── Errors ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-// PostgreSQL's errors, and those of the connection to it, become the faults that SQLite's errors become.
+// Errors of PostgreSQL and of the connection become the same faults as SQLite's errors.
 
 /** Classes and codes of errors (postgresql.org/docs/15/errcodes-appendix.html) after which a retry may succeed. */
 const passing: Readonly<Record<string, string>> = {
@@ -259,13 +260,13 @@ const lost = new Set(['40001', '40P01']);
 export const codeOf = (error: unknown): string | null =>
   error instanceof pg().DatabaseError ? (error.code ?? null) : null;
 
-/** Returns whether a transaction lost against another one, and is to be run again. */
+/** Returns whether a transaction lost against another one, and must run again. */
 export const isLost = (error: unknown): boolean => lost.has(codeOf(error) ?? '');
 
-/** Returns whether a row of another transaction came first: run again, the body finds it. */
+/** Returns whether another transaction inserted the row first. If the body runs again, it finds the row. */
 export const isTaken = (error: unknown): boolean => codeOf(error) === '23505';
 
-/** Returns whether the connection ended, so that nobody knows whether a COMMIT on it took place. */
+/** Returns whether the connection broke. A COMMIT on it may or may not have taken place. */
 export function isBroken(error: unknown): boolean {
   const code = codeOf(error);
   if (code !== null) return code.startsWith('08') || code.startsWith('57P');
@@ -273,7 +274,7 @@ export function isBroken(error: unknown): boolean {
   return 'syscall' in error || broken.test(error.message);
 }
 
-/** Beginnings of what the driver says of a connection that ended, that was not made, or that nobody answers on. */
+/** Beginnings of the driver's messages about a connection that broke, failed or timed out. */
 const broken = /^(Connection terminated|Client (has encountered|was closed)|timeout exceeded|Query read timeout)/;
 
 /**

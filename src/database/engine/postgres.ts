@@ -1,14 +1,13 @@
 /**
  * The database on PostgreSQL: the same statements, sent one by one over a pool of connections.
  *
- * A body has a connection for itself, which is found by the body that a statement is called in. Writes are
- * serializable: what lost against another transaction is run again, so a command is as safe as with SQLite's one
- * writer. The writes of one process are done in the order in which they were called; those of several meet in the
- * server.
- * A connection that breaks during COMMIT, or a server that does not answer it, leaves open whether it took place. So
- * each commit that changed rows saves the number of its try in the row of its writer, in `writers`. The next try looks
- * there first, and if it finds the number, the command has the earlier try's answer. If that one is still under way,
- * both change the row, and the server lets only one of them commit.
+ * Each body has a connection of its own. Writes are serializable. A transaction that loses against another one runs
+ * again, so a command is as safe as with SQLite's single writer. One process writes in the order of its calls.
+ *
+ * If the connection breaks during COMMIT, nobody knows whether the commit took place. Therefore each commit that
+ * changed rows saves the number of its try in its writer's row of `writers`. The next try looks there first. If it
+ * finds the number, it returns the earlier try's result. If the earlier try is still under way, both change the row,
+ * and the server commits only one of them.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes, randomInt } from 'node:crypto';
@@ -30,65 +29,67 @@ import {
 import { translator } from './translate.ts';
 import type { WriteHooks } from './write-queue.ts';
 
-/** Connections of one process, at most. */
+/** The largest number of connections of one process. */
 const CONNECTIONS_MAX = 10;
-/** A body is run again so many times at most, within so long; for a row that is taken less often: that may be a bug. */
+/** Most tries of a body. */
 const TRIES_MAX = 20;
+/** Most tries of a body whose row another transaction has inserted. It may be a bug. */
 const TRIES_TAKEN_MAX = 5;
+/** Longest time from the first to the last try of a body. */
 const RETRY_MS = 5_000;
+/** Longest pause between two tries. */
 const PAUSE_MS_MAX = 300;
-/**
- * How long an answer is waited for: to BEGIN and COMMIT; to a statement of a write, which waits for a lock less long;
- * to one that reads, and may read a lot. A server that is silent for longer is one whose connection broke.
- */
+/** Timeout of BEGIN and COMMIT. A connection on which an answer times out counts as broken. */
 const TURN_MS = 3_000;
+/** Timeout of a statement in a write. It is longer than the wait for a lock. */
 const WRITE_MS = 6_000;
+/** Timeout of a statement that only reads. */
 const READ_MS = 30_000;
-/** Rows that are fetched at once of those that are read one by one. */
+/** Rows in one fetch from a cursor. */
 const FETCHED_ROWS = 500;
-/** How often it is looked whether anybody committed. */
+/** Pause between two looks at the number of commits. */
 const POLL_MS = 100;
-/** Texts that the server keeps parsed for a connection. */
+/** Statements that the server keeps prepared for one connection. */
 const NAMED_MAX = 2_000;
 
 const BEGIN_WRITE = 'BEGIN ISOLATION LEVEL SERIALIZABLE';
 const BEGIN_READ = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
 /**
- * Saves the number of a command, commits, and then numbers the commit, in one round trip. Nobody waits for a sequence.
- * Several statements at once have no parameters; these values are a hexadecimal text and an integer.
+ * Saves the number of a command, commits, and then counts the commit, in one round trip. Nobody waits for a sequence.
+ * Several statements in one query cannot have parameters. The values are a hexadecimal text and an integer.
  */
 const commitChanges = ({ writer, number }: Command): string =>
   `INSERT INTO writers (id, command, at) VALUES ('${writer}', ${number}, now())
      ON CONFLICT (id) DO UPDATE SET command = excluded.command, at = excluded.at;
    COMMIT; SELECT nextval('commits') AS commits`;
 const LAST_COMMAND = 'SELECT command FROM writers WHERE id = $1';
-/** Removes the rows of writers that have ended, long after the answer to their last command was waited for. */
+/** Removes the rows of writers that ended so long ago that nobody waits for an answer any more. */
 const FORGET_WRITERS = "DELETE FROM writers WHERE at < now() - interval '1 day'";
 const NOW = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms';
 const LAST_COMMIT = 'SELECT last_value AS commits FROM commits';
 const changing = new Set(['INSERT', 'UPDATE', 'DELETE']);
 
-/** A try of a command that writes, numbered by its writer: a process has one for each database that it opens. */
+/** One try of a command that writes. A process has one writer for each database that it opens, and it numbers them. */
 type Command = Readonly<{ writer: string; number: number }>;
 
 /** A transaction's body. */
 type Body = {
   readonly client: PoolClient;
-  /** Absent if it only reads. */
+  /** Absent if the body only reads. */
   readonly command: Command | null;
   isOpen: boolean;
   isBusy: boolean;
   changes: number;
   cursors: number;
-  /** The error of its first statement that failed: the server has given the transaction up. */
+  /** The error of its first failed statement. The server has aborted the transaction since. */
   failure: unknown;
 };
 
 type Row = readonly unknown[];
 
 /**
- * Opens a database that `preparePostgres` has brought to the current schema; `checkDatabase` says whether it has.
- * @param isAlone each write is refused if another process uses the database, and keeps others from opening it
+ * Opens a database of the current schema; see `preparePostgres` and `checkDatabase`.
+ * @param isAlone whether writes are refused while another process uses the database, and keep others from opening it
  * @throws Fault permanent `database_url_wrong`
  */
 export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks, isAlone = false): Db {
@@ -124,7 +125,7 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks,
         const sinceMs = performance.now();
         const waitedMs = sinceMs - askedAtMs;
         if (waitedMs > waitMs) throw waitFault(name);
-        /** Results of tries that came as far as their COMMIT, by the number under which it would be saved. */
+        /** Results of tries that reached their COMMIT, by number. */
         const tried = new Map<number, Awaited<ReturnType<typeof work>>>();
         return again(Math.min(RETRY_MS, waitMs), () => {
           const command = { writer, number: ++commands };
@@ -154,22 +155,22 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks,
 const waitFault = (name: string) =>
   transient('storage_unavailable', `The database ${name} cannot be used now: other writes take long.`);
 
-/** A process that opens the database reads this table first, and waits. After that it is counted by its connection. */
+/** Locks the table that a process reads first when it opens the database. Later it is counted by its connection. */
 async function shutOut(client: Client, name: string): Promise<void> {
   await client.prepare('LOCK TABLE meta IN ACCESS EXCLUSIVE MODE').run();
   await refuseOthers((text) => client.prepare(text).all(), name);
 }
 
-/** A statement that is waited for less long than others; pg's types lack the wait of one statement. */
+/** Returns a statement with a short timeout, which pg's types lack. */
 const turn = (text: string): QueryConfig => Object.assign({ text }, { query_timeout: TURN_MS });
 
-/** Returns the number of the writer's newest command that was committed, as its transaction sees it; 0 for none. */
+/** Returns the number of the writer's newest committed command, as this transaction sees it; 0 for none. */
 async function lastCommand({ client, command }: Body): Promise<number> {
   const { rows } = await client.query(LAST_COMMAND, [command?.writer]);
   return (rows[0] as Readonly<{ command: number }> | undefined)?.command ?? 0;
 }
 
-/** Returns the functions that run a body in a transaction, and that run it again. */
+/** Returns a function that runs a body in one transaction, and a function that repeats it. */
 function createTransactions(
   pool: Pool,
   bodies: AsyncLocalStorage<Body>,
@@ -184,7 +185,7 @@ function createTransactions(
       await client.query(turn(command ? BEGIN_WRITE : BEGIN_READ));
       const result = await bodies.run(body, () => work(body));
       body.isOpen = false;
-      // The server has given the transaction up, and would answer a COMMIT by taking it back.
+      // The server has aborted the transaction, and would answer a COMMIT with a rollback.
       if (body.failure) throw body.failure;
       if (!command || body.changes === 0) await client.query(turn('COMMIT'));
       else {
@@ -214,7 +215,7 @@ function createTransactions(
         const mayPass = isLost(error) || isBroken(error) || (isTaken(error) && taken < TRIES_TAKEN_MAX);
         const pauseMs = randomInt(Math.min(PAUSE_MS_MAX, 2 ** tries));
         const isOver = tries >= TRIES_MAX || performance.now() + pauseMs > untilMs;
-        // A row of another transaction, for which this one has waited, is no broken constraint: the next call finds it.
+        // It waited for another transaction's row. That is no broken constraint, and the next call finds the row.
         if (mayPass && isOver && isTaken(error)) throw waitFault(name);
         if (!mayPass || isOver) throw asPostgresFault(error, name);
         await systemClock.sleep(pauseMs);
@@ -225,7 +226,7 @@ function createTransactions(
   return { once, again };
 }
 
-/** Numbers of texts that have a name on the server. */
+/** Names of prepared statements, by their text. */
 const names = new Map<string, string>();
 
 function nameOf(text: string): string | undefined {
@@ -294,7 +295,7 @@ function createClient(inside: () => Body | null): Client {
 
 type Commits = Readonly<{ commits: number }>;
 
-/** Counts commits that changed rows: this process's at once, those of others at the next look. */
+/** Counts commits that changed rows. Those of this process count at once, those of others at the next look. */
 function watchChanges(pool: Pool) {
   let [seen, isStarted] = [0, false];
   let stop = () => {};
@@ -302,7 +303,7 @@ function watchChanges(pool: Pool) {
     seen = Math.max(seen, commits);
   };
   async function look(): Promise<void> {
-    // A failure says nothing about commits.
+    // If it fails, nothing is known about commits.
     const found = await pool.query(LAST_COMMIT).catch(() => null);
     saw((found?.rows[0] as Commits | undefined)?.commits ?? 0);
     if (!pool.ending) stop = after(POLL_MS, () => void look());

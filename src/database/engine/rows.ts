@@ -1,5 +1,5 @@
 /**
- * Statements about whole rows, by the columns that they name. Each is compiled at its first use, and kept.
+ * Statements on whole rows, chosen by columns. Each is compiled at its first use, and kept.
  */
 import { and, eq, getTableColumns, getTableName, type SQL } from 'drizzle-orm';
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
@@ -7,7 +7,7 @@ import { invariant } from '../../core/fault.ts';
 import type { Client } from './client.ts';
 import type { Db } from './open.ts';
 
-/** Returns `make`, which runs once for each database: what it makes is wanted in many places. */
+/** Returns a function that calls `make` once for each database and keeps the result. */
 export function perDatabase<D extends Db, Made>(make: (db: D) => Made): (db: D) => Made {
   const known = new WeakMap<D, Made>();
   return (db) => {
@@ -17,14 +17,14 @@ export function perDatabase<D extends Db, Made>(make: (db: D) => Made): (db: D) 
   };
 }
 
-/** Returns a query that drizzle builds once, when it first runs. */
+/** Returns a query that drizzle builds once, at its first run. */
 export function builtOnce<Prepared>(query: Readonly<{ prepare(): Prepared }>): () => Prepared {
   let built: Prepared | undefined;
   return () => (built ??= query.prepare());
 }
 
 type RowOf<T extends SQLiteTable> = T['$inferSelect'];
-/** Values that rows have in some columns. */
+/** Values of some columns that select rows. */
 type Key<T extends SQLiteTable> = Readonly<Partial<RowOf<T>>>;
 /** New values of columns; undefined leaves one as it is. */
 type Change<T extends SQLiteTable> = Readonly<{ [Name in keyof RowOf<T>]?: RowOf<T>[Name] | undefined }>;
@@ -58,7 +58,7 @@ function shapeOf(table: SQLiteTable): Shape {
 const toCell = (column: SQLiteColumn, value: unknown): unknown =>
   value === null ? null : column.mapToDriverValue(value);
 
-/** Returns `name = ?` for each value of a column, and the values as they are in the file. */
+/** Returns `name = ?` for each column, and the values as they are stored. */
 function equalities({ columns }: Shape, values: Readonly<Record<string, unknown>>) {
   const own = columns.filter(({ key }) => values[key] !== undefined);
   const texts = own.map(({ name }) => `${name} = ?`);
@@ -81,7 +81,7 @@ function toRow<T extends SQLiteTable>({ columns }: Shape, cells: Cells): RowOf<T
   return row as RowOf<T>;
 }
 
-/** Returns the statement that reads the rows of a table, and its values. */
+/** Returns the statement that reads a table's rows, and its values. */
 function selection<T extends SQLiteTable>(shape: Shape, chosen: Key<T> | string, values: Named) {
   if (typeof chosen === 'string') return { text: `${shape.select} ${chosen}`, cells: [values] };
   const { where, cells } = keyOf(shape, chosen);
@@ -89,7 +89,7 @@ function selection<T extends SQLiteTable>(shape: Shape, chosen: Key<T> | string,
 }
 
 /**
- * Returns the first of the rows that `findRows` would.
+ * Returns the first row that `findRows` would return.
  * @param chosen values of columns; or the SQL after the table's name, with a `:name` for each of `values`
  */
 export async function findRow<T extends SQLiteTable>(
@@ -104,7 +104,7 @@ export async function findRow<T extends SQLiteTable>(
   return found && toRow<T>(shape, found);
 }
 
-/** Returns all rows with these values, or that the rest of a statement chooses: see `findRow`. */
+/** Returns all rows that have these values, or that the SQL selects; see `findRow`. */
 export async function findRows<T extends SQLiteTable>(
   { client }: On,
   table: T,
@@ -116,7 +116,7 @@ export async function findRows<T extends SQLiteTable>(
   return (await client.lists(text).all(...cells)).map((found) => toRow<T>(shape, found));
 }
 
-/** Returns drizzle's condition that columns have these values; undefined ones limit nothing. */
+/** Returns drizzle's condition that columns have these values. Undefined ones are ignored. */
 export const haveValues = (table: SQLiteTable, values: Readonly<Record<string, unknown>>): SQL | undefined =>
   and(
     ...Object.entries<SQLiteColumn>(getTableColumns(table)).map(([name, column]) =>
@@ -132,7 +132,7 @@ export async function insertRow<T extends SQLiteTable>({ client }: On, table: T,
   await client.prepare(text).run(...columns.map(({ key, column }) => toCell(column, given[key])));
 }
 
-/** Changes the rows that have the values of `key`. @returns how many there are */
+/** Changes the rows that have the values of `key`. @returns their number */
 export async function changeRows<T extends SQLiteTable>(
   { client }: On,
   table: T,
@@ -146,7 +146,7 @@ export async function changeRows<T extends SQLiteTable>(
   return (await statement.run(...set.cells, ...cells)).changes;
 }
 
-/** Deletes the rows with these values. @returns how many there were */
+/** Deletes the rows with these values. @returns their number */
 export async function deleteRows<T extends SQLiteTable>({ client }: On, table: T, key: Key<T>): Promise<number> {
   const shape = shapeOf(table);
   const { where, cells } = keyOf(shape, key);

@@ -1,24 +1,24 @@
 /**
- * Texts of statements for PostgreSQL. Both engines are sent the same text, but for its parameters and its lock.
+ * Translates statements for PostgreSQL. Both engines get the same text, except for parameters and locks.
  *
- * PostgreSQL takes the type of a parameter from its place, and finds none in `SELECT ?`, or a short integer in `? + 1`.
- * So each parameter says the type of its value, and null is written into the text: one statement has a few texts.
+ * PostgreSQL infers a parameter's type from its place. In `SELECT ?` it finds none, and in `? + 1` a short integer.
+ * Therefore each parameter is cast to the type of its value, and null is written into the text.
  */
 import type { Script } from './migrate.ts';
 
 /**
- * Returns the text for these values, with `$1`, `$2`, … and their values in that order. Values are given in the order
- * of the `?`, or as one object with the names of all others.
+ * Returns the text for these values, with `$1`, `$2`, …, and the values in that order. Values of `?` are given in their
+ * order, and those of names in one object.
  */
 type Translate = (given: readonly unknown[]) => Readonly<{ text: string; values: readonly unknown[] }>;
 
-/** Something in a statement that stays (a literal, a name, a comment), or a parameter. */
+/** Matches a parameter, or a part of a statement that stays: a literal, a name, a comment. */
 const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|(?<mark>\?)|(?<!:)[:@](?<name>[A-Za-z_]\w*)/g;
 
-/** A piece of a statement: text, or a parameter by its place or its name. */
+/** A piece of a statement: text, or a parameter by its position or name. */
 type Piece = string | Readonly<{ parameter: number | string }>;
 
-/** Returns the pieces of a statement. */
+/** Splits a statement into its pieces. */
 function piecesOf(text: string): readonly Piece[] {
   const pieces: Piece[] = [];
   let [through, marks] = [0, 0];
@@ -40,10 +40,10 @@ function typeOf(value: unknown): 'bigint' | 'float8' | 'text' | 'bytea' {
   throw new TypeError(`a value of a statement is text, a number or bytes, not ${typeof value}`);
 }
 
-/** The end of a statement that reads the row on which a command is serialised. SQLite, with one writer, ignores it. */
+/** Ends a statement that locks the row it reads. SQLite, which has one writer, ignores it. */
 const LOCK = '/* lock */';
 
-/** Returns the function that makes a statement's text for its values. */
+/** Returns a function that translates a statement for given values. */
 export function translator(text: string): Translate {
   const pieces = piecesOf(text.replace(LOCK, 'FOR UPDATE'));
   return (given) => {
@@ -67,13 +67,13 @@ export function translator(text: string): Translate {
 }
 
 // ── The schema ───────────────────────────────────────────────────────────────────────────────────────────────────────
-// Storage classes stay: TEXT, ordered by its bytes; INTEGER of 64 bits; BLOB. Keys, constraints and indexes stay, with
-// their names. Strict tables, tables without row ids and checks of JSON go. It relies on the form of `schema.sql`: one
-// column or rule a line, and a trigger only for an append-only table.
+// Storage classes stay: TEXT ordered by bytes, INTEGER of 64 bits, BLOB. Keys, constraints and indexes keep their
+// names. STRICT, WITHOUT ROWID and checks of JSON are removed. The translation relies on the form of `schema.sql`,
+// which has one column or rule a line, and triggers for append-only tables only.
 
 /**
- * The exact sum of amounts in decimal text; what refuses changes of append-only tables; a number of commits; and the
- * number of the newest command that each writer has committed.
+ * Additions to the schema: the exact sum of amounts in decimal text, the trigger of append-only tables, a sequence that
+ * counts commits, and the newest command that each writer has committed.
  */
 const prelude = `
 CREATE FUNCTION sum_units_add(total NUMERIC, units TEXT) RETURNS NUMERIC LANGUAGE sql IMMUTABLE
@@ -86,7 +86,7 @@ CREATE SEQUENCE commits;
 CREATE TABLE writers (id TEXT COLLATE "C" PRIMARY KEY, command BIGINT NOT NULL, at TIMESTAMPTZ NOT NULL);
 `.trim();
 
-/** Patterns of a column or rule, and what stands for them. */
+/** Patterns of a column or rule, with their replacements. */
 const replaced: readonly (readonly [RegExp, string])[] = [
   [/ CHECK \(json_valid\(\w+\)\)/g, ''],
   [/\bINTEGER\b/g, 'BIGINT'],
@@ -97,7 +97,7 @@ const replaced: readonly (readonly [RegExp, string])[] = [
 const translate = (text: string): string =>
   replaced.reduce((changed, [pattern, by]) => changed.replaceAll(pattern, by), text);
 
-/** Returns a text without its comments. No value in the schema contains two hyphens. */
+/** Removes the comments of a text. No value in the schema contains two hyphens. */
 const withoutComments = (text: string): string =>
   text
     .split('\n')
@@ -105,7 +105,7 @@ const withoutComments = (text: string): string =>
     .filter((line) => line.trim() !== '')
     .join('\n');
 
-/** Returns the statements of a file. Those within a trigger's body are indented, and belong to it. */
+/** Splits a file into statements. Indented ones belong to a trigger's body. */
 const statementsOf = (text: string): readonly string[] =>
   withoutComments(text)
     .split(/;\n(?=[A-Z])|;\s*$/)
@@ -119,7 +119,7 @@ function statementOf(statement: string): string {
   return translate(statement).replace(/\n\) STRICT(, WITHOUT ROWID)?$/, '\n)');
 }
 
-/** Returns what a script is for PostgreSQL. */
+/** Translates a script for PostgreSQL. */
 export const postgresTextOf = ({ version, text }: Script): string =>
   [...(version === 0 ? [prelude] : []), ...statementsOf(text).map((statement) => `${statementOf(statement)};`)].join(
     '\n',

@@ -1,8 +1,8 @@
 /**
- * The write transactions of one process: one after the other, in the order in which they were asked for.
+ * Runs the write transactions of one process one after the other, in the order of their calls.
  *
- * SQLite's own wait for another process's write blocks the thread. Here a write that finds the lock taken waits in a
- * queue, while the thread goes on serving; and it takes turns with other processes (see the end).
+ * SQLite's own wait for another process's write blocks the thread. Here a write waits in a queue while the lock is
+ * taken, and the thread goes on serving. Processes take turns; see "Turns among processes".
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import Sqlite from 'better-sqlite3';
@@ -11,49 +11,56 @@ import { systemClock } from '../../lib/clock.ts';
 import { asStorageFault, isBusy, lockWaitFault } from './connection.ts';
 
 /**
- * Rows that one transaction should change at most, some 30 ms of work: everybody else waits that long. Work on
- * more rows is done in slices.
+ * Most rows that one transaction should change, some 30 ms of work. All other writers wait that long. More rows are
+ * changed in slices.
  */
 export const WRITE_ROWS_MAX = 2_000;
-/** Writes that may wait at once; more are refused. */
+/** Writes that may wait at once. More are refused. */
 const WAITING_MAX = 1_000;
 /**
- * The pause between two tries is a quarter of what this process's last write took, within these bounds: whoever writes
- * little gets in more often than whoever writes much. After a while another process holds the lock for long, and all
- * pause for longer.
+ * The pause between two tries, as a share of the time of this process's last write. A process with short writes thus
+ * gets the lock more often than one with long writes.
  */
+const PAUSE_SHARE = 1 / 4;
+/** Shortest pause. */
 const PAUSE_MS_MIN = 1;
+/** Longest pause, and every pause once the lock has been taken for long. */
 const PAUSE_MS_MAX = 20;
+/** Wait from which on the lock counts as taken for long. */
 const PAUSED_SHORT_MS_MAX = 1_000;
 /**
- * Writes that waited together are committed together, up to so many rows, and for as long as a share of what the first
- * of them has waited, within these bounds. A process gets in once for every write of each other process. With a fixed
- * length, a queue that grows beside slow writers would never become shorter.
+ * Writes that waited together are committed together, as a group. It may take this share of the time that its first
+ * write has waited. With a fixed time, a queue beside slow writers would never become shorter, because a process gets
+ * the lock once for every write of each other process.
  */
-const GROUP_MS_MIN = 20;
-const GROUP_MS_MAX = 250;
 const GROUP_WAIT_SHARE = 1 / 4;
+/** Least time of a group. */
+const GROUP_MS_MIN = 20;
+/** Most time of a group. */
+const GROUP_MS_MAX = 250;
+/** Changed rows after which a group ends. */
 const GROUP_ROWS_MAX = 1_000;
-/** Their callers go on before the event loop turns again. */
+/** Most writes of a group. All their callers continue before the event loop turns again. */
 const GROUP_WRITES_MAX = 100;
-/** A process that keeps the turn for longer than this is no longer waited for: it may be suspended. */
+/** A process that keeps the turn for longer may be suspended, and is not waited for. */
 const TURN_WAIT_MS_MAX = 250;
 
 /**
- * The measure of one transaction, which may contain several writes that waited together: the longest wait for it, how
- * long it held the lock, and rows inserted or changed.
+ * The measure of one transaction, which may be a group: its longest wait, the time that it held the lock, and the rows
+ * that it inserted or changed.
  */
 export type WriteMeasure = Readonly<{ waitedMs: number; heldMs: number; rows: number }>;
 
 export type WriteQueue = Readonly<{
   /**
-   * Runs `work` in a BEGIN IMMEDIATE transaction, wholly or not at all: at once if nothing waits and the lock is free.
-   * @param options `waitMs`: how long it may wait for others; then it is never run. `isGrouped`: runs it in the next
-   * turn of the event loop, in one transaction with all that was asked for in this one
+   * Runs `work` in a BEGIN IMMEDIATE transaction, wholly or not at all. It runs at once if nothing waits and the lock
+   * is free.
+   * @param options `waitMs`: longest wait for others, after which the write is refused and never runs. `isGrouped`: the
+   * write runs in the next turn of the event loop, in one transaction with all other writes of this turn
    * @throws Fault transient `storage_unavailable`
    */
   write<T>(work: () => T | Promise<T>, options?: Readonly<{ waitMs?: number; isGrouped?: boolean }>): Promise<T>;
-  /** Refuses what still waits. Nothing may be written afterwards. */
+  /** Refuses the writes that still wait, and all later ones. */
   close(): void;
 }>;
 
@@ -66,20 +73,20 @@ type Job = Readonly<{
 }>;
 
 export type WriteHooks = Readonly<{
-  /** Called before each write transaction is committed; if it throws, nothing of it is. */
+  /** Called before the commit of each write transaction. If it throws, the transaction is rolled back. */
   beforeCommit?: () => void;
-  /** Called after each write transaction, with what it took. */
+  /** Called after each write transaction with its measure. */
   onWrite?: (measure: WriteMeasure) => void;
 }>;
 
 type WriteQueueOptions = WriteHooks &
   Readonly<{
     file: string;
-    /** How long a write waits, unless it says otherwise; and SQLite's own timeout for everything else. */
+    /** Longest wait of a write without `waitMs`, and SQLite's own timeout for everything else. */
     busyTimeoutMs: number;
   }>;
 
-/** Returns a function that takes the write lock without waiting; false if another process has it. */
+/** Returns a function that takes the write lock without waiting, or returns false if another process has it. */
 function createBegin(client: Sqlite.Database, busyTimeoutMs: number): () => boolean {
   const begin = client.prepare('BEGIN IMMEDIATE');
   return () => {
@@ -96,7 +103,7 @@ function createBegin(client: Sqlite.Database, busyTimeoutMs: number): () => bool
   };
 }
 
-/** Returns a function that runs one write within the transaction of a group: wholly, or not at all. */
+/** Returns a function that runs one write of a group, wholly or not at all. */
 function createSavepoint(client: Sqlite.Database): (work: Job['work']) => Promise<unknown> {
   const save = client.prepare('SAVEPOINT job');
   const keep = client.prepare('RELEASE job');
@@ -126,16 +133,16 @@ export function createWriteQueue(client: Sqlite.Database, turns: Turns, options:
   const rollback = client.prepare('ROLLBACK');
   const runSaved = createSavepoint(client);
   const changedRows = client.prepare('SELECT total_changes()').pluck();
-  /** In order; a Set, so that any of them can leave. */
+  /** In order of the calls. In a Set any of them can leave at once. */
   const waiting = new Set<Job>();
   const closing = new AbortController();
   let isPumping = false;
   let lastHeldMs = 0;
-  /** Rows that this connection had changed when its last transaction ended. */
+  /** The number of rows that this connection had changed at the end of its last transaction. */
   let changedBefore = Number(changedRows.get());
-  /** When the first write in the queue was first tried. */
+  /** Time of the first try of the first write in the queue. */
   let firstTriedAtMs = 0;
-  /** True if the last wait for the turn was in vain. */
+  /** Whether the last wait for the turn was in vain. */
   let isTurnStuck = false;
 
   /** Runs `work` in a transaction of its own. @returns null if another process has the turn or the lock */
@@ -159,7 +166,7 @@ export function createWriteQueue(client: Sqlite.Database, turns: Turns, options:
         commit.run();
         return { result };
       } catch (error) {
-        // Some errors (a full disk) have ended the transaction.
+        // Some errors, such as a full disk, end the transaction by themselves.
         if (client.inTransaction) rollback.run();
         throw error;
       } finally {
@@ -171,8 +178,9 @@ export function createWriteQueue(client: Sqlite.Database, turns: Turns, options:
     });
 
   /**
-   * Tries to run what waits, in one transaction as far as it is short: each write is a savepoint of its own, and done
-   * once all are committed. @returns whether something has left the queue
+   * Tries to run the next group in one transaction. Each write has a savepoint of its own, and its caller continues
+   * after the commit.
+   * @returns whether something has left the queue
    */
   async function runGroup(): Promise<boolean> {
     const [first] = waiting;
@@ -187,7 +195,7 @@ export function createWriteQueue(client: Sqlite.Database, turns: Turns, options:
       for (const job of waiting) {
         tried.push(job);
         try {
-          // One write alone needs no savepoint, for which SQLite copies each page that changes.
+          // A write that is alone needs no savepoint, for which SQLite would copy each changed page.
           const result = isAlone ? await job.work() : await runSaved(job.work);
           ended.push(() => job.resolve(result));
         } catch (error) {
@@ -202,7 +210,7 @@ export function createWriteQueue(client: Sqlite.Database, turns: Turns, options:
     try {
       if (!(await attempt(group, first.askedAtMs))) return false;
     } catch (error) {
-      // Nothing of it was saved.
+      // The whole group was rolled back.
       for (const job of tried.length > 0 ? tried : [first]) reject(job, error);
       return true;
     }
@@ -224,7 +232,7 @@ export function createWriteQueue(client: Sqlite.Database, turns: Turns, options:
     }
   }
 
-  /** Runs what waits until nothing does, one transaction in each turn of the event loop. */
+  /** Runs groups until nothing waits, one in each turn of the event loop. */
   async function pump(): Promise<void> {
     for (;;) {
       if (waiting.size === 0 || closing.signal.aborted) break;
@@ -232,11 +240,11 @@ export function createWriteQueue(client: Sqlite.Database, turns: Turns, options:
         firstTriedAtMs = performance.now();
         if (waiting.size > 0) await new Promise<void>((resolve) => setImmediate(resolve));
       } else {
-        // Only after a try: the thread may have been held up for as long as a write may wait.
+        // Writes expire only after a try, because the thread may have been held up for the whole of their wait.
         refuseExpired();
         if (waiting.size === 0) break;
         const isShort = performance.now() - firstTriedAtMs < PAUSED_SHORT_MS_MAX;
-        const pauseMs = isShort ? Math.max(PAUSE_MS_MIN, lastHeldMs / 4) : PAUSE_MS_MAX;
+        const pauseMs = isShort ? Math.max(PAUSE_MS_MIN, lastHeldMs * PAUSE_SHARE) : PAUSE_MS_MAX;
         await systemClock.sleep(Math.min(pauseMs, PAUSE_MS_MAX), closing.signal);
       }
     }
@@ -267,14 +275,14 @@ export function createWriteQueue(client: Sqlite.Database, turns: Turns, options:
 }
 
 // ── Turns among processes ────────────────────────────────────────────────────────────────────────────────────────────
-// SQLite has no queue: a process that writes back to back can keep the write lock from all others. So each process
-// takes the turn before it writes, keeps it while waiting for the write lock, and gives it back on getting the lock.
-// While one process waits with the turn, no other begins a second write before it. The turn is SQLite's lock on a small
-// file of its own, which the system releases when its holder dies.
+// SQLite has no queue, so a process that writes back to back can keep the write lock from all others. Therefore each
+// process takes the turn before it writes, keeps it while it waits for the write lock, and releases it once it has the
+// lock. While a process waits with the turn, no other one begins a second write. The turn is SQLite's lock on a small
+// file of its own, which the system releases when the process dies.
 
 /**
  * Opens the file beside the database, and creates it if missing.
- * @param busyTimeoutMs how long the creation may wait for another process's
+ * @param busyTimeoutMs longest wait for another process that creates it
  * @throws SqliteError
  */
 export function openWriteTurn(databaseFile: string, busyTimeoutMs: number) {
@@ -291,7 +299,7 @@ export function openWriteTurn(databaseFile: string, busyTimeoutMs: number) {
   const begin = client.prepare('BEGIN IMMEDIATE');
   const end = client.prepare('ROLLBACK');
   return {
-    /** Takes the turn without waiting. @returns whether it is now this process's, or cannot be told */
+    /** Takes the turn without waiting. @returns false if another process has it */
     take(): boolean {
       if (isHeld) return true;
       try {
@@ -303,7 +311,7 @@ export function openWriteTurn(databaseFile: string, busyTimeoutMs: number) {
         return !isBusy(error);
       }
     },
-    /** Gives the turn back, if it was taken. */
+    /** Releases the turn, if it was taken. */
     release(): void {
       if (!isHeld) return;
       isHeld = false;
@@ -314,9 +322,9 @@ export function openWriteTurn(databaseFile: string, busyTimeoutMs: number) {
 }
 
 // ── Turns of bodies ──────────────────────────────────────────────────────────────────────────────────────────────────
-// A transaction's body has the one connection of a process alone, from its begin to its end. Each statement belongs to
-// a body, which waits for nothing but its statements. SQLite answers each at once, so the whole body runs in one turn
-// of the event loop.
+// A process has one connection, and a transaction's body has it alone from begin to end. Each statement belongs to a
+// body, which waits for nothing but its statements. SQLite answers each at once, so the whole body runs in one turn of
+// the event loop.
 
 type Body = { isOpen: boolean };
 
@@ -345,7 +353,7 @@ export function createTurns() {
   return {
     /** Refuses a statement outside of a body. */
     checkInside: () => invariant(isInside(), 'a statement belongs to a body, which waits for it'),
-    /** Runs a body alone. It may wait for nothing but its own statements. */
+    /** Runs a body alone. It may wait for its own statements only. */
     body<T>(run: () => Promise<T>): Promise<T> {
       const done = last.then(() => alone(run));
       last = done.catch(() => {});
