@@ -4,7 +4,7 @@
 import type { z } from 'zod';
 import { excerpt } from '../core/excerpt.ts';
 import { transient } from '../core/fault.ts';
-import { singleRequests } from '../lib/single-requests.ts';
+import { gunzipped, singleRequests } from '../lib/single-requests.ts';
 import { check, malformed } from './source.ts';
 
 /** The address of a source and its limits. `timeoutMs` covers everything from connecting to the last byte. */
@@ -39,14 +39,17 @@ export async function getText(source: string, limits: HttpLimits, path: string, 
 async function getOnce(source: string, limits: HttpLimits, path: string, signal: AbortSignal) {
   const timeout = AbortSignal.timeout(limits.timeoutMs);
   try {
-    const { statusCode: status, body } = await singleRequests.request({
+    const { statusCode, headers, body } = await singleRequests.request({
       origin: limits.origin,
       path,
       method: 'GET',
-      headers: { 'user-agent': 'Quayside' },
+      // Answers of every minute are much shorter then.
+      headers: { 'user-agent': 'Quayside', 'accept-encoding': 'gzip' },
       signal: AbortSignal.any([signal, timeout]),
     });
-    return { ok: status >= 200 && status < 300, status, text: await readBody(body, limits.bytesMax) };
+    const plain = headers['content-encoding'] === 'gzip' ? gunzipped(body) : body;
+    const text = await readBody(plain, limits.bytesMax);
+    return { ok: statusCode >= 200 && statusCode < 300, status: statusCode, text };
   } catch (error) {
     const why = timeout.aborted
       ? `no whole answer within ${limits.timeoutMs} ms`
@@ -62,7 +65,7 @@ async function getOnce(source: string, limits: HttpLimits, path: string, signal:
 /** A host with several addresses, none of which can be reached, has a code alone. */
 const reasonOf = ({ message, code, name }: NodeJS.ErrnoException): string => message || (code ?? name);
 
-/** Reads a body; null if it has more than `bytesMax` bytes. The rest is not read. */
+/** Reads a body; null if it has more than `bytesMax` bytes, after decompression. The rest is not read. */
 async function readBody(body: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
