@@ -72,8 +72,7 @@ export function readPaidNetworks(
     }
     return [name, isFields(own) ? own : preset(name)] as const;
   });
-  if (wanted.length === 0) return [];
-  const networks = readNetworks(problems, Object.fromEntries(wanted), presets, {}, true);
+  const networks = wanted.length === 0 ? [] : readNetworks(problems, Object.fromEntries(wanted), presets, {}, true);
   const paid = networks.flatMap(({ path, config: { signer, ...network } }) => {
     if (signer) return { ...network, signer };
     problems.push({ path: `${path}.signer`, text: `missing, expected the caps to start with: ${CAPS}` });

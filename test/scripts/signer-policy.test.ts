@@ -124,6 +124,16 @@ test('a preset needs no settings, and a policy can have several families', async
   assert.is(loadPolicy(file).networks.length, 3);
 });
 
+test('a new policy needs settings that can be read, and a network in them', async () => {
+  const config = join(dir, 'config.json');
+  const begin = async (text: string) => {
+    writeFileSync(config, text);
+    return runTool(signerTool, ['init', '--dir', join(dir, 'new')], { QUAYSIDE_CONFIG: config }, dir);
+  };
+  assert.match((await begin('{ "networks": {')).err, /config\.json: cannot be read as configuration/);
+  assert.match((await begin('{ "networks": {} }')).err, 'no network is configured');
+});
+
 test('a network that contradicts the policy or cannot be read changes nothing, with a reason', async () => {
   const refused = async (words: readonly string[], networks: object, code: number, error: string, why: RegExp) => {
     const found = await add(words, networks);
