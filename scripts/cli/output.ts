@@ -6,6 +6,8 @@ import { permanent } from '../../src/core/fault.ts';
 
 const PRIVATE = 0o600;
 const BAR_CHARACTERS = 40;
+/** Of a terminal that does not know its width. */
+const COLUMNS = 80;
 
 export const printLine = (line: string, stream: Pick<typeof process.stdout, 'write'> = process.stdout): void =>
   void stream.write(`${printable(line)}\n`);
@@ -62,7 +64,7 @@ export function openProgress(terminal: Pick<typeof process.stderr, 'isTTY' | 'wr
     // Go up to the first line and clear everything from there on.
     const back = shown === 0 ? '' : `\x1b[${shown}A\x1b[J`;
     // A line that wraps would be two to go up.
-    const width = Math.max(1, terminal.columns - 1);
+    const width = Math.max(1, (terminal.columns || COLUMNS) - 1);
     terminal.write(back + lines.map((line) => `${printable(line).slice(0, width)}\n`).join(''));
     shown = lines.length;
   };

@@ -3,12 +3,12 @@ import { Command as Parser, Option as ParserOption } from 'commander';
 import { readShipped } from '../../src/lib/installation.ts';
 import { type AnyCommand, dashed, type Input, type Option, type Tool } from './command.ts';
 
-/** Help is no wider than this where there is no terminal. */
+/** Help is no wider than this where there is no terminal, or one that does not know its width. */
 const COLUMNS = 100;
 /** Choices of more characters stand beside an option, and not within it. */
 const CHOICES_CHARS_MAX = 20;
 
-const helpWidth = (): number => (process.stdout.isTTY ? process.stdout.columns : COLUMNS);
+const helpWidth = (): number => (process.stdout.isTTY && process.stdout.columns) || COLUMNS;
 
 const jsonOption: Option = { help: 'print the answer as JSON' };
 

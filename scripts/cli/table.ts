@@ -56,8 +56,8 @@ export function recordLines(record: object, shown: Readonly<Record<string, reado
   ];
 }
 
-/** Returns the width of the terminal. A file or a pipe has no end of a line. */
-const terminalColumns = (): number => (process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY);
+/** Returns the width of the terminal. A file or a pipe has no end of a line, and a serial console says 0. */
+const terminalColumns = (): number => (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY;
 
 /**
  * Returns a line as lines of the terminal, broken between its words and indented below its first word. A word stays

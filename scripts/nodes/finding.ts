@@ -59,7 +59,7 @@ export function findingLines(findings: readonly Finding[]): string[] {
   const [errors, warnings] = [countOf(findings, 'error'), countOf(findings, 'warning')];
   return [
     ...findings.flatMap(linesOf),
-    '',
+    ...(findings.length > 0 ? [''] : []),
     errors + warnings === 0 ? 'nothing is wrong' : `errors: ${errors}, warnings: ${warnings}`,
   ];
 }

@@ -131,6 +131,9 @@ test('a table is written in the place of the one before, and no line wraps or co
   written = '';
   end();
   assert.is(written, '\x1b[1A\x1b[J');
+  written = '';
+  openProgress({ ...terminal, columns: 0 }).show('a', 'far too long');
+  assert.is(written, 'a\nfar too long\n', 'a terminal that knows no width');
 });
 
 test.run();

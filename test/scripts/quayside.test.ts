@@ -1,7 +1,7 @@
 /**
  * The frame of the tools: commands, options and their help, refusals with their exit codes, completion and tables.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -187,9 +187,19 @@ test('on a terminal that is too narrow for a table, each row is a list of its me
   try {
     assert.equal(listLines(alarms), ['ID    A-1', 'CODE  -', `WHAT  ${rows[1]?.[1]}`]);
     assert.equal(listLines(alarms, ['id', 'code']), ['ID   CODE', 'A-1  -']);
+    Object.assign(process.stdout, { columns: 0 });
+    assert.equal(listLines(alarms, ['id', 'code']), ['ID   CODE', 'A-1  -'], 'a terminal that knows no width');
   } finally {
     Object.assign(process.stdout, { isTTY, columns });
   }
+});
+
+test('a question that nobody can answer is refused, below what it is about', async () => {
+  const script = `import('./scripts/cli/terminal.ts').then(({ agree }) =>
+    agree({ options: {} }, ['ID  AMOUNT', '1   70.10 USDT'], 'Sweep this now?')).catch(({ message }) => console.log(message))`;
+  const asking = spawnSync(process.execPath, ['--import', 'tsx', '-e', script], { input: 'y\n', encoding: 'utf8' });
+  assert.is(asking.stderr, 'ID  AMOUNT\n1   70.10 USDT\n');
+  assert.match(asking.stdout, 'nobody can be asked here: look at the lines above, then add --yes');
 });
 
 test('a sentence goes on below its first word, and a file has it on one line', () => {
