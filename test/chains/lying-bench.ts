@@ -3,10 +3,12 @@ import { suite } from 'uvu';
 import type { Family, Node, NodeOptions } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
+import { fairClock } from '../support/fair-clock.ts';
 import { startLiar } from '../support/liar.ts';
+import { openNodeBy } from '../support/running-indexer.ts';
 import { accountKeyOf, simulatedChains, startSimulatedNode } from '../support/simulated-node.ts';
 
-const limits = { requestTimeoutMs: 10_000, responseBytesMax: 1_000_000, idleMsMax: 10_000, concurrencyMax: 4 };
+const limits = { requestTimeoutMs: 60_000, responseBytesMax: 1_000_000, idleMsMax: 60_000, concurrencyMax: 4 };
 
 /** One of Solana's slots has no block. */
 const isSkipped = (slot: number): boolean => slot === 2;
@@ -33,9 +35,9 @@ async function openLyingBench(family: Family) {
   own.world.mine();
 
   const liar = await startLiar(own);
-  const [{ openNode }, wire] = await Promise.all([chains[family].node(), chains[family].wire()]);
+  const wire = await chains[family].wire();
   const open = (options: Partial<NodeOptions> = {}): Node =>
-    openNode({ url: liar.httpUrl, tokens, ...limits, ...options });
+    openNodeBy[family]({ url: liar.httpUrl, tokens, ...limits, ...options }, fairClock);
   const node = open();
   const block = await node.head();
   const sibling = await node.header(block.parent);

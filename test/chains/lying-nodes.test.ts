@@ -276,7 +276,7 @@ function registerAnswers(family: Family, rules: Rules): void {
       liar.heal();
       assert.equal(await node.header(block.hash), block);
     },
-    { requestTimeoutMs: 400 },
+    { requestTimeoutMs: 2_500 },
   );
 
   both('blocks that are not linked are refused', async (node, bench) => {

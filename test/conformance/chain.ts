@@ -57,9 +57,9 @@ export type ChainBench = Readonly<{
 }>;
 
 const limits = {
-  requestTimeoutMs: 10_000,
+  requestTimeoutMs: 60_000,
   responseBytesMax: 8_000_000,
-  idleMsMax: 3_000,
+  idleMsMax: 60_000,
   concurrencyMax: 4,
 } satisfies Partial<NodeOptions>;
 

@@ -29,8 +29,9 @@ const litestream =
   ['.tmp/litestream/bin/litestream', 'litestream'].find((path) => spawnSync(path, ['version']).status === 0) ?? null;
 const on = litestream === null ? test.skip : test;
 
+/** Waits until all that it printed is here, too. */
 async function kill(child: ChildProcess): Promise<void> {
-  const ended = once(child, 'exit');
+  const ended = once(child, 'close');
   child.kill('SIGKILL');
   await ended;
 }

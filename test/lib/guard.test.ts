@@ -30,7 +30,7 @@ const publicNames = dns({
 /** Sends a GET through the guard's connector. @returns the status, or the code of the fault that stopped it */
 async function connect(guard: UrlGuard, url: string): Promise<number | string> {
   const { origin, pathname } = new URL(url);
-  const client = new Client(origin, { connect: guard.connector(2_000) });
+  const client = new Client(origin, { connect: guard.connector(60_000) });
   try {
     const { statusCode, body } = await client.request({ method: 'GET', path: pathname });
     await body.dump();

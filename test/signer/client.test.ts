@@ -7,12 +7,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { systemClock } from '../../src/lib/clock.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { ANSWER_BYTES_MAX } from '../../src/signer/protocol.ts';
 import { faultOf } from '../support/refusal.ts';
 import { firstOf, refundOf } from '../support/temp-signer.ts';
 
 const PATIENT_MS = 30_000;
+/** Long enough for a call that is answered, on any machine. */
+const UNHURRIED_MS = 3_000;
 const never: Answering = () => {};
 const dir = mkdtempSync(join(tmpdir(), 'quayside-client-'));
 const path = join(dir, 'signer.sock');
@@ -118,13 +121,13 @@ for (const [what, begin] of [
   ['answered in part', (response) => response.write('1')],
 ] as const satisfies readonly (readonly [string, (response: ServerResponse) => void])[]) {
   test(`a call that is ${what} times out and does not delay others`, async () => {
-    const answer: Answering = (response, count) => {
-      if (count === 1) begin(response);
+    const answer: Answering = (response, _count, body) => {
+      if (JSON.parse(body).network === 'test:one') begin(response);
       else response.end('2');
     };
-    await serving(answer, 200, async (client) => {
+    await serving(answer, UNHURRIED_MS, async (client) => {
       const first = codeOf(client.fence('test:one'));
-      assert.is(await client.fence('test:one'), 2);
+      assert.is(await client.fence('test:two'), 2);
       assert.is(await first, unreachable);
     });
   });
@@ -191,15 +194,15 @@ test('a backup takes as long as it takes, however long its caller needs for a pa
   const answer: Answering = async (response) => {
     for (const digit of '123456') {
       response.write(digit);
-      await new Promise((done) => setTimeout(done, 100));
+      await systemClock.sleep(UNHURRIED_MS / 5);
     }
     response.end();
   };
-  await serving(answer, 400, async (client) => {
+  await serving(answer, UNHURRIED_MS, async (client) => {
     let text = '';
     for await (const part of client.backup()) {
       text += Buffer.from(part).toString();
-      if (text.length === 1) await new Promise((done) => setTimeout(done, 600));
+      if (text.length === 1) await systemClock.sleep(UNHURRIED_MS * 1.1);
     }
     assert.is(text, '123456');
   });

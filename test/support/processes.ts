@@ -5,6 +5,8 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
+const OUTPUT_MS_MAX = 10_000;
+
 const running = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
@@ -27,19 +29,18 @@ export function startProcess(command: string, words: readonly string[], options:
       said[stream] += chunk;
     });
   }
-  /** The exit code, once there is one; null after a kill. */
+  child.once('exit', () => running.delete(child));
+  /**
+   * Resolves once it has ended and everything that it printed is here: with the exit code, or null after a kill. What a
+   * child of its own may still print is not waited for without end.
+   */
   const ended = new Promise<number | null>((done) => {
-    child.once('exit', (code) => {
-      running.delete(child);
-      done(code);
-    });
+    child.once('close', done);
+    child.once('exit', (code) => setTimeout(done, OUTPUT_MS_MAX, code).unref());
   });
-  /** Resolves once it has ended and everything that it printed is here. */
-  const closed = new Promise<void>((done) => child.once('close', () => done()));
   return {
     child,
     ended,
-    closed,
     pid: child.pid ?? 0,
     stdout: () => said.stdout,
     stderr: () => said.stderr,

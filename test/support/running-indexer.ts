@@ -25,7 +25,7 @@ export type RunningIndexer = Readonly<{
 }>;
 
 /** The clients with a clock parameter, which the interface does not have. */
-const openNode: Readonly<Record<Family, (options: NodeOptions, clock: Clock) => Node>> = {
+export const openNodeBy: Readonly<Record<Family, (options: NodeOptions, clock: Clock) => Node>> = {
   evm: openEvmNode,
   tron: openTronNode,
   solana: openSolanaNode,
@@ -57,7 +57,7 @@ export function startIndexer(database: Database, network: NetworkConfig, change:
       openNode(options) {
         const { requestTimeoutMs = 1000, responseBytesMax = options.responseBytesMax } = change;
         const limits = { requestTimeoutMs, responseBytesMax, idleMsMax: change.idleMsMax ?? options.idleMsMax };
-        const node = openNode[network.family]({ ...options, ...limits }, change.nodeClock ?? systemClock);
+        const node = openNodeBy[network.family]({ ...options, ...limits }, change.nodeClock ?? systemClock);
         return change.through?.(node) ?? node;
       },
     }),

@@ -43,8 +43,8 @@ export function startSigner(args: readonly string[], env: Readonly<Record<string
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
-  const { child, closed, ended: exited, output, pid } = started;
-  const ended = closed.then(async () => ({ code: await exited, signal: child.signalCode }));
+  const { child, output, pid } = started;
+  const ended = started.ended.then((code) => ({ code, signal: child.signalCode }));
   /** Resolves with true when it is ready, with false when it ended before that. */
   const ready = new Promise<boolean>((done) => {
     child.on('message', (message: { ready?: boolean }) => {

@@ -3,8 +3,8 @@
  */
 import WebSocket from 'ws';
 import { type BridgeLimits, startBridge } from '../../src/chains/tron/node/bridge.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
+import { fairClock } from './fair-clock.ts';
 
 export const BRIDGE_TOKEN = 'a-token-of-more-than-16-characters';
 
@@ -24,7 +24,7 @@ export async function startTronBridge(nodeUrl: string, limits: Partial<BridgeLim
       solidUrl: new URL(nodeUrl),
       pollMs: 20,
       limits,
-      clock: systemClock,
+      clock: fairClock,
       log: openLog('tron-ws', process.env.LOG ?? 'silent'),
     });
   let bridge = await listen(0);

@@ -10,11 +10,7 @@ function start(command: string, words: readonly string[], { cwd, variables }: Pl
   const started = startProcess(command, words, { cwd, env: environment(variables), stdio: 'pipe' });
   const { child, stdout, stderr } = started;
   child.stdin?.on('error', () => {});
-  const ended = started.closed.then(async () => ({
-    code: await started.ended,
-    stdout: stdout(),
-    stderr: stderr(),
-  }));
+  const ended = started.ended.then((code) => ({ code, stdout: stdout(), stderr: stderr() }));
   return { ...started, ended, type: (text: string) => void child.stdin?.write(text) };
 }
 

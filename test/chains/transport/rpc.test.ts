@@ -8,6 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { WebSocketServer } from 'ws';
 import { openNode } from '../../../src/chains/evm/node/node.ts';
+import { fairClock } from '../../support/fair-clock.ts';
 import { Failure } from '../../support/liar.ts';
 import type { Json } from '../../support/recordings.ts';
 import { faultOf } from '../../support/refusal.ts';
@@ -16,7 +17,15 @@ import { lyingSuiteOf } from '../lying-bench.ts';
 
 const { test, over, both } = lyingSuiteOf('JSON-RPC', 'evm');
 
-const limits = { tokens: [], requestTimeoutMs: 5_000, responseBytesMax: 100_000, idleMsMax: 5_000, concurrencyMax: 2 };
+const limits = {
+  tokens: [],
+  requestTimeoutMs: 60_000,
+  responseBytesMax: 100_000,
+  idleMsMax: 60_000,
+  concurrencyMax: 2,
+};
+/** Where a request is to be sent first, and then not answered in time. */
+const HASTY_MS = 2_500;
 
 type Request = Readonly<{ id: number; method: string }>;
 
@@ -151,9 +160,9 @@ both('the id may be anywhere', async (node, { liar, block, read }) => {
   }
 });
 
-for (const [scheme, code] of [
-  ['http', 'node_nonsense'],
-  ['ws', 'node_timeout'],
+for (const [scheme, code, requestTimeoutMs] of [
+  ['http', 'node_nonsense', 60_000],
+  ['ws', 'node_timeout', HASTY_MS],
 ] as const) {
   over(
     scheme,
@@ -165,7 +174,7 @@ for (const [scheme, code] of [
         assert.is((await faultOf(node.content(block, spoilt !== 'eth_getLogs'))).code, code, spoilt);
       }
     },
-    { requestTimeoutMs: 1_000 },
+    { requestTimeoutMs },
   );
 }
 
@@ -269,7 +278,7 @@ over('ws', 'notifications in any shape are wake-ups only', async (node, { liar, 
 test('credentials in the URL are sent, and appear in no message', async () => {
   const { host, openings, close } = await startScriptedNode(() => {});
   const url = `ws://me:hunter2@${host}/v3/c0ffee?key=s3cret`;
-  const node = openNode({ ...limits, url, requestTimeoutMs: 300 });
+  const node = openNode({ ...limits, url, requestTimeoutMs: HASTY_MS });
   const silent = await faultOf(node.head());
   await node.close();
   await close();
@@ -295,11 +304,11 @@ test('a server without WebSocket, or that never answers the handshake, is node_u
     socket.on('error', () => {}).resume();
     socket.end('HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n');
   });
-  for (const [server, why] of [
-    [mute, /did not answer|timed out|no answer/i],
-    [http, /401/],
+  for (const [server, why, requestTimeoutMs] of [
+    [mute, /did not answer|timed out|no answer/i, 300],
+    [http, /401/, 60_000],
   ] as const) {
-    const node = openNode({ ...limits, url: `ws://127.0.0.1:${await portOf(server)}`, requestTimeoutMs: 300 });
+    const node = openNode({ ...limits, url: `ws://127.0.0.1:${await portOf(server)}`, requestTimeoutMs });
     const fault = await faultOf(node.head());
     assert.ok(['node_unreachable', 'node_timeout', 'node_refused'].includes(fault.code), fault.code);
     assert.match(fault.message, why);
@@ -316,7 +325,7 @@ test("an answer after its time-out is not taken for another's", async () => {
     if (method === 'eth_getBlockByNumber') late.push(answer);
     else answer('0x1');
   });
-  const node = openNode({ ...limits, url: `ws://${host}`, requestTimeoutMs: 300 });
+  const node = openNode({ ...limits, url: `ws://${host}`, requestTimeoutMs: HASTY_MS });
   assert.is((await faultOf(node.head())).code, 'node_timeout');
   for (const answer of late) answer({ hash: 'too late' });
   assert.is((await faultOf(node.header('0x00'))).code, 'node_nonsense', 'the next request gets its own answer, "0x1"');
@@ -342,7 +351,7 @@ test('a long answer that is still arriving is a sign of life', async () => {
   });
   await new Promise((resolve) => sockets.once('listening', resolve));
   const { port } = sockets.address() as AddressInfo;
-  const node = openNode({ ...limits, url: `ws://127.0.0.1:${port}`, idleMsMax: 600 });
+  const node = openNode({ ...limits, url: `ws://127.0.0.1:${port}`, idleMsMax: 600 }, fairClock);
   assert.is(await node.header(`0x${'1'.repeat(64)}`), null);
   assert.is(node.health().connections, 1);
   await node.close();
