@@ -1,12 +1,10 @@
-/**
- * Ranges of blocks of nodes that answer by number.
- */
+/** Ranges of blocks, read from nodes that answer by number. */
 import { type BlockRef, isLinked } from '../core/block.ts';
 import { invariant, transient } from '../core/fault.ts';
 
 /**
- * Reads the blocks from one number to another, both included, and checks that they are a chain.
- * @param read asks the node for these numbers, all at once; null for a block that it does not have
+ * Reads the blocks from one number to another, both included, and checks that each names the one before as its parent.
+ * @param read asks the node for these numbers at once; null for a block that it does not have
  * @throws Fault transient `node_range_broken`
  */
 export async function readRange(

@@ -19,23 +19,23 @@ import type { Wallets } from './wallet.ts';
 /** All families; `src/chains/index.ts` holds one row for each. */
 export type Family = 'evm' | 'tron' | 'solana';
 
-/** Converts addresses between the text that people see and the key that is stored and matched. */
+/** Converts addresses between the text that people see and the key in the database. */
 export interface AddressCodec {
   /** Width of an address key in bytes; the key itself is written as lower-case hex without prefix. */
   readonly keyBytes: number;
   /** Returns the key of a well-formed address (the checksum is verified where the text has one), or null. */
   parse(text: string): string | null;
-  /** The canonical text of a key: the form to show a payer. */
+  /** Returns the canonical text of a key, as payers see it. */
   format(key: string): string;
   /**
    * Checks the text of an extended public key, which must be at the family's documented path. Null where the curve has
-   * no public derivation: such addresses are derived where the seed is (`OfflineKeys`) and imported.
+   * no public derivation. Such addresses are derived on the machine with the seed (`OfflineKeys`) and imported.
    * @throws Fault permanent `xpub_invalid`
    */
   readonly checkXpub: ((xpub: string) => void) | null;
   /**
-   * Returns a link for a payer's wallet: it opens a transfer of `units` base units of `token` to `key` or, where
-   * wallets have no such link, the payment page in the wallet's own browser.
+   * Returns a link that opens, in a payer's wallet, a transfer of `units` base units of `token` to `key`. Where wallets
+   * have no such link, it opens the payment page in the wallet's own browser.
    * @param chainId the network's chain id as configured
    * @param pageUrl the hosted payment page
    */
@@ -72,8 +72,8 @@ export interface OfflineKeys {
 }
 
 /**
- * The raw answer that holds one block's transfers, as bytes to be decoded elsewhere (a worker thread). `kind` and
- * `context` are private to the family: plain data that `decode` needs besides the bytes.
+ * The raw answer that holds one block's transfers, as bytes for a worker thread to decode. `kind` and `context` are
+ * plain data that `decode` needs besides the bytes. Only the family reads them.
  */
 export type RawContent = Readonly<{
   block: BlockRef;
@@ -83,17 +83,18 @@ export type RawContent = Readonly<{
 }>;
 
 /**
- * Says whether an address key (lower-case hex) is watched. Must be cheap: it is called once for each transfer in a
- * block.
+ * Returns whether an address key (lower-case hex) is watched. It must be cheap, because it is called once for each
+ * transfer in a block.
  */
 export type Watched = (key: string) => boolean;
 
 /** The family's decoder: pure, no IO, runs in the matcher's workers. */
 export interface Wire {
   /**
-   * Returns the transfers of `tokens` to watched addresses, in block order, without zero-value transfers (which anybody
-   * can write in anybody's name) and transfers of other contracts (look-alikes); and, marked `isOutgoing`, what leaves
-   * our own wallets. A transfer from one of these to a watched address is in the answer twice.
+   * Returns the transfers of `tokens` to watched addresses in block order. Zero-value transfers are left out, because
+   * anybody can write one in anybody's name, and so are transfers of other contracts (look-alikes). Transfers out of
+   * our own wallets are marked `isOutgoing`. A transfer from one of our wallets to a watched address is in the answer
+   * twice.
    * @param own address keys of our own wallets; none if absent
    * @throws Fault transient `node_content_doubtful` when the bytes may hide transfers (ask again with `thorough`), or
    * another `node_*` code when they contradict the block
@@ -112,11 +113,11 @@ export type Exchange = Readonly<{
 export type NodeOptions = Readonly<{
   url: string;
   /**
-   * Where the node serves finalized blocks, if at another address. Null: never ask for them; absent: at the family's
-   * usual place.
+   * URL that serves finalized blocks, if it is not `url`. Null: they are never requested. Absent: the family's usual
+   * place.
    */
   finalityUrl?: string | null;
-  /** Where the node serves requests, if neither at `url` nor at the usual port next to it. */
+  /** URL that serves requests, if it is neither `url` nor the usual port next to it. */
   rpcUrl?: string;
   tokens: readonly Token[];
   requestTimeoutMs: number;
@@ -130,10 +131,10 @@ export type NodeOptions = Readonly<{
 }>;
 
 /**
- * Report of the node about itself, compared with the configuration. `decimals` has a fault for a token whose
- * decimals it does not show, so that the chain is compared first: on another one there are other contracts.
- * `stateNumber` is the number of the block whose state has the tokens, if the node says it; with it, `token_missing`
- * (transient) may be a fault of a token.
+ * Report of the node about itself, compared with the configuration. `decimals` has a fault, not a number, for a token
+ * whose decimals the node does not show. The caller compares the chain id first, because another chain has other
+ * contracts. `stateNumber` is the number of the block whose state was read, if the node reports it. Only then may the
+ * fault of a token be `token_missing` (transient).
  */
 export type NodeIdentity = Readonly<{
   chainId: string;
@@ -142,13 +143,14 @@ export type NodeIdentity = Readonly<{
 }>;
 
 /**
- * `gone`: the node's chain has another block there, or the transaction no longer succeeded in it. `unsure`: ask later.
+ * `gone`: the node's chain has another block at that height, or the transaction did not succeed in it. `unsure`: ask
+ * later.
  */
 export type Attestation = 'holds' | 'gone' | 'unsure';
 
 /**
- * Holdings of addresses in each configured token, in base units, in the order of the request. The state is
- * that of some block from number `from` to number `to`.
+ * Holdings of addresses in each configured token, in base units, in the order of the request. They are read in the
+ * state of one block between numbers `from` and `to`.
  */
 export type Holdings = Readonly<{
   from: number;
@@ -162,16 +164,19 @@ export interface Node {
   identity(): Promise<NodeIdentity>;
   /** Returns the newest block that the node shows. */
   head(): Promise<BlockRef>;
-  /** Returns the newest block that the chain itself calls final, or null if the node has no such notion (yet). */
+  /** Returns the newest block that the node reports as final, or null if it reports none. */
   finalized(): Promise<BlockRef | null>;
-  /** Returns the newest block that the chain calls safe, or null if none. Present if `finalities` has `safe`. */
+  /**
+   * Returns the newest block that the node reports as safe, or null if it reports none. Present if `finalities` has
+   * `safe`.
+   */
   safe?(): Promise<BlockRef | null>;
   /**
-   * Returns the node's own chain from `fromNumber` to `toNumber` (inclusive), oldest first and linked; at least one
-   * block, or a fault. Where numbers may be skipped and none of these has a block, the next block above them.
+   * Returns the node's own chain from `fromNumber` to `toNumber` (inclusive), oldest first and linked. It has at least
+   * one block. Where numbers may be skipped and none of these has a block, it is the next block above them.
    */
   range(fromNumber: number, toNumber: number): Promise<readonly BlockRef[]>;
-  /** Returns one header by hash; null if the node does not know it now. */
+  /** Returns one header by hash; null if the node does not have it. */
   header(hash: string): Promise<BlockRef | null>;
   /**
    * Returns the raw answer with the block's transfers, requested by hash. `thorough` requests the larger answer that
@@ -181,21 +186,21 @@ export interface Node {
   /** Checks whether the block is on the node's own chain and every transaction in `txs` succeeded in it. */
   attest(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation>;
   /**
-   * Returns what addresses hold of the tokens in final state: in that of `block`, which is final, or in the newest
-   * where nodes keep no older one.
+   * Returns the tokens that addresses hold in the state of `block`, which is final. Where nodes keep no older state, it
+   * is the newest final one.
    * @throws Fault transient; `node_history_pruned` or `node_method_missing` if the node does not have that state
    */
   holdings(keys: readonly string[], block: BlockRef): Promise<Holdings>;
   /**
-   * Returns why the node itself says that it is behind its chain; null if it does not say so. Absent where the age of
-   * the newest block shows it: present where block times are no clock, but follow from how many blocks there were.
+   * Returns the node's own report that it is behind its chain; null if it makes none. Absent where the age of the
+   * newest block shows it. Present where block times are computed from the number of blocks and are no clock.
    */
   whyBehind?(): Promise<string | null>;
-  /** Calls `listener` whenever something may have changed: a new head, or a new connection. Carries no data. */
+  /** Calls `listener` at each new head and each new connection. Carries no data. */
   onChange(listener: () => void): void;
   /**
    * Whether the push connection is up, when the node last sent something (Unix ms; 0 = never), and how many connections
-   * were made: a higher count means that another node may now be behind the address.
+   * were made. After a new connection, another node may be behind the address.
    */
   health(): Readonly<{ connected: boolean; heardAtMs: number; connections: number }>;
   close(): Promise<void>;
@@ -205,8 +210,8 @@ export interface Node {
 export interface Chain {
   readonly family: Family;
   /**
-   * Finality that the family's nodes report. With `confirmed`, the client neither shows nor attests earlier
-   * blocks: what a follower holds is confirmed. `sequencer` is a matter of the network, which its settings know.
+   * Finality that the family's nodes report. With `confirmed`, the client neither shows nor attests blocks that are not
+   * confirmed, so that the follower has no others. `sequencer` depends on the network, and is set in its file.
    */
   readonly finalities: readonly Finality[];
   readonly address: AddressCodec;
@@ -220,7 +225,7 @@ export interface Chain {
   spending(): Promise<Spending>;
   /** The indexer's half of payouts. */
   payouts(): Promise<{ openPayoutNode(options: PayoutNodeOptions): PayoutNode }>;
-  /** Loads the chain's SDK, tens of megabytes: for the first payout that is due. */
+  /** Loads the chain's SDK, tens of megabytes. Called when the first payout is due. */
   secondOpinion(): Promise<{ readBySdk: ReadBySdk }>;
   /** Present where `address.checkXpub` is not null. */
   xpubKeys?(): Promise<XpubKeys>;

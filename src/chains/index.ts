@@ -1,6 +1,6 @@
 /**
- * The table of chain families. Address codecs are small and loaded at once; decoders and node clients on demand, so
- * that no process loads sockets or SDKs that it does not use.
+ * The table of chain families. Address codecs are small and loaded at once. Decoders and node clients are loaded on
+ * demand, so that no process loads sockets or SDKs that it does not use.
  */
 import type { Chain, Family } from './chain.ts';
 import { XPUB_PATH as EVM_XPUB_PATH, evmAddress, evmTransactionId, WEI_DECIMALS } from './evm/address.ts';
@@ -13,16 +13,16 @@ import { expirySpreadMs, TRON_EXPIRY_MS } from './tron/expiry.ts';
 import { tronWallets } from './tron/wallet.ts';
 
 /**
- * A transaction lives for 150 blocks after the block that its blockhash names, at least 45 s, and that block is about
- * 13 s old when it is signed. How many blocks there were since, the signer cannot know.
+ * A transaction lives for 150 blocks after the block that its blockhash names, which is at least 45 s. That block is
+ * about 13 s old when the signer gets it. The signer cannot count blocks.
  */
 const SOLANA_LIFE_MS_MIN = 30_000;
-/** Such a transaction lives for a minute or two, as blocks come; this is more than twice as long. */
+/** More than twice as long as such a transaction usually lives, which is a minute or two. */
 const SOLANA_LIFE_MS_MAX = 5 * 60_000;
 /**
- * A transaction on an EVM network does not expire. A node that has just started hears of those that wait for a block
- * when it finds its peers, within minutes; those that are sent to builders alone are tried for 25 blocks, which are
- * five minutes on Ethereum (https://docs.flashbots.net/flashbots-protect/settings-guide).
+ * A transaction on an EVM network does not expire. A node that has just started receives pending transactions within
+ * minutes, when it finds its peers. Those that were sent to builders alone are tried for 25 blocks, which take five
+ * minutes on Ethereum (https://docs.flashbots.net/flashbots-protect/settings-guide).
  */
 const EVM_POOL_MS = 10 * 60_000;
 
@@ -92,7 +92,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
   },
 };
 
-/** The families whose deposit addresses are derived from an xpub; those of others are imported. */
+/** Families whose deposit addresses are derived from an xpub. Other families import them. */
 export const derivedFamilies: ReadonlySet<string> = new Set(
   Object.values(chains).flatMap(({ family, xpubKeys }) => (xpubKeys ? [family] : [])),
 );

@@ -7,13 +7,13 @@
 import { excerpt } from '../core/excerpt.ts';
 import { type Fault, transient } from '../core/fault.ts';
 
-/** `data` is whatever the node adds; undefined if nothing. */
+/** `data` is the node's own addition, if any. */
 export type RpcError = Readonly<{ code: number; message: string; data?: unknown }>;
 export type RpcAnswer =
   | Readonly<{ ok: true; id: number; result: unknown }>
   | Readonly<{ ok: false; id: number; error: RpcError }>;
 
-/** Where a message came from, for fault messages: never a whole URL, which may hold credentials. */
+/** Source of an answer, for fault messages. Never a whole URL, which may hold credentials. */
 export type Origin = Readonly<{ method: string; host: string }>;
 
 /** An id is within this many bytes of an envelope's start or end. */
@@ -27,7 +27,7 @@ const viewOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.by
 
 /**
  * Returns the id of an answer without parsing all of it, if the id comes first (geth, reth, Erigon, anvil) or last
- * (Nethermind, Agave). Any one id identifies a batch. Null if the id is elsewhere.
+ * (Nethermind, Agave); null if it is elsewhere. A batch is identified by any of its ids.
  */
 export function peekId(bytes: Uint8Array): number | null {
   const buffer = viewOf(bytes);
@@ -82,7 +82,7 @@ export function nonsense(origin: Origin, what: string, cause?: unknown): Fault {
   );
 }
 
-/** A kind of error, what it means, and what a person can do about it. */
+/** A kind of error, the fault's code for it, and advice to the operator. */
 export type ErrorMeaning = Readonly<{ code: string; is: (error: RpcError) => boolean; advice: string }>;
 
 /**

@@ -32,7 +32,7 @@ export function agreeOnOutcome(outcomes: readonly Outcome[]): Outcome {
 }
 
 /**
- * Returns what every node has as paid; null if one of them does not have it.
+ * Returns the cost of a payment; null unless every node has the payment as final.
  * @throws Fault transient `payout_nodes_disagree`
  */
 export function agreeOnPaid(answers: readonly (PaidBy | null)[]): PaidBy | null {
@@ -42,7 +42,7 @@ export function agreeOnPaid(answers: readonly (PaidBy | null)[]): PaidBy | null 
   if (paid.every(({ feeUnits, nonce }) => feeUnits === first.feeUnits && nonce === first.nonce)) return first;
   throw transient(
     'payout_nodes_disagree',
-    "the network's nodes disagree about what a payment cost or which number it used: find out which of them is wrong",
+    "the network's nodes disagree about what a payment cost or which nonce it used: find out which of them is wrong",
   );
 }
 

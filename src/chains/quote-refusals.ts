@@ -19,7 +19,7 @@ export const unpayable = (address: string): Refused =>
 export const frozen = (symbol: string, address: string): Refused =>
   refuse('destination_frozen', `the issuer of ${symbol} has frozen ${address}: money sent there would be lost`);
 
-/** @param units that the wallet lacks, base units of the coin */
+/** @param units base units that the wallet lacks */
 export const short = (
   code: 'token_short' | 'native_short',
   wallet: string,

@@ -1,6 +1,6 @@
 /**
- * The second opinion on a payout before it is broadcast: what the chain's own SDK reads from the signed bytes, compared
- * with what was ordered. The SDK shares no code with the encoders of the signer.
+ * The second opinion on a payout before it is broadcast. The chain's own SDK reads the signed bytes, and the result is
+ * compared with the order. The SDK shares no code with the encoders of the signer.
  */
 import type { Attempt } from '../core/payout.ts';
 import type { Terms } from '../core/spend.ts';
@@ -10,7 +10,7 @@ import type { SpendDraft, SpendReading } from './spend.ts';
 /** Signed bytes according to an SDK. */
 export type SdkReading = Pick<SpendReading, 'tx' | 'chainId' | 'signers' | 'effects'> &
   Readonly<{
-    /** Terms that the bytes state: sequence number, expiry, fees. */
+    /** Terms that the bytes state: nonce, expiry, fees. */
     terms: Terms;
   }>;
 

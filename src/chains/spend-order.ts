@@ -1,5 +1,5 @@
 /**
- * The checks of an order that families share. They throw permanent faults: `spend_terms_invalid` or
+ * The checks of an order that families share. They throw the permanent faults `spend_terms_invalid` and
  * `spend_intent_invalid`.
  */
 import { type Fault, permanent } from '../core/fault.ts';
@@ -56,7 +56,7 @@ export function checkPayment(to: string, units: bigint, limit: bigint): void {
 
 export type TokenPayment = Readonly<{ token: Token; to: string; units: bigint }>;
 
-/** Returns what a refund or a sweep pays; `parse` reads a token's address. */
+/** Returns the payment of a refund or a sweep. @param parse reads a token's address */
 export function tokenPayment(
   intent: Exclude<Intent, { kind: 'gas' }>,
   network: SpendNetwork,
@@ -84,7 +84,7 @@ function onlyUnits({ from }: SweepIntent): bigint {
   return only.units;
 }
 
-/** Returns the payer, and of gas the wallet of ours that receives it. */
+/** Returns the payer and, for gas, our wallet that receives it. */
 export function ownSigners(intent: Intent): readonly Wallet[] {
   const payer = ownFees(intent);
   return intent.kind === 'gas' ? [payer, gasReceiver(intent)] : [payer];

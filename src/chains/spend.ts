@@ -1,13 +1,12 @@
 /**
- * The interface between Quayside's payouts and blockchains: how a family signs (in the signer, without a network) and
- * how it broadcasts and follows what was signed (in the indexer, without keys). One folder per family implements both
- * halves.
+ * The interface between Quayside's payouts and blockchains. The signer's half signs, without a network. The indexer's
+ * half broadcasts and follows signed transactions, without keys. One folder per family implements both.
  *
  * Rules that every implementation keeps:
  * - `sign` is deterministic: the same order gives the same bytes. The caller reads the bytes back with `read` and
  *   compares.
  * - Amounts are bigint base units; address keys are lower-case hex; transaction ids are the chain's canonical text.
- * - `outcome` returns `dead`, `failed` or `succeeded` only for what is final. Doubt is `waiting` or a transient Fault,
+ * - `outcome` returns `dead`, `failed` or `succeeded` only for final state. Doubt is `waiting` or a transient Fault,
  *   never `dead`.
  */
 import { Fault } from '../core/fault.ts';
@@ -15,28 +14,28 @@ import { type HotRole, type Intent, isPayback, type Wallet } from '../core/inten
 import type { Outcome, Quote, Terms } from '../core/spend.ts';
 import type { Currency, Token } from '../core/transfer.ts';
 
-/** The family's rules that need neither a key nor a node; small enough for any process to load. */
+/** The family's rules that need neither a key nor a node. Every process loads them. */
 export type SpendRules = Readonly<{
   /**
-   * `sequence`: a transaction uses up a sequence number of its wallet, and only another one with the same number can
-   * replace it. `expiry`: a transaction can be included until it expires.
+   * `sequence`: a transaction uses up a nonce of its wallet, and only one with the same nonce can replace it. `expiry`:
+   * a transaction can be included until it expires.
    */
   lane: 'sequence' | 'expiry';
   /**
-   * Returns, in Unix ms, until when an attempt of an `expiry` lane can be included, or the earliest such time where its
-   * terms count blocks.
+   * Returns until when (Unix ms) an attempt of an `expiry` lane can be included. Where its terms count blocks, it is
+   * the earliest such time.
    */
   expiresAtMs?(terms: Terms, signedAtMs: number): number;
   /**
-   * Returns for how long, in ms of the chain's time, payouts settle in after a gap. In an `expiry` lane, an attempt can
-   * be included for so long after it is signed, at most; in a `sequence` lane, each node shows by then what is still on
-   * its way (`PayoutNode.count`).
+   * Returns how long payouts settle in after a gap, in ms of the chain's time. In an `expiry` lane, no attempt can be
+   * included so long after it was signed. In a `sequence` lane, each node has by then received all pending transactions
+   * (`PayoutNode.count`).
    * @param expiryMs `PayoutNodeOptions.expiryMs`
    */
   settleMs?: ((expiryMs: number | undefined) => number) | undefined;
   /**
-   * The wallet that pays the fee of an intent and whose sequence numbers it uses. A refund or gas wallet without an
-   * index is the one that pays now.
+   * The wallet that pays the fee of an intent and whose nonces it uses. A refund or gas wallet without an index is the
+   * one that pays now.
    */
   payer(intent: Intent): Wallet;
   /** How many deposit addresses one sweep may empty. */
@@ -47,13 +46,13 @@ export type SpendRules = Readonly<{
   hasLocks?: true;
 }>;
 
-/** The network as the signer's own policy has it; never taken from the request. */
+/** The network according to the signer's own policy, never to the request. */
 export type SpendNetwork = Readonly<{
   chainId: string;
   tokens: readonly Token[];
-  /** Address key of the treasury: where sweeps pay to. */
+  /** Address key of the treasury, which sweeps pay. */
   treasury: string;
-  /** The most that one transaction may cost, in base units of the native coin; terms above it are refused. */
+  /** Highest fee of one transaction, in base units of the native coin. Terms above it are refused. */
   feeUnitsMax: bigint;
 }>;
 
@@ -69,7 +68,7 @@ export type SpendKey = Readonly<{ wallet: Wallet; key: string; secret: Uint8Arra
 /** `tx` is the transaction's id on the chain. */
 export type SignedSpend = Readonly<{ tx: string; bytes: Uint8Array }>;
 
-/** Effect of signed bytes, read from the bytes alone. */
+/** Effect of a signed transaction, read from its bytes alone. */
 export type SpendReading = Readonly<{
   tx: string;
   /** Null where the bytes do not name their chain. */
@@ -82,14 +81,14 @@ export type SpendReading = Readonly<{
    * but part of `feeUnitsMax`.
    */
   effects: readonly Readonly<{ token: string | null; from: string; to: string; units: bigint }>[];
-  /** The most that it can cost, in base units of the native coin. */
+  /** Highest possible fee, in base units of the native coin. */
   feeUnitsMax: bigint;
 }>;
 
 /** The keys of our own wallets. Pure. */
 export interface WalletKeys {
   /**
-   * Derives the key pair of a wallet from a BIP-39 seed (64 bytes). Deposit addresses have the paths at which they are
+   * Derives the key pair of a wallet from a BIP-39 seed (64 bytes). A deposit address has the path at which it is
    * derived for receiving.
    */
   derive(seed: Uint8Array, wallet: Wallet): SpendKey;
@@ -107,11 +106,11 @@ export interface WalletKeys {
   refundLock?(payer: SpendKey, refundId: string): string;
 }
 
-/** The signer's half. Pure, except that it loads the chain's library. */
+/** The signer's half. Pure. */
 export interface Spending extends WalletKeys {
   /**
-   * Returns the wallets whose keys `sign` needs, the fee payer first: those that sign, then any whose address alone is
-   * needed (a deposit address that receives gas).
+   * Returns the wallets whose keys `sign` needs: first the fee payer, then the others that sign, then a deposit address
+   * that receives gas.
    */
   signers(intent: Intent): readonly Wallet[];
   /**
@@ -121,7 +120,7 @@ export interface Spending extends WalletKeys {
    */
   sign(order: SpendOrder, keys: readonly SpendKey[]): SignedSpend;
   /**
-   * Reads a transaction back from its bytes.
+   * Reads a transaction from its bytes.
    * @throws Fault permanent `spend_bytes_unknown` for anything that `sign` would not have made
    */
   read(bytes: Uint8Array, network: SpendNetwork): SpendReading;
@@ -142,7 +141,7 @@ export type SpendDraft = Readonly<{
   lock?: string | undefined;
 }>;
 
-/** A node's answer to a broadcast. None of them proves anything; `known` is as good as `accepted`. */
+/** A node's answer to a broadcast. No answer proves anything. `known` is as good as `accepted`. */
 export type Broadcast =
   | Readonly<{ kind: 'accepted' | 'known' }>
   | Readonly<{ kind: 'rejected'; code: string; message: string }>;
@@ -156,49 +155,51 @@ export type PaidBy = Readonly<{ feeUnits: bigint; nonce: number | null }>;
 /** Base units of each token. */
 export type UnitsBySymbol = Readonly<Partial<Record<Currency, bigint>>>;
 
-/** Returns units by their tokens' symbols. @param units in the order of the tokens; more of them do no harm */
+/** Returns units by their tokens' symbols. @param units in the order of the tokens; extra ones are ignored */
 export const bySymbol = (tokens: readonly Pick<Token, 'symbol'>[], units: readonly bigint[]): UnitsBySymbol =>
   Object.fromEntries(tokens.map(({ symbol }, at) => [symbol, units[at] ?? 0n]));
 
 export type WalletBalance = Readonly<{ native: bigint; tokens: UnitsBySymbol }>;
 
 /**
- * The indexer's half: a connection to one network's nodes, for payouts. Every call may fail with a transient Fault;
- * none is retried here.
+ * The indexer's half: a connection to the nodes of one network, for payouts. Every call may fail with a transient
+ * Fault. No call is retried here.
  */
 export interface PayoutNode {
-  /** Returns what a wallet holds at the head; for planning, never as proof. */
+  /** Returns a wallet's balance at the head, for planning, never as proof. */
   balance(key: string): Promise<WalletBalance>;
   /**
-   * Returns the wallet's next free nonce, at finality, at the head, and after what any of the configured nodes has
-   * received for the next blocks; every one of them must answer. `final` is null if the node no longer has the final
-   * state. Null where attempts expire instead.
+   * Returns the wallet's next free nonce at finality, at the head, and after the pending transactions of any configured
+   * node. Every node must answer. `final` is null if the node no longer has the final state. Null where attempts expire
+   * instead.
    */
   count(key: string): Promise<Readonly<{ final: number | null; head: number; pending: number }> | null>;
   /**
-   * Returns what a transaction for the draft takes now. `nonce` is the sequence number to use, if the family has them.
-   * @param outbid terms of earlier attempts with the same number, whose fees a replacement must exceed; empty for a
-   * first
+   * Returns the terms of a transaction for the draft now. `nonce` is null where attempts expire instead.
+   * @param outbid terms of earlier attempts with the same nonce, whose fees a replacement must exceed; empty for a
+   * first attempt
    */
   quote(draft: SpendDraft, nonce: number | null, outbid: readonly Terms[]): Promise<Quote>;
   broadcast(bytes: Uint8Array): Promise<Broadcast>;
   /**
-   * Returns what a transaction cost that is final and did what the draft says, whoever had it signed; null unless it is
-   * final on every configured node. `nonce`: the sequence number of the payer that it used, null where there are none.
-   * @throws UnclearOutcome if it did something else
+   * Returns the cost of a transaction that paid the draft, no matter who signed it; null unless it is final on every
+   * configured node. Its `nonce` is null if the draft's payer did not send it, or where attempts expire instead.
+   * @throws UnclearOutcome if it succeeded and did not pay the draft
    */
   paidBy(draft: SpendDraft, tx: string): Promise<PaidBy | null>;
   /**
-   * Asks every configured node; all must agree before anything is `dead`. Without attempts it is `waiting`.
+   * Asks every configured node. All must agree before an attempt is `dead`. Without attempts it is `waiting`.
    * @throws UnclearOutcome if a node shows that the draft was paid by none of the attempts
    */
   outcome(draft: SpendDraft, attempts: readonly SentAttempt[]): Promise<Outcome>;
   close(): Promise<void>;
 }
 
-/** A final, successful transaction of ours does not show the payment, or what else was paid is not known. */
+/**
+ * A final, successful transaction of ours does not show the payment, or a payment was made that none of ours explains.
+ */
 export class UnclearOutcome extends Fault {
-  /** Cost of the transaction; null if that is not known. */
+  /** Cost of the transaction; null if it is unknown. */
   readonly feeUnits: bigint | null;
 
   constructor(what: string, feeUnits: bigint | null) {
@@ -215,18 +216,15 @@ export type PayoutNodeOptions = Readonly<{
   witnessUrl?: string;
   chainId: string;
   tokens: readonly Token[];
-  /** Blocks this deep count as final if the node does not report finality. */
+  /** Blocks at this depth count as final if the node does not report finality. */
   finalDepth: number;
-  /** How long an attempt can be included, in ms, where its terms name a time; absent: the family's usual time. */
+  /** Lifetime of an attempt in ms, where its terms name a time. Absent: the family's usual one. */
   expiryMs?: number;
   requestTimeoutMs: number;
   responseBytesMax: number;
 }>;
 
-/**
- * Returns the fee payer where wallets pay their own fees: the refund and gas wallets, and each deposit address that is
- * swept.
- */
+/** Returns the fee payer where wallets pay their own fees, also deposit addresses that are swept. */
 export const ownFees = (intent: Intent): Wallet => {
   switch (intent.kind) {
     case 'refund':
@@ -242,9 +240,12 @@ export const ownFees = (intent: Intent): Wallet => {
 /** Returns the fee payer where the gas wallet also pays for sweeps. */
 export const sponsoredFees = (intent: Intent): Wallet => ({ role: isPayback(intent) ? 'refund' : 'gas' });
 
-/** Indices of refund and gas wallets are below it. */
+/** Indices of refund and gas wallets are below this. */
 export const HOT_INDEX_LIMIT = 1_000;
 
-/** Returns the place of a refund or gas wallet below the path of both: refund wallets have the even numbers. */
+/**
+ * Returns the child index of a refund or gas wallet in the account of the hot wallets. Refund wallets have the even
+ * ones.
+ */
 export const hotChild = ({ role, index = 0 }: Extract<Wallet, { role: HotRole }>): number =>
   2 * index + (role === 'refund' ? 0 : 1);

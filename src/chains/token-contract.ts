@@ -1,17 +1,17 @@
 /**
- * Tokens that are contracts with the interface of ERC-20, which is also TRC-20's: what is wrong with one, and whether
- * the logs of a transaction show a payout.
+ * Tokens that are contracts with the interface of ERC-20, which is also TRC-20's. Faults of such a contract, and
+ * whether a transaction's logs show a payout.
  */
 import { type Fault, permanent, transient } from '../core/fault.ts';
 import { unitsOf } from '../core/ledger.ts';
 import type { SpendDraft } from './spend.ts';
 
-/** `decimals()` answers with one byte, but no more decimals than these fit into an amount. */
+/** `decimals()` may be up to 255, but an amount has room for no more than these. */
 export const TOKEN_DECIMALS_MAX = 77;
-/** A node with an older head may not have reached the block that created a token's contract. */
+/** A node whose head is older may not have reached the block that created a token's contract. */
 const SYNCING_S = 600;
 
-/** Returns why a node knows no contract at a token's address; `headAgeMs` is the age of its newest block. */
+/** Returns the fault of a node without a contract at a token's address. @param headAgeMs the age of its newest block */
 export const noContract = (host: string, address: string, headAgeMs: number): Fault =>
   headAgeMs > SYNCING_S * 1000
     ? transient('node_syncing', `${host} is still syncing and does not know the token ${address} yet: wait for it`)
@@ -27,8 +27,9 @@ export const noDecimals = (host: string, address: string): Fault =>
   );
 
 /**
- * Returns whether the transfers that left the owner are exactly the draft's units and reached the payee. A token may
- * keep a fee, as USDT can: then part of them went elsewhere, and the payout must still not be paid again.
+ * Returns whether the transfers that left the owner add up to the draft's units and one of them reached the payee. A
+ * token may keep a fee, as USDT can. Then part of the units went elsewhere, and the payout must still not be paid
+ * again.
  */
 export function hasPaid(outgoing: readonly Readonly<{ to: string; units: bigint }>[], draft: SpendDraft): boolean {
   const sum = outgoing.reduce((total, { units }) => total + units, 0n);

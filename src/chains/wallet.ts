@@ -1,7 +1,6 @@
 /**
- * The interface between the payment page and payers' wallets: how a wallet of the family is asked to pay, by links that
- * open an app and by the request that a wallet inside the browser is to send. The browser's half is
- * `src/checkout/browser/wallets/<family>.js`.
+ * The interface between the payment page and payers' wallets. A family provides links that open an app, and the request
+ * to a wallet inside the browser. The browser's half is `src/checkout/browser/wallets/<family>.js`.
  */
 import type { BlockRef } from '../core/block.ts';
 import { formatUnits } from '../core/money.ts';
@@ -20,7 +19,10 @@ export type WalletSettings = Readonly<{
    * nodes; Quayside and the payment page never do.
    */
   add?: Readonly<{ chainName: string; rpcUrls: readonly string[] }>;
-  /** Origins of the nodes that wallets call from inside the page, because they run there and have no other way. */
+  /**
+   * Origins of the nodes that wallets inside the page call. Such a wallet runs in the page and has no other way to a
+   * node.
+   */
   nodeOrigins?: readonly string[];
   /** The network's name in the Wallet Standard, such as `solana:mainnet`. */
   cluster?: string;
@@ -29,7 +31,7 @@ export type WalletSettings = Readonly<{
 /** The part of a network's configuration that concerns payers' wallets. */
 export type WalletNetwork = Readonly<{
   nativeSymbol?: string;
-  /** A block explorer's page of a transaction, with `{tx}` in the place of its hash. */
+  /** A block explorer's URL of a transaction, with `{tx}` in the place of its hash. */
   explorer?: string;
   wallets: WalletSettings;
 }>;
@@ -65,7 +67,7 @@ export interface Wallets {
   /** Only links that work on this network, the most used wallet first. */
   links(request: WalletRequest): readonly WalletLink[];
   /**
-   * Returns the request that a wallet inside the payer's browser is to send: plain data for the family's script.
+   * Returns the request for a wallet inside the payer's browser, as plain data for the family's script.
    * @param from the payer's address, as its wallet reports it
    * @param newest a block at most a few seconds old
    * @returns null if nothing can be sent this way
@@ -113,7 +115,7 @@ export function sharedLinks(request: WalletRequest, token: string, to: string): 
  * Returns a link that opens a filled-in transfer in Trust Wallet.
  * https://developer.trustwallet.com/developer/develop-for-trust/deeplinking
  * @param coin the network's number in Trust's asset ids (UAI)
- * @param token the contract, as the asset id has it
+ * @param token the contract, as in the asset id
  * @param to the recipient, as people read it
  * @param amount decimal text in whole tokens, not base units
  */

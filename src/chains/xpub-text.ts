@@ -1,6 +1,6 @@
 /**
- * The text of an extended public key (BIP-32), checked without the arithmetic of its curve: every process checks the
- * configuration, and only few derive addresses.
+ * Checks the text of an extended public key (BIP-32) without the arithmetic of its curve. Every process checks the
+ * configuration, but only few derive addresses.
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { createBase58check } from '@scure/base';
@@ -16,7 +16,7 @@ const KEY_AT = 45;
 
 const base58check = createBase58check(sha256);
 
-/** The message never contains the text: it might be a private key pasted by mistake. */
+/** The message never contains the text, which might be a private key pasted by mistake. */
 export const xpubInvalid = (why: string): Fault => permanent('xpub_invalid', why);
 
 const unreadable = (why: string): Fault =>

@@ -1,7 +1,7 @@
 /**
  * Keys of secp256k1 chains. Deposit addresses are children of an account's extended public key (BIP-32), at the
- * external chain of BIP-44 that common wallets use. The seed has their private halves, and the hot wallets in an
- * account apart. EVM networks and TRON make their addresses from the same 20 bytes of such a key.
+ * external chain of BIP-44 that common wallets use. Hot wallets are in another account of the same seed. EVM networks
+ * and TRON make their addresses from the same 20 bytes of such a key.
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { hmac } from '@noble/hashes/hmac.js';
@@ -21,8 +21,8 @@ const ACCOUNT_BYTES = 20;
 const INDEX_BYTES = 4;
 const TWEAK_BYTES = 32;
 /**
- * The account of the hot wallets, far from any that is counted up to, so that a leaked child key of theirs endangers no
- * deposit address.
+ * The account of the hot wallets. It is not the account of the deposit addresses, so that a leaked key of a hot wallet
+ * endangers no deposit address. It is so high that no wallet program reaches it by counting.
  */
 const HOT_ACCOUNT = 1000;
 
@@ -58,7 +58,8 @@ function parse(xpub: string): Parent {
 
 /**
  * Returns the last 20 bytes of the Keccak-256 of the child key `xpub/index`, as lower-case hex. CKDpub of BIP-32 with
- * the parent's point at hand takes less than half the time of `HDKey`. Nothing here is secret, so time may tell.
+ * the parent's point at hand takes less than half the time of `HDKey`. It need not run in constant time, because
+ * nothing here is secret.
  * @param path of the family's xpub in a wallet, for the message
  * @throws Fault permanent `xpub_invalid`
  */
@@ -90,8 +91,8 @@ const accountOfPoint = (point: Parent['point']): string =>
 const externalPath = (coin: number, account: number): string => `m/44'/${coin}'/${account}'/0`;
 
 /**
- * Returns the derivation path of one of our wallets: `m/44'/coin'/0'/0/i` for deposit addresses,
- * `m/44'/coin'/1000'/0/{0 refund, 1 gas}` for the hot wallets with index 0, `{2, 3}` for those with index 1, and so on.
+ * Returns the derivation path of one of our wallets. Deposit addresses have `m/44'/coin'/0'/0/i`. Hot wallets with
+ * index 0 have `m/44'/coin'/1000'/0/{0 refund, 1 gas}`, those with index 1 `{2, 3}`, and so on.
  * @param coin the family's number in SLIP-44
  */
 const walletPath = (coin: number, wallet: Wallet): string =>
@@ -99,7 +100,7 @@ const walletPath = (coin: number, wallet: Wallet): string =>
     ? `${externalPath(coin, 0)}/${wallet.index}`
     : `${externalPath(coin, HOT_ACCOUNT)}/${hotChild(wallet)}`;
 
-/** Passes the node at a path to `use` and wipes it afterwards, with the master key. */
+/** Passes the node at a path to `use`, then wipes it and the master key. */
 function withNode<T>(seed: Uint8Array, path: string, use: (node: HDKey) => T): T {
   const master = HDKey.fromMasterSeed(seed);
   const node = master.derive(path);

@@ -20,7 +20,7 @@ export const XPUB_PATH = "m/44'/60'/0'/0";
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
-/** Addresses with their checksum, newest last: a view of a session asks for the same few a dozen times. */
+/** Addresses with their checksum, newest last. One view of a session formats the same few a dozen times. */
 const formatted = new Map<string, string>();
 const FORMATTED_MAX = 1_000;
 
@@ -46,7 +46,7 @@ function withChecksum(key: string): string {
   return text;
 }
 
-/** Text in a single case has no checksum and is accepted; mixed case must match it. */
+/** Accepts text in a single case, which has no checksum. The checksum of mixed case must match. */
 function parse(text: string): string | null {
   if (!ADDRESS.test(text)) return null;
   const digits = text.slice(2);
@@ -69,7 +69,7 @@ export const evmAddress: AddressCodec = {
 
 const HASH = /^(?:0x)?([0-9a-f]{64})$/i;
 
-/** Returns a transaction's hash as people paste it, with or without `0x`, in canonical text; null if it is none. */
+/** Returns the canonical text of a transaction's hash, pasted with or without `0x`; null if it is none. */
 export function evmTransactionId(text: string): string | null {
   const digits = HASH.exec(text)?.[1];
   return digits ? `0x${digits.toLowerCase()}` : null;

@@ -1,7 +1,6 @@
 /**
- * The logs bloom of a block header: 2048 bits, three of them set for each address and each topic that any log of the
- * block carries. It has false positives and no false negatives. Source: Ethereum Yellow Paper, section 4.4.3 (equations
- * for M3:2048).
+ * The logs bloom of a block header: 2048 bits, three of them set for each address and each topic in the block's logs.
+ * It has false positives and no false negatives. Source: Ethereum Yellow Paper, section 4.4.3 (equations for M3:2048).
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
@@ -29,7 +28,7 @@ export function bloomHas(bloom: string, bits: BloomBits): boolean {
   });
 }
 
-/** Accumulates addresses and topics (hex without prefix) into the bloom that a header with exactly these would have. */
+/** Accumulates addresses and topics (hex without prefix) into the bloom of a header with exactly these. */
 export function createBloom(): Readonly<{ add(hex: string): void; text(): string }> {
   const bytes = new Uint8Array(HEX_DIGITS / 2);
   const added = new Set<string>();

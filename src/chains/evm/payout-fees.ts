@@ -1,26 +1,26 @@
 /**
- * Computes what a transaction must offer for its gas now, and more than earlier ones with its number offered. Pure; all
- * in wei.
+ * Computes the fees that a transaction must offer per gas now. They exceed those of earlier transactions with the same
+ * nonce. Pure; all in wei.
  *
- * Sources: EIP-1559; go-ethereum's transaction pool, which accepts a replacement that offers 10 % more of both fees.
- * One eighth more also satisfies the pools of other clients.
+ * Sources: EIP-1559; go-ethereum's transaction pool, which accepts a replacement if both fees are 10 % higher. One
+ * eighth more also satisfies the pools of other clients.
  */
 import { divideCeil } from '../../core/money.ts';
 import type { Terms } from '../../core/spend.ts';
 
-/** `baseFee` is burned and may rise by an eighth with each block; `tip` is what the block's producer is paid now. */
+/** `baseFee` is burned and may rise by an eighth with each block. `tip` goes to the block's producer. */
 export type GasPrice = Readonly<{ baseFee: bigint; tip: bigint }>;
 
-/** Leaves room for the base fee to double, which takes six full blocks, before a transaction has to wait. */
+/** A transaction need not wait until the base fee has doubled, which takes six full blocks. */
 const BASE_FEE_HEADROOM = 2n;
 
 export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
 const outbidding = (fee: bigint): bigint => larger(divideCeil(fee * 9n, 8n), fee + 1n);
 
 /**
- * Returns the tip that is paid now: what a node suggests, but no more than what got a transaction into most blocks. A
- * suggestion follows whoever pays the most.
- * @param paid what a low percentile of each of the newest blocks paid; 0 for an empty block
+ * Returns the tip that a node suggests, but no more than the median of `paid`. A node's suggestion follows those who
+ * pay the most.
+ * @param paid a low percentile of the tips in each of the newest blocks; 0 for an empty block
  */
 export function goingTip(suggested: bigint, paid: readonly bigint[]): bigint {
   const tips = paid.filter((tip) => tip > 0n).sort((a, b) => (a < b ? -1 : Number(a > b)));
@@ -31,7 +31,7 @@ export function goingTip(suggested: bigint, paid: readonly bigint[]): bigint {
 /**
  * Returns `max_fee_per_gas` and `max_priority_fee_per_gas`. If a higher base fee is all that keeps the earlier
  * transactions out of blocks, the tip rises only as far as pools require.
- * @param outbid terms of every earlier transaction with the same number
+ * @param outbid terms of every earlier transaction with the same nonce
  */
 export function feesToOffer(
   { baseFee, tip: now }: GasPrice,

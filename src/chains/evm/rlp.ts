@@ -7,15 +7,15 @@ import { concatBytes } from '@noble/hashes/utils.js';
 
 export type RlpItem = Uint8Array | readonly RlpItem[];
 
-/** Longer contents state how many bytes their length takes. */
+/** The length of a longer content is written in bytes of its own. */
 const SHORT_BYTES_MAX = 55;
 const TEXT = 0x80;
 const LIST = 0xc0;
 const LENGTH_BYTES_MAX = 4;
-/** A transaction has a list in a list; more depth is refused before it can exhaust the stack. */
+/** A transaction has a list in a list. More depth is refused before it can exhaust the stack. */
 const DEPTH_MAX = 8;
 
-/** Returns a whole number without leading zeros, as RLP wants numbers; zero is empty. */
+/** Returns the bytes of a whole number without leading zeros. Zero is empty. */
 export function wholeBytes(value: bigint): Uint8Array {
   const bytes: number[] = [];
   for (let rest = value; rest > 0n; rest >>= 8n) bytes.push(Number(rest & 0xffn));
@@ -38,7 +38,7 @@ function prefixed(kind: number, content: Uint8Array): Uint8Array {
   return concatBytes(Uint8Array.of(kind + SHORT_BYTES_MAX + length.length), length, content);
 }
 
-/** Returns the only item that the bytes are; null for anything else. */
+/** Returns the item; null unless the bytes are exactly one item in its canonical form. */
 export function decodeRlp(bytes: Uint8Array): RlpItem | null {
   const read = readItem(bytes, 0, 0);
   return read?.next === bytes.length ? read.item : null;
@@ -56,11 +56,11 @@ function readItem(bytes: Uint8Array, at: number, depth: number): ReadItem | null
   const [start, end] = span;
   if (kind === LIST) return readItems(bytes, start, end, depth);
   const item = bytes.subarray(start, end);
-  // One byte below 0x80 is written as itself.
+  // The canonical form of one byte below 0x80 is the byte itself.
   return item.length === 1 && (item[0] ?? 0) < TEXT ? null : { item, next: end };
 }
 
-/** Returns where an item's content starts and ends; `size` is its first byte without the kind. */
+/** Returns where an item's content starts and ends. @param size its first byte without the kind */
 function readSpan(bytes: Uint8Array, at: number, size: number): readonly [number, number] | null {
   const lengthBytes = Math.max(0, size - SHORT_BYTES_MAX);
   const start = at + 1 + lengthBytes;

@@ -30,7 +30,7 @@ export const evmErrors: readonly ErrorMeaning[] = [
   },
   {
     code: 'node_history_pruned',
-    // geth says "historical state … is not available" where it keeps states by path, "not supported" where by hash.
+    // geth answers "historical state … is not available" if it stores state by path, "not supported" if by hash.
     is: ({ message }) =>
       /pruned|missing trie node|(history|state)\b.* (not |un)available|^not supported$/i.test(message),
     advice:
@@ -39,7 +39,7 @@ export const evmErrors: readonly ErrorMeaning[] = [
   {
     code: 'node_fee_capped',
     is: ({ message }) => /exceeds the configured cap/i.test(message),
-    advice: 'the node takes no transaction this dear: raise its --rpc.txfeecap',
+    advice: 'the node refuses a transaction with so high a fee: raise its --rpc.txfeecap',
   },
   {
     code: 'node_indexing',
@@ -49,6 +49,6 @@ export const evmErrors: readonly ErrorMeaning[] = [
   {
     code: 'node_block_unknown',
     is: ({ code, message }) => code === -39001 || /(block|header)\b.*(not found|unknown)|unknown block/i.test(message),
-    advice: 'the node does not have that block (any more); its chain is read again',
+    advice: 'the node does not have that block; its chain is read again',
   },
 ];

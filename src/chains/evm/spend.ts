@@ -1,6 +1,6 @@
 /**
  * Signs the payouts of EVM networks: EIP-1559 transactions that call an ERC-20's `transfer`, or send native coin to a
- * deposit address. Nothing else is ever built, and nothing else is accepted when read back.
+ * deposit address. No other transaction is built, and none is accepted when it is read back.
  *
  * Terms, all decimal text: `nonce`, `gas_limit`, and in wei `max_fee_per_gas` and `max_priority_fee_per_gas`. Sources:
  * EIP-1559, EIP-2718, ERC-20. `transaction-bytes.ts` does the encoding.
@@ -26,9 +26,9 @@ import { type FeeMarketTransaction, readSignedTransaction, signTransaction } fro
 /** Ethereum's number in SLIP-44, used for every EVM network. */
 const COIN = 60;
 const UNITS_LIMIT = 2n ** 256n;
-/** The minimum that every transaction costs. */
+/** Gas of the cheapest transaction. */
 const GAS_MIN = 21_000n;
-/** Twice what any EVM network allows in a block. */
+/** Twice the block gas limit of any EVM network. */
 const GAS_MAX = 2n ** 28n;
 
 const termNames = ['nonce', 'gas_limit', 'max_fee_per_gas', 'max_priority_fee_per_gas'] as const;
@@ -63,7 +63,7 @@ function callOf(intent: Intent, network: SpendNetwork, payer: string, receiver: 
   return { to: receiver.key, valueWei: intent.units, data: '' };
 }
 
-/** Returns what a transaction of one call moves, and where. */
+/** Returns the transfer that a transaction makes. */
 function effectOf(transaction: FeeMarketTransaction, from: string, network: SpendNetwork) {
   const { to, valueWei, data } = transaction;
   if (to === null) throw unknownBytes('it creates a contract');

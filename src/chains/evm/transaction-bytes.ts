@@ -1,6 +1,6 @@
 /**
- * Signed EIP-1559 transactions as bytes: writes and signs one, and reads one back. Everything is read from the bytes
- * themselves; the hash is recomputed and the sender recovered. Sources: EIP-1559, EIP-2718, EIP-2 (low s).
+ * Signed EIP-1559 transactions as bytes. Reading recomputes the hash and recovers the sender from the bytes. Sources:
+ * EIP-1559, EIP-2718, EIP-2 (low s).
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
@@ -59,7 +59,7 @@ export function signTransaction(
   return { tx: idOf(bytes), bytes };
 }
 
-/** Returns the bytes of a transaction with its signature, whatever that is. */
+/** Returns the bytes of a transaction with a signature, which is not checked. */
 const signedBytes = (
   transaction: FeeMarketTransaction,
   { parity, r, s }: Readonly<{ parity: bigint; r: bigint; s: bigint }>,
@@ -88,14 +88,14 @@ export function readSignedTransaction(bytes: Uint8Array): SignedTransaction | nu
 
 type Nine = [bigint, bigint, bigint, bigint, bigint, bigint, bigint, bigint, bigint];
 
-/** Returns who signed. Of the two signatures that fit a key, the one with the low s is valid. */
+/** Returns the signer's address key. Of the two signatures that fit a key, only the one with the low s is valid. */
 function recover(digest: Uint8Array, parity: bigint, r: bigint, s: bigint): string | null {
   if (parity > 1n) return null;
   try {
     const signature = new secp256k1.Signature(r, s, Number(parity));
     return signature.hasHighS() ? null : accountOf(signature.recoverPublicKey(digest).toBytes(true));
   } catch {
-    // No signature can have these numbers.
+    // No key gives this signature.
     return null;
   }
 }

@@ -15,7 +15,7 @@ function contractOf({ token }: WalletRequest): string {
 /** Decimals of the native coin, which every EVM network has. */
 const NATIVE_DECIMALS = 18;
 
-/** The parameter of EIP-3085's `wallet_addEthereumChain`; null for a network that every wallet comes with. */
+/** Returns the parameter of EIP-3085's `wallet_addEthereumChain`; null for a network that every wallet knows. */
 function chainToAdd({ wallets, nativeSymbol, explorer }: WalletNetwork, chainId: string) {
   if (!wallets.add || nativeSymbol === undefined) return null;
   return {

@@ -1,9 +1,9 @@
 /**
  * Converts EVM answers from unknown JSON into values that agree with the requested block. Pure: runs in worker threads.
  *
- * A block's transfers can be read in two ways. `logs`: `eth_getLogs` by block hash, small; the header's bloom shows
- * when it may omit something. `receipts`: `eth_getBlockReceipts` by block hash, every transaction of the block, which
- * leaves no doubt. Sources: https://github.com/ethereum/execution-apis, ERC-20.
+ * A block's transfers can be read in two ways, both by block hash. `logs` is the small answer to `eth_getLogs`; the
+ * header's bloom shows when it may omit something. `receipts` is the answer to `eth_getBlockReceipts`, with every
+ * transaction of the block, and leaves no doubt. Sources: https://github.com/ethereum/execution-apis, ERC-20.
  */
 import type { BlockRef } from '../../core/block.ts';
 import { type Fault, invariant, transient } from '../../core/fault.ts';
@@ -15,10 +15,10 @@ import { nonsense, type Origin, readResult } from '../json-rpc.ts';
 import { type BloomBits, bloomBits, bloomHas, createBloom } from './bloom.ts';
 import { evmErrors } from './rpc-errors.ts';
 
-/** The topic as logs have it. */
+/** The topic, as in logs. */
 export const TRANSFER_TOPIC = `0x${erc20.TRANSFER_TOPIC}`;
 
-/** A header and what is needed to check the block's content later. `bloom` is `0x` and 512 hex digits. */
+/** A header, with the fields that check the block's content later. `bloom` is `0x` and 512 hex digits. */
 export type Header = Readonly<{ ref: BlockRef; bloom: string; txCount: number }>;
 
 const QUANTITY = /^0x[0-9a-f]{1,14}$/i;
@@ -117,7 +117,7 @@ function wantedTokens(tokens: readonly Token[]): Map<string, Wanted> {
   return wanted;
 }
 
-/** The state of one decoding: what was requested, and what has been found. */
+/** The state of one decoding. */
 type Reading = {
   readonly block: BlockRef;
   readonly origin: Origin;
@@ -137,13 +137,13 @@ function contradiction(reading: Reading, what: string): Fault {
 }
 
 /**
- * The answer `null`: the node does not have the block, most often because its chain has moved on since the header was
- * read.
+ * Returns the fault of the answer `null`: the node does not have the block. Most often there was a reorg after the
+ * header was read.
  */
 export function blockUnknown(block: BlockRef, origin: Origin): Fault {
   return transient(
     'node_block_unknown',
-    `${origin.method} at ${origin.host}: the node does not have block ${block.number} ${block.hash} (any more); its chain is read again`,
+    `${origin.method} at ${origin.host}: the node does not have block ${block.number} ${block.hash}; its chain is read again`,
   );
 }
 
@@ -165,10 +165,10 @@ function checkLog(reading: Reading, log: unknown): Fields {
  * Takes a checked log of a successful transaction. Skips other contracts (look-alike tokens, the native transfers of
  * EIP-7708), other events, and Transfers with an indexed value (ERC-721); none of these is a fault.
  *
- * A Transfer to a word that is no address is skipped too. Every ABI encoder zeroes the upper bytes, so only somebody
- * who means to can make a token log such a word, if the token does not mask it: a fault would let one stranger's
- * transaction stop the network, and to mask it here would credit money that the token may have booked under the whole
- * word. The sender is shown and never decides anything, so its upper bytes do not matter.
+ * A Transfer to a word that is no address is skipped too. Every ABI encoder zeroes the upper bytes, so such a word is
+ * in a log only if somebody made it on purpose and the token does not mask it. A fault would let one stranger's
+ * transaction stop the network. Masking the word here would credit money that the token may have booked under the whole
+ * word. The sender's upper bytes do not matter, because the sender is only shown.
  */
 function takeLog(reading: Reading, log: Fields): void {
   const token = reading.tokens.get(hex(log.address));
@@ -196,7 +196,10 @@ function takeLog(reading: Reading, log: Fields): void {
   if (isOutgoing) reading.found.push({ ...transfer, isOutgoing });
 }
 
-/** Detects a token that is in the header's bloom but not among the logs, or the reverse: a false positive, or a lie. */
+/**
+ * Detects a token that is in the header's bloom but not among the logs, or the reverse. The bloom's false positives are
+ * among them.
+ */
 function checkBloom(reading: Reading, bloom: string): void {
   for (const [address, token] of reading.tokens) {
     const inBloom = bloomHas(bloom, token.bits) && bloomHas(bloom, topicBits);
@@ -242,7 +245,7 @@ function readReceipts(reading: Reading, receipts: readonly unknown[], bloom: str
   if (shown.text() !== bloom) throw contradiction(reading, "other logs than the header's bloom was made from");
 }
 
-/** Returns what a log adds to the bloom. */
+/** Returns the texts that a log adds to the bloom. */
 function bloomTexts(reading: Reading, log: Fields): readonly string[] {
   const address = hex(log.address);
   const topics = Array.isArray(log.topics) ? log.topics.map(hex) : [''];

@@ -1,6 +1,4 @@
-/**
- * HTTP POST to a node over a few kept-alive connections. There is no push; the follower polls.
- */
+/** HTTP POST to a node over a few kept-alive connections. There is no push, so the follower polls. */
 import { type Dispatcher, Pool } from 'undici';
 import { excerpt } from '../../core/excerpt.ts';
 import { Fault, transient } from '../../core/fault.ts';
@@ -21,9 +19,9 @@ type HttpTransportOptions = Readonly<{
   requestTimeoutMs: number;
   responseBytesMax: number;
   concurrencyMax: number;
-  /** Whether a body is the node's own answer in spite of a status other than 200; never, if absent. */
+  /** Returns whether a body with a status other than 200 is still the node's own answer. Absent: it never is. */
   isAnswer?: (status: number, body: Uint8Array) => boolean;
-  /** Hint for a node that does not answer. */
+  /** Added to the message if the node does not answer. */
   advice?: string;
 }>;
 
@@ -31,13 +29,13 @@ export type HttpTransport = Readonly<{
   /**
    * Posts JSON text and returns the answer's bytes in a buffer of their own.
    * @param path with the query, if any
-   * @param signal the only time limit once there is a connection
+   * @param signal the only time limit after the connection is made
    * @throws Fault transient: `node_unreachable`, `node_timeout` (the signal aborted), `node_response_too_large`,
    * `node_rate_limited`, `node_refused`, `node_error`
    */
   post(path: string, text: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /**
-   * Whether the last request was answered, and how often one was answered after a failure or on a first connection.
+   * `connected`: the last request was answered. `connections` counts answers after a failure or on a first connection.
    * When a node is replaced, all connections end, even if no request fails.
    */
   health: Node['health'];
@@ -50,7 +48,7 @@ export function openHttpTransport(options: HttpTransportOptions, clock: Clock): 
   const pool = new Pool(url.origin, {
     connections: options.concurrencyMax,
     connect: { timeout: options.requestTimeoutMs },
-    // The signal ends the request, and our own fault names it.
+    // The signal limits the time, so that the fault is our own.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -72,7 +70,7 @@ export function openHttpTransport(options: HttpTransportOptions, clock: Clock): 
   });
 
   /**
-   * Sends one request and assembles the answer as it arrives: a stream and an iterator for each would cost more than a
+   * Sends one request and assembles the answer as it arrives. A stream and an iterator for each would cost more than a
    * short answer does. The body is null if it exceeds the `bytesMax` of its status.
    */
   function exchange(path: string, text: string, signal: AbortSignal): Promise<Received> {
@@ -208,7 +206,10 @@ function openBody(expected: number) {
   };
 }
 
-/** Not zeroed, and not from the pool that small buffers share: the buffer may be transferred to a worker. */
+/**
+ * Returns a buffer that is not zeroed. It is not from the pool of small buffers, because it may be transferred to a
+ * worker.
+ */
 function bufferOf(size: number): Uint8Array<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = Buffer.allocUnsafeSlow(size);
   return new Uint8Array(buffer, byteOffset, byteLength);

@@ -1,10 +1,8 @@
-/**
- * Limits how many requests to one node run at once; the others wait in order.
- */
+/** Limits how many requests to one node run at once. The others wait in order. */
 import PQueue from 'p-queue';
 import { transient } from '../../core/fault.ts';
 
-/** Requests that may wait; more means that a caller has lost control. */
+/** More waiting requests mean that a caller has lost control. */
 const WAITING_MAX = 10_000;
 
 export type RequestQueue = Readonly<{
@@ -28,7 +26,7 @@ export function openRequestQueue(
         return Promise.reject(transient('node_busy', `${host}: ${WAITING_MAX} requests are waiting already`));
       }
       return new Promise((resolve, reject) => {
-        // The queue does not get the signal: it would search itself for each request that gives up.
+        // The queue does not get the signal, because it would search itself for each request that gives up.
         const giveUp = () => {
           const late = `no free slot within ${requestTimeoutMs} ms; the node is too slow for the number of requests`;
           reject(transient('node_timeout', `${host}: ${late}`));

@@ -1,6 +1,6 @@
 /**
  * Calls and batches over a transport: ids, a concurrency limit, time-outs, and errors turned into faults that name the
- * method. Nothing is retried here, except that a batch which the node finds too large is sent in smaller ones.
+ * method. Nothing is retried here, except that a batch that is too large for the node is sent in smaller ones.
  */
 import { Fault, invariant, transient } from '../../core/fault.ts';
 import type { NodeOptions } from '../chain.ts';
@@ -41,8 +41,8 @@ export type RpcClient = Readonly<{
    */
   attempt(method: string, params: readonly unknown[]): Promise<RpcAnswer>;
   /**
-   * Returns the answers to many calls, in the order of the calls, sent as concurrent batches of limited size. A node
-   * that refuses a batch, or cuts its answer off, is sent batches of half the size from then on, down to single calls.
+   * Returns the answers to many calls, in the order of the calls. They are sent as concurrent batches of limited size.
+   * If the node refuses a batch or cuts its answer off, batches are half as large from then on, down to single calls.
    * @throws Fault transient; an error in one answer is returned, not thrown
    */
   batch<const Calls extends readonly RpcCall[]>(calls: Calls): Promise<AnswersTo<Calls>>;
@@ -67,7 +67,7 @@ export function createRpcClient(
   const { host, requestTimeoutMs, meanings, observe } = options;
   const queue = openRequestQueue(options);
   let lastId = 0;
-  /** Largest batch that the node takes, as far as is known. It only falls. */
+  /** Largest batch that the node has not refused. It only falls. */
   let callsMax = BATCH_CALLS_MAX;
 
   async function exchange(text: string, ids: readonly number[], origin: Origin): Promise<Uint8Array> {
@@ -95,7 +95,7 @@ export function createRpcClient(
     const origin = { method, host };
     const { bytes, id } = await ask(method, params);
     const answer = readAnswer(parseJson(bytes, origin), origin);
-    // An error may lack the id when the node could not read the request.
+    // An error may lack the id if the node could not read the request.
     if (answer.id !== id && answer.ok) throw nonsense(origin, 'answered another request');
     return answer;
   }
@@ -123,11 +123,11 @@ export function createRpcClient(
     });
   }
 
-  /** Returns whether the answer was left out because those before it were too long together. */
+  /** Returns whether the node left the answer out because those before it were too long together. */
   const isCutOff = (answer: RpcAnswer, { method }: RpcCall): boolean =>
     !answer.ok && BATCH_LIMITS.includes(errorFault(answer.error, { method, host }, meanings).code);
 
-  /** Sends one batch; of a batch that was too large, as much again as was not answered, in smaller ones. */
+  /** Sends one batch. If it was too large, sends the unanswered calls again in smaller batches. */
   async function sendPart(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> {
     const [only] = calls;
     if (only && calls.length === 1) return [await attempt(only.method, only.params)];

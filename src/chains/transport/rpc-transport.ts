@@ -3,7 +3,7 @@
  */
 import type { Node } from '../chain.ts';
 
-/** A message and the ids that identify its answer: one for a call, several for a batch. */
+/** A message and the ids that identify its answer. A call has one id, a batch several. */
 export type RpcMessage = Readonly<{ text: string; ids: readonly number[] }>;
 
 export type RpcTransport = Readonly<{
@@ -13,7 +13,7 @@ export type RpcTransport = Readonly<{
    * `node_response_too_large`, `node_nonsense`, …
    */
   exchange(message: RpcMessage, signal: AbortSignal): Promise<Uint8Array>;
-  /** Calls `listener` at each new head and each new connection; never where there is no push. */
+  /** Calls `listener` at each new head and each new connection. Over HTTP it is never called. */
   onChange(listener: () => void): void;
   /** For HTTP see `HttpTransport`. */
   health: Node['health'];
@@ -31,6 +31,6 @@ export type RpcTransportOptions = Readonly<{
   /** After this long without a sign of life, a WebSocket is dropped and opened again. */
   idleMsMax: number;
   concurrencyMax: number;
-  /** For HTTP: what else to try if nothing answers. */
+  /** For HTTP: added to the message if the node does not answer. */
   advice?: string;
 }>;

@@ -1,6 +1,6 @@
 /**
- * One WebSocket that is kept open: it reconnects with back-off, subscribes again after each connect, and is dropped
- * when the other side shows no sign of life. An announcement is a wake-up; its content is not read.
+ * One WebSocket that is kept open. It reconnects with back-off, subscribes again after each connect, and is dropped
+ * when the other side shows no sign of life. An announcement is a wake-up, and its content is not read.
  *
  * The dialect defines the messages.
  */
@@ -13,24 +13,24 @@ import type { RpcMessage, RpcTransport, RpcTransportOptions } from './rpc-transp
 
 const RETRY_DELAY_MS_MIN = 250;
 const RETRY_DELAY_MS_MAX = 10_000;
-/** How often the connection is checked within the longest silence allowed. */
+/** Checks of the connection within the longest silence allowed. */
 const LOOKS_PER_IDLE_MAX = 3;
 
 type SocketDialect = Readonly<{
   /**
    * Returns the id of the request that a message answers; null for an announcement, undefined for an error that names
-   * no request: batches are refused like that.
-   * @throws Fault transient if it is neither: the connection is then dropped
+   * no request. Nodes refuse a batch with such an error.
+   * @throws Fault transient for any other message; the connection is then dropped
    */
   read(bytes: Buffer): number | null | undefined;
   /**
-   * The subscription to announcements; null if they come without one, the first right after the connection was made.
+   * The subscription to announcements. Null if they come without one; the first then comes right after the connection.
    */
   subscribe: Readonly<{
     id: number;
     text: string;
     /**
-     * Returns whether the answer grants it.
+     * Returns whether the answer grants the subscription.
      * @throws Fault transient
      */
     isGranted(answer: Uint8Array): boolean;
@@ -93,7 +93,8 @@ export function openWebSocketTransport(options: WebSocketOptions, dialect: Socke
     const socket = new WebSocket(options.url, {
       maxPayload: options.responseBytesMax,
       handshakeTimeout: options.requestTimeoutMs,
-      // Answers are hex: compressing them costs more than it saves, and inflating invites floods.
+      // Answers are hex. Compressing them costs more than it saves, and a small compressed message may inflate to a
+      // huge one.
       perMessageDeflate: false,
       skipUTF8Validation: true,
     });
@@ -132,7 +133,7 @@ export function openWebSocketTransport(options: WebSocketOptions, dialect: Socke
         error,
       );
     const why = excerpt(error.message || String(error.code));
-    // The library's text for a handshake that was answered with another status.
+    // The text of `ws` for a handshake that was answered with another status.
     if (/^Unexpected server response: 40[13]$/.test(error.message))
       return transient(
         'node_refused',
@@ -165,7 +166,7 @@ export function openWebSocketTransport(options: WebSocketOptions, dialect: Socke
   }
 
   /**
-   * Pings, and drops a connection that is silent for too long: a half-open TCP connection reports no error by itself.
+   * Pings, and drops a connection that is silent for too long. A half-open TCP connection reports no error by itself.
    */
   async function watch(made: Link): Promise<void> {
     let bytesSeen = 0;
@@ -186,7 +187,7 @@ export function openWebSocketTransport(options: WebSocketOptions, dialect: Socke
     }
   }
 
-  /** Subscribes. If the node refuses, `watch` tries again: it may have been starting. */
+  /** Subscribes. If the node refuses, perhaps because it is starting, `watch` tries again. */
   function subscribe(made: Link): void {
     const { subscribe: request } = dialect;
     if (!request || pending.has(request.id)) return;
@@ -195,7 +196,7 @@ export function openWebSocketTransport(options: WebSocketOptions, dialect: Socke
       resolve: (answer) => {
         pending.delete(request.id);
         made.isSubscribed = request.isGranted(answer);
-        // New heads from here on are announced; earlier ones must be polled.
+        // New heads are announced from now on. Earlier ones must be polled.
         notify();
       },
       reject: () => {},
@@ -212,7 +213,7 @@ export function openWebSocketTransport(options: WebSocketOptions, dialect: Socke
         return;
       }
       if (id === undefined) refuseBatches(bytes);
-      // An answer after its time-out has no waiting request any more.
+      // After its time-out, an answer has no waiting request.
       else pending.get(id)?.resolve(bytes);
     } catch (fault) {
       if (!(fault instanceof Fault)) throw fault;
@@ -221,8 +222,8 @@ export function openWebSocketTransport(options: WebSocketOptions, dialect: Socke
   }
 
   /**
-   * Takes an error for the answer to every batch that waits.
-   * @throws Fault if none does
+   * Takes an error as the answer to every waiting batch.
+   * @throws Fault transient if no batch waits
    */
   function refuseBatches(bytes: Buffer): void {
     const batches = [...new Set(pending.values())].filter(({ isBatch }) => isBatch);

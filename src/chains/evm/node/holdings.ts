@@ -10,7 +10,7 @@ import { balanceCall } from './payout-quote.ts';
 import { type EvmRpc, quantity, readAmount, resultOf } from './rpc.ts';
 
 /**
- * Asks for the balances by the block's number, and whether that is still the block.
+ * Asks for the balances by the block's number, and checks that the node still has the block at that number.
  * @throws Fault transient; `node_history_pruned` if the node no longer has the state
  */
 export async function askHoldings(

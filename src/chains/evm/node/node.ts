@@ -1,6 +1,6 @@
 /**
- * A connection to one EVM node: `ws://`, `wss://` with wake-ups, `http://`, `https://` by polling; the same calls over
- * both. Blocks are requested by hash wherever the answer contains money.
+ * A connection to one EVM node. The calls are the same over `ws://` and `wss://`, with wake-ups, and over `http://` and
+ * `https://`, by polling. Blocks are requested by hash wherever the answer contains money.
  *
  * Methods used: eth_chainId, eth_syncing, eth_getCode, eth_call (decimals), eth_getBlockByNumber, eth_getBlockByHash,
  * eth_getLogs, eth_getBlockReceipts, eth_getTransactionReceipt, eth_subscribe. Source:
@@ -18,7 +18,7 @@ import { blockUnknown, type Header, hex, readHeader, readQuantity, readReceipt, 
 import { askHoldings } from './holdings.ts';
 import { errorFault, openEvmRpc, quantity, readFinalized, resultOf } from './rpc.ts';
 
-/** Headers whose bloom and transaction count are kept until the block's content is requested: about 700 bytes each. */
+/** Headers that are kept until the block's content is requested, about 700 bytes each. */
 const HEADERS_KEPT_MAX = 2_048;
 /** Selector of `decimals()`. */
 const DECIMALS_CALL = '0x313ce567';
@@ -66,7 +66,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return keep(header);
   }
 
-  /** Returns the header of a block that we hold by reference: from memory if that suffices, or requested again. */
+  /** Returns the header of a block, from memory if `mayRemember`, or else from the node. */
   async function headerOf(block: BlockRef, mayRemember: boolean): Promise<Header> {
     const known = mayRemember ? kept.get(block.hash) : undefined;
     const header = known ?? (await headerByHash(block.hash));
@@ -103,7 +103,9 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return { chainId: String(chainId), decimals };
   }
 
-  /** A node that was just started reports that it is not syncing until it has found peers. */
+  /**
+   * A node that was just started has no peers and reports that it is not syncing, so the age of its head is compared.
+   */
   const headAgeMs = async (): Promise<number> => clock.nowMs() - (await head()).timeS * 1000;
 
   const withoutDecimals = (address: string, answer: RpcAnswer): Fault =>
@@ -161,7 +163,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     };
     const included = answers.map(isIncluded);
     if (included.includes(false)) return 'gone';
-    // A node's index of transactions may end at younger blocks, or lag behind its newest: the block itself tells.
+    // A node's index of transactions may lack old blocks or the newest ones. The block's own receipts decide.
     const unknown = txs.filter((_, at) => included[at] === null);
     return unknown.length === 0 ? 'holds' : attestByBlock(block, unknown);
   }
@@ -171,7 +173,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     const answer = await rpc.attempt(origin.method, [hash]);
     if (!answer.ok) {
       const fault = errorFault(answer.error, origin);
-      // Then the index has the last word.
+      // The node cannot be asked for the block, so its index decides.
       if (fault.code === 'node_method_missing') return 'gone';
       throw fault;
     }

@@ -10,10 +10,7 @@ import { evmErrors } from '../rpc-errors.ts';
 import { hex, WORD } from '../wire.ts';
 import { errorFault } from './rpc.ts';
 
-/**
- * The node has the transaction, or its number is used: by this one, or by another that `outcome` will find. A node that
- * mined it long ago answers the same.
- */
+/** The node has the transaction, or its nonce is used by this transaction or by another. `outcome` finds out which. */
 const KNOWN =
   /already ?known|known transaction|already (imported|exists|in (the )?pool)|nonce (is )?too low|old ?nonce/i;
 

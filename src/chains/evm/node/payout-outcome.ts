@@ -1,9 +1,8 @@
 /**
- * The outcome of a generation's attempts: all of them have one wallet and one sequence number, so at most one can ever
- * be included.
+ * The outcome of a generation's attempts. They share one wallet and one nonce, so at most one can ever be included.
  *
- * Each node is asked what is final on it; then the answers must agree. An attempt is never `dead` here: until its
- * number is used, it can still be mined, and what uses the number is either one of ours or `foreign`.
+ * Each node is asked for its final state, and the answers must agree. An attempt is never `dead` here. Until its nonce
+ * is used, it can still be mined. Once the nonce is used, the transaction that used it is one of ours or `foreign`.
  */
 import { invariant, transient } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';
@@ -31,16 +30,16 @@ type OutcomeQuestion = Readonly<{
   /** At least one. */
   attempts: readonly SentAttempt[];
   chainId: string;
-  /** Blocks this deep count as final if the node does not report finality. */
+  /** Blocks at this depth count as final if the node does not report finality. */
   finalDepth: number;
 }>;
 
-/** Returns the sequence number that all attempts share, and its wallet. */
+/** Returns the nonce that all attempts share, and its wallet. */
 function laneOf(attempts: readonly SentAttempt[]): Readonly<{ payer: string; nonce: number }> {
   const [first] = attempts;
   invariant(first, 'there is at least one attempt');
   const same = attempts.every(({ payer, terms }) => payer === first.payer && terms.nonce === first.terms.nonce);
-  invariant(same && first.terms.nonce !== undefined, 'attempts of one generation share their wallet and its number');
+  invariant(same && first.terms.nonce !== undefined, 'attempts of one generation share their wallet and its nonce');
   return { payer: first.payer, nonce: Number(first.terms.nonce) };
 }
 
@@ -50,12 +49,12 @@ function laneOf(attempts: readonly SentAttempt[]): Readonly<{ payer: string; non
  */
 export async function askOutcome(node: EvmRpc, question: OutcomeQuestion): Promise<Outcome> {
   const { draft, attempts } = question;
-  // The final block is read first: a receipt that is missing afterwards was not in it.
+  // The final block is read first, so that a receipt that is missing afterwards was not in it.
   const finalNumber = await finalBlock(node, question);
   const receipts = await receiptsOf(node, attempts, finalNumber);
   const found = await canonicalReceipt(node, receipts);
   if (!found) {
-    const isUsedUp = receipts.length === 0 && (await isNumberUsed(node, attempts, finalNumber));
+    const isUsedUp = receipts.length === 0 && (await isNonceUsed(node, attempts, finalNumber));
     return isUsedUp ? foreign(attempts) : { kind: 'waiting', included: null };
   }
   const { tx, number, feeUnits } = found;
@@ -66,8 +65,8 @@ export async function askOutcome(node: EvmRpc, question: OutcomeQuestion): Promi
 }
 
 /**
- * Returns what a final transaction cost that paid the draft, according to one node; null if the node has it not (yet),
- * or it failed. Its number is null if another wallet sent it.
+ * Returns the cost of a final transaction that paid the draft, according to one node; null if it failed or is not final
+ * on the node. Its nonce is null if another wallet sent it.
  * @throws Fault transient
  */
 export async function askCost(
@@ -84,7 +83,7 @@ export async function askCost(
   const sent = resultOf(await node.rpc.attempt(origin.method, [tx]), origin);
   const nonce = isFields(sent) ? readQuantity(sent.nonce) : null;
   if (!isFields(sent) || nonce === null || !ADDRESS.test(hex(sent.from))) {
-    throw nonsense(origin, 'answered with a transaction without its sender or its number');
+    throw nonsense(origin, 'answered with a transaction without its sender or its nonce');
   }
   return { feeUnits: found.feeUnits, nonce: hex(sent.from) === `0x${draft.payer}` ? nonce : null };
 }
@@ -96,8 +95,8 @@ const unclear = ({ host }: EvmRpc, { tx, feeUnits }: Receipt, { intent, to }: Sp
   );
 
 /**
- * Returns the receipts that a node has. There may be several nodes behind one address: only one that has the final
- * block is believed.
+ * Returns the receipts that a node has. There may be several nodes behind one address, and only a node that has the
+ * final block is believed.
  */
 async function receiptsOf(
   { rpc, host }: EvmRpc,
@@ -138,10 +137,10 @@ async function canonicalReceipt(node: EvmRpc, receipts: readonly Receipt[]): Pro
 }
 
 /**
- * Returns whether the attempts' number is used in the final state. Old state is read only if the head has the number
- * used.
+ * Returns whether the attempts' nonce is used in the final state. Old state is read only if the nonce is used at the
+ * head.
  */
-async function isNumberUsed(node: EvmRpc, attempts: readonly SentAttempt[], finalNumber: number): Promise<boolean> {
+async function isNonceUsed(node: EvmRpc, attempts: readonly SentAttempt[], finalNumber: number): Promise<boolean> {
   const { payer, nonce } = laneOf(attempts);
   const origin = { method: 'eth_getTransactionCount', host: node.host };
   for (const block of ['latest', quantity(finalNumber)]) {
@@ -155,7 +154,7 @@ function foreign(attempts: readonly SentAttempt[]): Outcome {
   const { payer, nonce } = laneOf(attempts);
   return {
     kind: 'foreign',
-    message: `number ${nonce} of wallet ${evmAddress.format(payer)} was used by a transaction that Quayside does not know: somebody else uses its key, or it was stolen`,
+    message: `nonce ${nonce} of wallet ${evmAddress.format(payer)} was used by a transaction that Quayside does not know: somebody else uses its key, or it was stolen`,
   };
 }
 

@@ -1,6 +1,4 @@
-/**
- * Quotes a payout: whether it would succeed now, how much gas it needs, and what the gas costs.
- */
+/** Quotes a payout: whether it would succeed now, how much gas it needs, and the price of the gas. */
 
 import { excerpt } from '../../../core/excerpt.ts';
 import { invariant } from '../../../core/fault.ts';
@@ -21,13 +19,13 @@ import { type EvmRpc, errorFault, expectChain, quantity, readAmount, readCount, 
 
 const ZERO_KEY = '0'.repeat(40);
 
-/** The newest blocks that show which tips are paid, and the percentile of each that suffices to get into a block. */
+/** Number of newest blocks whose tips are read, and the percentile of each that suffices to get into a block. */
 const TIP_BLOCKS = 20;
 const TIP_PERCENTILE = 25;
 
 type QuoteQuestion = Readonly<{
   draft: SpendDraft;
-  /** Null takes the wallet's next number at the head, for planning only. */
+  /** Null takes the wallet's next nonce at the head, for planning only. */
   nonce: number | null;
   outbid: readonly Terms[];
   chainId: string;
@@ -35,20 +33,20 @@ type QuoteQuestion = Readonly<{
   tokenKeys: readonly string[];
 }>;
 
-/** Extra cost of writing an empty storage slot over changing a used one (EIP-2929, EIP-3529). */
+/** Extra gas of writing an empty storage slot instead of a used one (EIP-2929, EIP-3529). */
 const FRESH_SLOT_GAS = 17_100n;
 
 /**
- * Returns the gas limit: more than is needed now, because the state may differ in its block. A payee may have emptied
- * their wallet by then, as exchanges do all day. Unused gas is not charged. A replacement gets no less than the attempt
- * it replaces.
+ * Returns the gas limit. It is more than the gas needed now, because the state may differ in the transaction's block. A
+ * payee may have emptied their wallet by then, as exchanges do all day. Unused gas is not charged. A replacement gets
+ * no less than the attempt it replaces.
  */
 function gasLimitOf(gas: bigint, { intent }: SpendDraft, outbid: readonly Terms[]): bigint {
   const atWorst = isPayback(intent) ? gas + FRESH_SLOT_GAS : gas;
   return outbid.map((terms) => BigInt(terms.gas_limit ?? 0)).reduce(larger, divideCeil(atWorst * 5n, 4n));
 }
 
-/** Calls a contract's function of one address, at the head or in the state of a block. */
+/** Returns the call of a contract's function that takes one address, at the head or in the state of a block. */
 const viewCall = (contract: string, selector: string, account: string, block = 'latest'): RpcCall => ({
   method: 'eth_call',
   params: [{ to: contract, data: `0x${selector}${word(account)}` }, block],
@@ -62,7 +60,7 @@ export const balanceCall = (token: string, holder: string, block = 'latest'): Rp
 type State = Readonly<{
   /** The payer's balance of the native coin. */
   native: bigint;
-  /** The payer's next number. */
+  /** The payer's next nonce. */
   next: number;
   price: GasPrice;
   /** The owner's balance of the draft's token, and whether the issuer has frozen the payee; absent for native coin. */
@@ -156,12 +154,12 @@ async function askGas(
 const nativeShort = (wallet: string, missing: bigint): Refused =>
   short('native_short', evmAddress.format(wallet), missing, { symbol: 'native coin', decimals: WEI_DECIMALS });
 
-/** Recognises a node's answer that a call would fail, as opposed to a problem of the node. */
+/** Returns whether an error means that the call would fail. Other errors are problems of the node. */
 const isRefusal = ({ code, message }: RpcError): boolean =>
   code === 3 ||
   /revert|invalid opcode|out of gas|exceeds allowance|always failing|insufficient (funds|balance)/i.test(message);
 
-/** A token whose contract has no such function freezes no account. */
+/** A token whose contract has no such function cannot freeze accounts. */
 function isListed(answer: RpcAnswer, host: string): boolean {
   if (answer.ok) {
     const text = hex(answer.result);
@@ -173,14 +171,14 @@ function isListed(answer: RpcAnswer, host: string): boolean {
 
 type PriceAnswers = Readonly<Record<'history' | 'tip' | 'gasPrice', RpcAnswer>>;
 
-/** The price for the next block. If the node suggests no tip, it is derived from the node's gas price. */
+/** Returns the gas price for the next block. If the node suggests no tip, it is derived from the node's gas price. */
 function readPrice({ history, tip, gasPrice }: PriceAnswers, host: string): GasPrice {
   const answered = resultOf(history, { method: 'eth_feeHistory', host });
   const { baseFeePerGas: baseFees, reward } = isFields(answered) ? answered : ({} as Fields);
   const baseFee = Array.isArray(baseFees) ? readUnits(baseFees.at(-1)) : null;
   if (baseFee === null)
     throw nonsense({ method: 'eth_feeHistory', host }, "answered without the next block's base fee");
-  // A node that knows no percentiles leaves the suggestion as it is.
+  // Without percentiles from the node, its suggestion is taken as it is.
   const paid = (Array.isArray(reward) ? reward : []).flatMap((tips) => readUnits(tips?.[0]) ?? []);
   return { baseFee, tip: goingTip(readSuggestion(tip, gasPrice, baseFee, host), paid) };
 }

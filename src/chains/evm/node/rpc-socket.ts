@@ -16,7 +16,7 @@ const SUBSCRIBE_ID = 0;
 const NOTIFICATION_BYTES = 96;
 const NOTIFICATION_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:\s*"eth_subscription"/;
 
-/** Returns whether a message is a subscription's, judging by its first bytes. */
+/** Returns whether a message belongs to a subscription, judging by its first bytes. */
 export function isNotification(bytes: Uint8Array): boolean {
   return NOTIFICATION_FIRST.test(
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1', 0, NOTIFICATION_BYTES),
@@ -27,7 +27,10 @@ export function isNotification(bytes: Uint8Array): boolean {
 export function openRpcSocket(options: RpcTransportOptions, clock: Clock): RpcTransport {
   const { host } = options;
 
-  /** Returns the id of an answer that has it at neither end; null of a notification, undefined of an error without. */
+  /**
+   * Parses the whole message for its id, which `peekId` did not find; null for a notification, undefined for an error
+   * without id.
+   */
   function slowId(bytes: Buffer): number | null | undefined {
     if (isNotification(bytes)) return null;
     const origin = { method: 'the WebSocket', host };

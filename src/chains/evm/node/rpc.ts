@@ -30,7 +30,7 @@ export function openEvmRpc(options: EvmRpcOptions, clock: Clock): EvmRpc {
   if (!url || !['ws:', 'wss:', 'http:', 'https:'].includes(scheme)) {
     throw permanent('node_url_invalid', 'the node URL must start with ws://, wss://, http:// or https://');
   }
-  // Path and user part often hold an access key; host and port are enough to find the node.
+  // Path and user part often hold an access key. Host and port are enough to find the node.
   const { host } = url;
   const transportOptions = { ...options, url, host };
   const transport = scheme.startsWith('ws')
@@ -45,7 +45,7 @@ export const errorFault = (error: RpcError, origin: Origin): Fault => faultOf(er
 export const quantity = (number: number | bigint): string => `0x${number.toString(16)}`;
 
 /**
- * Reads the answer to `eth_getBlockByNumber` with the tag `finalized`; null if the node has no such block (yet).
+ * Reads the answer to `eth_getBlockByNumber` with the tag `finalized`; null if the node has no such block.
  * @throws Fault transient
  */
 export function readFinalized(answer: RpcAnswer, origin: Origin): Header | null {
@@ -54,7 +54,10 @@ export function readFinalized(answer: RpcAnswer, origin: Origin): Header | null 
   throw errorFault(answer.error, origin);
 }
 
-/** Recognises answers of nodes without a `finalized` block: the tag is unknown to them, or nothing is final yet. */
+/**
+ * Returns whether an error means that the node has no `finalized` block, because it does not know the tag or nothing is
+ * final yet.
+ */
 const hasNoFinality = ({ code, message }: RpcError): boolean =>
   code === -32602 || code === -39001 || /finalized|not found|unknown block|invalid (argument|block)/i.test(message);
 
@@ -65,7 +68,7 @@ export function resultOf(answer: RpcAnswer, origin: Origin): unknown {
 }
 
 /**
- * Reads an answer that is a count.
+ * Reads a count from an answer.
  * @throws Fault transient
  */
 export function readCount(answer: RpcAnswer, origin: Origin): number {
@@ -75,7 +78,7 @@ export function readCount(answer: RpcAnswer, origin: Origin): number {
 }
 
 /**
- * Reads an answer that is an amount of money or gas.
+ * Reads an amount of money or gas from an answer.
  * @throws Fault transient
  */
 export function readAmount(answer: RpcAnswer, origin: Origin): bigint {
@@ -100,7 +103,7 @@ export function expectChain(answer: RpcAnswer, chainId: string, host: string): v
 
 /**
  * Returns the number of the newest final block, from a node on the right chain.
- * @param finalDepth blocks this deep count as final if the node does not report finality
+ * @param finalDepth blocks at this depth count as final if the node does not report finality
  * @throws Fault transient
  */
 export async function finalBlock(

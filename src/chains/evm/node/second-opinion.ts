@@ -32,7 +32,7 @@ export const readBySdk: ReadBySdk = (bytes, tokens) => {
   };
 };
 
-/** @throws Error for any other call, or one with more than its arguments */
+/** @throws Error for any other call, or for data after the arguments */
 function readTransfer(data: string): Readonly<{ to: string; units: bigint }> {
   const [to, units] = erc20.decodeFunctionData('transfer', data);
   if (erc20.encodeFunctionData('transfer', [to, units]) !== data) throw new Error('its call has more than arguments');
