@@ -5,7 +5,6 @@
  * A nonce is used up only if the signature is right and the request is not rate-limited: by `runCall`.
  */
 
-import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Config } from '../config/config.ts';
 import { type RequestHead, sameHex, sign, signRequest } from '../core/delivery.ts';
@@ -15,6 +14,7 @@ import type { ApiKeyWithSecret } from '../database/keys.ts';
 import type { NonceUse } from '../database/replays.ts';
 import { plainAddress } from '../lib/address-range.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
+import { hashOf } from '../lib/id.ts';
 import type { Limiter } from '../lib/rate-limit.ts';
 import type { Caller } from './endpoint.ts';
 import { refuse } from './errors.ts';
@@ -119,6 +119,6 @@ function required(headers: IncomingHttpHeaders, name: string): string {
 async function findKey(keys: Keys, authorization: string): Promise<ApiKeyWithSecret | null> {
   const text = API_KEY.exec(authorization)?.[1];
   if (!text) return null;
-  const key = await keys.find(createHash('sha256').update(text).digest('hex'));
+  const key = await keys.find(hashOf(text));
   return key && text.startsWith(`sk_${key.mode}_`) ? key : null;
 }

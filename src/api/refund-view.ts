@@ -10,8 +10,7 @@ import { currencies } from '../core/transfer.ts';
 import type { Refund } from '../database/refunds/refund.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { claimUrl } from '../payments/destination.ts';
-
-const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });
+import { unixSeconds } from './session-view.ts';
 
 /** The amount that is really paid, in answers and events. */
 export const destinationFields = {
@@ -80,7 +79,7 @@ export const refundSchema = z
 
 export const canceledRefundSchema = z
   .object({
-    refund_id: z.string().meta({ description: 'The merchant’s own id.', example: 'refund-77' }),
+    refund_id: subset.refund_id,
     status: z.literal('canceled').meta({ description: 'Always `canceled`.' }),
     canceled_at: unixSeconds('When it was canceled'),
     ...destinationFields,

@@ -48,6 +48,12 @@ const isAbsoluteUrl = (value: string): boolean => /^https?:\/\/[^\s\p{Cc}]+$/iu.
 const redirectUrl = () =>
   shortTextSchema(URL_CHARACTERS_MAX).refine(isAbsoluteUrl, 'must be an absolute https URL (http only in test mode)');
 
+/** Returns a schema for the URL of an endpoint of webhooks. Whether it may be called is checked later. */
+export const webhookUrl = (description: string) =>
+  textSchema()
+    .max(URL_CHARACTERS_MAX, `must be at most ${URL_CHARACTERS_MAX} characters`)
+    .meta({ description, maxLength: URL_CHARACTERS_MAX, example: 'https://shop.example/webhooks' });
+
 /** Returns a schema for a description of what `description` names. */
 export const descriptionSchema = (description: string) =>
   shortTextSchema(DESCRIPTION_CHARACTERS_MAX).meta({ description, maxLength: DESCRIPTION_CHARACTERS_MAX });
@@ -147,11 +153,7 @@ export const commonFields = {
   success_url: redirectUrl().nullish().meta({ description: 'Where the payer goes after paying.' }),
   cancel_url: redirectUrl().nullish().meta({ description: 'Where a payer who gives up goes.' }),
   metadata: metadataSchema.nullish(),
-  webhook_url: textSchema().max(URL_CHARACTERS_MAX, `must be at most ${URL_CHARACTERS_MAX} characters`).nullish().meta({
-    description: 'Receives the events of this session, in addition to the store’s endpoints.',
-    maxLength: URL_CHARACTERS_MAX,
-    example: 'https://shop.example/webhooks',
-  }),
+  webhook_url: webhookUrl('Receives the events of this session, in addition to the store’s endpoints.').nullish(),
   expires_in: z
     .int({ error: INTEGER })
     .min(60, 'must be at least 60')

@@ -17,7 +17,7 @@ import type { Caller } from './endpoint.ts';
 import { lineItemSchema } from './session-input.ts';
 
 const minorUnits = (description: string) => z.int().meta({ description, format: 'int64' });
-const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });
+export const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });
 const tokenAmount = () => z.string().meta({ description: 'Decimal amount of the token.', example: '10.50' });
 
 export const paymentOptionSchema = z

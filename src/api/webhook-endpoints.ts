@@ -10,18 +10,13 @@ import { refuse } from './errors.ts';
 import { examples } from './examples.ts';
 import { replayOf } from './json.ts';
 import { pageSchema } from './list.ts';
-import { textSchema } from './session-input.ts';
+import { webhookUrl } from './session-input.ts';
 
 const PATH = '/api/v1/webhook_endpoints';
-const URL_CHARACTERS_MAX = 2048;
 
 const bodySchema = z
   .object({
-    url: textSchema().max(URL_CHARACTERS_MAX, `must be at most ${URL_CHARACTERS_MAX} characters`).meta({
-      description: 'Where events are sent: https, at a public host.',
-      maxLength: URL_CHARACTERS_MAX,
-      example: 'https://shop.example/webhooks',
-    }),
+    url: webhookUrl('Where events are sent: https, at a public host.'),
     extended_events: z
       .array(z.enum(extendedEvents, `must be one of ${extendedEvents.join(', ')}`), 'must be an array')
       .max(extendedEvents.length, `must have at most ${extendedEvents.length} items`)
