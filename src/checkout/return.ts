@@ -1,5 +1,6 @@
 /** The way back to the shop after a payment: by itself after some seconds, unless the payer stays. */
 import { toSeconds } from '../lib/clock.ts';
+import { addQuery } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { linkTo, type PageModel } from './model.ts';
 
@@ -9,16 +10,11 @@ const RETURN_S = 5;
 const RECENT_S = 300;
 
 /**
- * Adds the session's id to the shop's own address, so that the page there knows the order. The rest of the address
- * stays as it is.
+ * Adds the session's id to the shop's own address, so that the page there knows the order.
  * @param successUrl an absolute http or https URL
  */
-export function successLink(successUrl: string, sessionId: string): string {
-  const [place = '', ...fragment] = successUrl.split('#');
-  if (new URL(successUrl).searchParams.has('session_id')) return successUrl;
-  const separator = !place.includes('?') ? '?' : /[?&]$/.test(place) ? '' : '&';
-  return [`${place}${separator}session_id=${sessionId}`, ...fragment].join('#');
-}
+export const successLink = (successUrl: string, sessionId: string): string =>
+  new URL(successUrl).searchParams.has('session_id') ? successUrl : addQuery(successUrl, [['session_id', sessionId]]);
 
 /**
  * Returns where the page goes by itself; null if it stays: the payer wants to, is shown something to read or to

@@ -3,10 +3,10 @@
  */
 import { type DoorDialect, doorDialects } from '../core/door.ts';
 import { invariant } from '../core/fault.ts';
+import { addQuery } from '../lib/form.ts';
 import type { DoorFormats, Format } from '../webhooks/format.ts';
 import * as epay from './epay/codec.ts';
 import * as epusdt from './epusdt/codec.ts';
-import { addQuery } from './signed.ts';
 import { paidOrder } from './success.ts';
 
 const TIMEOUT_MS = 5_000;

@@ -118,11 +118,3 @@ export function findRecut(fields: Fields, guarded: readonly string[]): DoorFault
   }
   return null;
 }
-
-/** Returns the URL with fields in its query, before a fragment. */
-export function addQuery(url: string, fields: Fields): string {
-  const [address = '', ...fragment] = url.split('#');
-  const query = new URLSearchParams([...fields]).toString();
-  const glue = !address.includes('?') ? '?' : /[?&]$/.test(address) ? '' : '&';
-  return [`${address}${glue}${query}`, ...fragment].join('#');
-}

@@ -19,3 +19,11 @@ export async function readForm(request: IncomingMessage, bytesMax: number): Prom
 /** Returns the query. Not by `new URL`: a request target may be absolute, or no valid URL at all. */
 export const queryOf = ({ url = '' }: Pick<IncomingMessage, 'url'>): URLSearchParams =>
   new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?')) : '');
+
+/** Returns a URL with more fields in its query, before a fragment. The rest of it stays as it is. */
+export function addQuery(url: string, fields: Iterable<[name: string, value: string]>): string {
+  const [address = '', ...fragment] = url.split('#');
+  const query = new URLSearchParams([...fields]).toString();
+  const glue = !address.includes('?') ? '?' : /[?&]$/.test(address) ? '' : '&';
+  return [`${address}${glue}${query}`, ...fragment].join('#');
+}

@@ -5,13 +5,14 @@
 import type { Request, RequestHandler, Router } from 'express';
 import type { Door, ShownOrder } from '../../database/doors.ts';
 import { DAY_MS } from '../../lib/clock.ts';
+import { addQuery } from '../../lib/form.ts';
 import { html } from '../../lib/html.ts';
 import { BodyError, readBody } from '../../lib/request-body.ts';
 import { paymentUrl } from '../../payments/payment-url.ts';
 import { documentOf } from '../../web/document.ts';
 import { type DoorFault, doorFault, faultText, isDoorFault } from '../faults.ts';
 import { type DoorDeps, placeOrder } from '../orders.ts';
-import { addQuery, type Fields, readFields } from '../signed.ts';
+import { type Fields, readFields } from '../signed.ts';
 import { paidOrder } from '../success.ts';
 import { readMoney } from '../words.ts';
 import * as codec from './codec.ts';
