@@ -3,6 +3,7 @@
  */
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { networkOfEachPool, readPool } from '../addresses/pool-level.ts';
+import type { Answered } from '../api/endpoint.ts';
 import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
 import type { WriteMeasure } from '../database/engine/write-queue.ts';
@@ -23,9 +24,6 @@ type MetricsOptions = Readonly<{
   rates: Pick<Rates, 'status' | 'pegs'>;
   clock: Clock;
 }>;
-
-/** An answered request. `route` is the template, null for an unknown path. */
-export type Answered = Readonly<{ route: string | null; method: string; status: number; ms: number }>;
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
