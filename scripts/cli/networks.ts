@@ -60,25 +60,21 @@ type Refused =
   | Exclude<Awaited<ReturnType<Database['networks']['rewind']>>, Rewound>
   | Exclude<Awaited<ReturnType<Database['networks']['skip']>>, { kind: 'done' }>;
 
+const refusalOf = (key: string, outcome: Refused): Fault => permanent('refused', whyRefused(key, outcome));
+
 /** Says why blocks are not taken back or skipped. */
-function refusalOf(key: string, outcome: Refused): Fault {
+function whyRefused(key: string, outcome: Refused): string {
   switch (outcome.kind) {
     case 'never_read':
-      return permanent('refused', `${key} has not been read yet; \`quayside show ${key}\` says why`);
+      return `${key} has not been read yet; \`quayside show ${key}\` says why`;
     case 'not_above':
-      return permanent(
-        'refused',
-        `block ${outcome.tip} is the newest of ${key} that was read; nothing is above --above`,
-      );
+      return `block ${outcome.tip} is the newest of ${key} that was read; nothing is above --above`;
     case 'too_many':
-      return permanent(
-        'refused',
-        `${outcome.transfers} transfers are above that block of ${key}, more than the ${REWOUND_TRANSFERS_MAX} that are taken back at once; name a higher block first, and then this one again`,
-      );
+      return `${outcome.transfers} transfers are above that block of ${key}, more than the ${REWOUND_TRANSFERS_MAX} that are taken back at once; name a higher block first, and then this one again`;
     case 'read_already':
-      return permanent('refused', `that block of ${key} was read already: the next one is ${outcome.tip + 1}`);
+      return `that block of ${key} was read already: the next one is ${outcome.tip + 1}`;
     case 'not_made_yet':
-      return permanent('refused', `the node of ${key} shows no block above ${outcome.head ?? 'none'}`);
+      return `the node of ${key} shows no block above ${outcome.head ?? 'none'}`;
   }
 }
 

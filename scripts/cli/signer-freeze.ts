@@ -31,7 +31,8 @@ export const signerThaw: OfflineCommand = {
   notes: [
     '1. here: quayside-signer thaw > thaw.json',
     '2. on the approver’s machine: quayside-signer approve thaw.json --key anna.key > thawed.json',
-    '3. here: quayside-signer thaw --approval thawed.json ' + 'A signature ends only the freeze that it was made for.',
+    '3. here: quayside-signer thaw --approval thawed.json',
+    'A signature ends only the freeze that it was made for.',
   ],
   async runOffline(input) {
     const { dir } = filesOf(input);
