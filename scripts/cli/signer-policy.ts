@@ -10,6 +10,7 @@ import { isFields } from '../../src/core/fields.ts';
 import { type SignerFiles, signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
 import { addToPolicy, draftNetwork, type PaidNetwork } from '../../src/signer/policy-draft.ts';
+import { findSettings } from '../nodes/network.ts';
 import { type Input, notFound, type OfflineCommand, type Option, recordAnswer, textOption, usage } from './command.ts';
 
 /** A network for payouts, and its name in the configuration. */
@@ -55,31 +56,23 @@ export const signerPolicy: OfflineCommand = {
 
 /**
  * Reads configured networks or presets. The node and the xpub may be missing.
- * @param names null for all configured networks
  * @throws Fault permanent `config_invalid`, and `not_found` for a name that is neither
  */
 export function readPaidNetworks(
   { env, cwd }: Pick<Input, 'env' | 'cwd'>,
-  names: readonly string[] | null,
+  names: readonly string[],
 ): readonly NamedNetwork[] {
-  const { tree, origins, presets, preset, problems: unread } = readLayers(env, cwd);
-  const configured = isFields(tree.networks) ? tree.networks : {};
-  const problems: Problem[] = unread.map((text) => ({ path: '', text }));
-  const wanted = (names ?? Object.keys(configured)).map((name) => {
-    const own = configured[name];
-    if (!isFields(own) && !presets.includes(name)) {
-      throw notFound(`"${name}" is neither a configured network nor a preset (${presets.join(', ')})`);
-    }
-    return [name, isFields(own) ? own : preset(name)] as const;
-  });
-  const networks = wanted.length === 0 ? [] : readNetworks(problems, Object.fromEntries(wanted), presets, {}, true);
+  const layers = readLayers(env, cwd);
+  const wanted = names.map((name) => findSettings(layers, name));
+  const problems: Problem[] = [];
+  const networks = readNetworks(problems, Object.fromEntries(wanted), layers.presets, {}, true);
   const paid = networks.flatMap(({ path, config: { signer, ...network } }) => {
     if (signer) return { ...network, signer };
     problems.push({ path: `${path}.signer`, text: `missing, expected the caps to start with: ${CAPS}` });
     return [];
   });
   if (problems.length === 0) return paid;
-  throw configInvalid(problems, origins);
+  throw configInvalid(problems, layers.origins);
 }
 
 const CAPS =

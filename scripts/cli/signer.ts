@@ -18,6 +18,7 @@ import { createOperatorKey } from '../../src/signer/operator-key.ts';
 import { loadPolicy, type Policy } from '../../src/signer/policy.ts';
 import { makeSigner, refuseExistingSigner } from '../../src/signer/setup.ts';
 import type { Terminal } from '../../src/signer/terminal.ts';
+import { configuredNames } from '../nodes/network.ts';
 import { type Answer, type Input, type OfflineCommand, recordAnswer, textOption, usage } from './command.ts';
 import { dirOption, draftPolicy, filesOf, readPaidNetworks } from './signer-policy.ts';
 import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
@@ -68,10 +69,10 @@ const createSigner = (input: Input, findSeed: (terminal: Terminal) => Promise<Ui
   withTerminal(async (terminal) => {
     const files = filesOf(input);
     refuseExistingSigner(files.dir);
-    const networks = readPaidNetworks(input, null);
-    if (networks.length === 0)
+    const names = configuredNames(input);
+    if (names.length === 0)
       throw usage('no network is configured: name one under `networks` in the settings (docs/networks.md)');
-    const policy = draftPolicy(networks, textOption(input, 'treasury') ?? '');
+    const policy = draftPolicy(readPaidNetworks(input, names), textOption(input, 'treasury') ?? '');
     return withSecret(findSeed(terminal), async (seed) => {
       const typed = askNewPassphrase(terminal, 'Passphrase for the keystore');
       await withSecret(typed, (passphrase) => makeSigner(files.dir, seed, passphrase, policy));

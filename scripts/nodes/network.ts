@@ -1,5 +1,5 @@
 /**
- * The network that a `node` command looks at: a configured one, or a preset with a node named on the command line.
+ * Networks as commands name them: a configured one, or a preset. A node that is looked at may be named beside it.
  */
 import { configInvalid, type Problem } from '../../src/config/check.ts';
 import { type Layers, readLayers, readSandbox } from '../../src/config/layers.ts';
@@ -13,7 +13,7 @@ import { isFields } from '../../src/core/fields.ts';
  * Nothing is opened or created.
  * @param url the node to look at instead of the configured one
  * @returns with a null xpub if the configuration has none
- * @throws Fault permanent `usage` if there is no such network or no node, `config_invalid`
+ * @throws Fault permanent `not_found` if there is no such network, `usage` if it has no node, `config_invalid`
  */
 export function readNetwork(
   { env, cwd }: Readonly<{ env: NodeJS.ProcessEnv; cwd: string }>,
@@ -22,9 +22,8 @@ export function readNetwork(
 ): NetworkConfig {
   const layers = readLayers(env, cwd);
   const { tree, origins, presets } = layers;
-  const problems: Problem[] = layers.problems.map((text) => ({ path: '', text }));
-  if (problems.length > 0) throw configInvalid(problems, origins);
-  const { name, settings } = findSettings(layers, wanted);
+  const problems: Problem[] = [];
+  const [name, settings] = findSettings(layers, wanted);
   const sandbox = readSandbox(String(tree.data_dir));
   const entry = withNode(name, settings, url);
   const [network] = readNetworks(problems, { [name]: entry }, presets, sandbox, true);
@@ -34,25 +33,24 @@ export function readNetwork(
 
 /** Returns the names of the networks in the settings. @throws Fault permanent `config_invalid` */
 export function configuredNames({ env, cwd }: Readonly<{ env: NodeJS.ProcessEnv; cwd: string }>): readonly string[] {
-  const { tree, problems, origins } = readLayers(env, cwd);
-  if (problems.length > 0)
-    throw configInvalid(
-      problems.map((text) => ({ path: '', text })),
-      origins,
-    );
+  const { tree } = readLayers(env, cwd);
   return isFields(tree.networks) ? Object.keys(tree.networks) : [];
 }
 
-function findSettings({ tree, presets, preset }: Layers, wanted: string): Readonly<{ name: string; settings: Tree }> {
+/** Returns the settings of a network by its name or key. @throws Fault permanent `not_found` */
+export function findSettings(
+  { tree, presets, preset }: Pick<Layers, 'tree' | 'presets' | 'preset'>,
+  wanted: string,
+): readonly [name: string, settings: Tree] {
   const configured = isFields(tree.networks) ? tree.networks : {};
   for (const [name, settings] of Object.entries(configured)) {
     if (!isFields(settings)) continue;
-    if (name === wanted || `${settings.mode}:${settings.name ?? name}` === wanted) return { name, settings };
+    if (name === wanted || `${settings.mode}:${settings.name ?? name}` === wanted) return [name, settings];
   }
-  if (presets.includes(wanted)) return { name: wanted, settings: preset(wanted) };
+  if (presets.includes(wanted)) return [wanted, preset(wanted)];
   const known = Object.keys(configured).join(', ') || 'none';
   throw permanent(
-    'usage',
+    'not_found',
     `"${wanted}" is neither a configured network (${known}) nor a preset (${presets.join(', ')})`,
   );
 }

@@ -72,17 +72,15 @@ const DASHBOARD_PORT_OFFSET = 1;
  * @throws Fault permanent `config_invalid` whose message lists every problem, one per line, each with its path
  */
 export function loadConfig(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string }>): Config {
-  const { tree, origins, presets, problems: unread } = readLayers(from.env, from.cwd);
-  const problems: Problem[] = unread.map((text) => ({ path: '', text }));
-  if (problems.length === 0) {
-    const { networks: entries, ...rest } = tree;
-    const general = check(problems, [], generalSettings, rest);
-    const settings = isFields(entries) ? entries : {};
-    const networks = readNetworks(problems, settings, presets, readSandbox(String(tree.data_dir)));
-    checkTogether(problems, networks);
-    if (general) checkBackup(problems, general.backup);
-    if (general && problems.length === 0) return assemble(general, networks);
-  }
+  const { tree, origins, presets } = readLayers(from.env, from.cwd);
+  const problems: Problem[] = [];
+  const { networks: entries, ...rest } = tree;
+  const general = check(problems, [], generalSettings, rest);
+  const settings = isFields(entries) ? entries : {};
+  const networks = readNetworks(problems, settings, presets, readSandbox(String(tree.data_dir)));
+  checkTogether(problems, networks);
+  if (general) checkBackup(problems, general.backup);
+  if (general && problems.length === 0) return assemble(general, networks);
   throw configInvalid(problems, origins);
 }
 

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { isFields } from '../core/fields.ts';
 import { installationFolder } from '../lib/installation.ts';
+import { configInvalid } from './check.ts';
 import type { Tree } from './setting.ts';
 import { applyVariables } from './variables.ts';
 
@@ -15,10 +16,6 @@ export type Layers = Readonly<{
   presets: readonly string[];
   /** The settings of a preset; empty for a name that is none. */
   preset(name: string): Tree;
-  /** The operator's file, and what it says by itself. */
-  file: string;
-  own: Tree;
-  problems: readonly string[];
 }>;
 
 const shipped = join(installationFolder, 'config');
@@ -27,6 +24,7 @@ const shipped = join(installationFolder, 'config');
  * Merges the layers, lowest first: `config/default.json`, the named presets, the operator's file (`QUAYSIDE_CONFIG`;
  * without it `config/sandbox.json`), `QUAYSIDE_*` variables (`variables.ts`). Checks only that files can be read.
  * Relative paths are resolved from the file that holds them, or from `cwd` in a variable.
+ * @throws Fault permanent `config_invalid`
  */
 export function readLayers(env: NodeJS.ProcessEnv, cwd: string): Layers {
   const problems: string[] = [];
@@ -47,16 +45,16 @@ export function readLayers(env: NodeJS.ProcessEnv, cwd: string): Layers {
   const preset = (name: string): Tree =>
     presets.includes(name) ? read(join(shipped, 'networks', `${name}.json`)) : {};
   const operatorFile = env.QUAYSIDE_CONFIG ? resolve(cwd, env.QUAYSIDE_CONFIG) : join(shipped, 'sandbox.json');
-  const own = read(operatorFile);
-  // Variables are set in the merged tree, which shares no part with `own`.
-  const tree = merge(read(join(shipped, 'default.json')), structuredClone(own));
+  const tree = merge(read(join(shipped, 'default.json')), read(operatorFile));
   if (isFields(tree.networks)) {
     const networks: Tree = tree.networks;
     for (const [name, given] of Object.entries(networks)) networks[name] = merge(preset(name), given);
   }
 
   const { origins, problems: unset } = applyVariables(tree, env, cwd, { names: presets, read: preset });
-  return { tree, origins, presets, preset, file: operatorFile, own, problems: [...problems, ...unset] };
+  const unusable = [...problems, ...unset].map((text) => ({ path: '', text }));
+  if (unusable.length > 0) throw configInvalid(unusable, origins);
+  return { tree, origins, presets, preset };
 }
 
 /** Merges `above` into `below`. Objects merge. Lists replace lists. */

@@ -252,13 +252,13 @@ test('versions: too old now, too old after the next fork, new enough, and unknow
 });
 
 test('wrong words are refused', async () => {
-  for (const words of [
-    ['ethereum', '--url', 'ftp://x'],
-    ['ethereum'],
-    ['nowhere', '--url', node.wsUrl],
-    ['sepolia', '--url', node.wsUrl, '--for', '8d'],
-  ])
-    assert.is((await runQuayside(['network', 'check', ...words], variables)).code, 2, words.join(' '));
+  for (const [code, ...words] of [
+    [2, 'ethereum', '--url', 'ftp://x'],
+    [2, 'ethereum'],
+    [3, 'nowhere', '--url', node.wsUrl],
+    [2, 'sepolia', '--url', node.wsUrl, '--for', '8d'],
+  ] as const)
+    assert.is((await runQuayside(['network', 'check', ...words], variables)).code, code, words.join(' '));
 });
 
 test.run();

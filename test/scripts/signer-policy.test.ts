@@ -148,7 +148,7 @@ test('a network that contradicts the policy or cannot be read changes nothing, w
   const halved = { ...made, signer: { ...signer, fee_max: 'much', gas_caps: {} } };
   const three = /wrong in 3 place.*signer\.fee_max: "much".*gas_caps\.day: missing/s;
   await refused(own, { made: halved }, 2, 'config_invalid', three);
-  const nowhere = /"nowhere" is neither a configured network nor a preset \(.*sepolia/;
+  const nowhere = /"nowhere" is neither a configured network \(made\) nor a preset \(.*sepolia/;
   await refused(['nowhere', '--treasury', treasury], { made }, 3, 'not_found', nowhere);
   await refused(['made', '--treasury', 'T'], { made }, 1, 'policy_invalid', /treasury/);
   await refused(['made'], { made }, 2, 'usage', /--treasury/);
