@@ -195,9 +195,7 @@ export interface PayoutNode {
   close(): Promise<void>;
 }
 
-/**
- * A final, successful transaction of ours does not show the payment, or a payment was made that none of ours explains.
- */
+/** The final state does not tell whether the draft was paid, or by which of its attempts. */
 export class UnclearOutcome extends Fault {
   /** Cost of the transaction; null if it is unknown. */
   readonly feeUnits: bigint | null;

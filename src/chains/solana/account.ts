@@ -30,7 +30,7 @@ export function readAccount(value: unknown, origin: Origin): ChainAccount | null
   if (value === null) return null;
   const { lamports, owner, data } = isFields(value) ? value : {};
   const text = Array.isArray(data) && data[1] === 'base64' ? data[0] : null;
-  // Above 2^53 they are rounded, by less than a hundred: they are only compared with small sums.
+  // Above 2^53 `JSON.parse` rounds them, by less than a hundred. They are only compared with small sums.
   if (
     typeof lamports !== 'number' ||
     !Number.isInteger(lamports) ||
@@ -44,7 +44,7 @@ export function readAccount(value: unknown, origin: Origin): ChainAccount | null
 }
 
 /**
- * Returns what an owner holds in a token account. An account that was handed over holds nothing of theirs.
+ * Returns the units in a token account; 0 if it now belongs to another owner.
  * @param key address key of the owner
  */
 export function unitsHeldBy(key: string, account: ChainAccount | null): bigint {
@@ -52,7 +52,7 @@ export function unitsHeldBy(key: string, account: ChainAccount | null): bigint {
   return held && solanaAddress.parse(held.owner) === key ? held.units : 0n;
 }
 
-/** Returns the account as one of the token program's; null if it is not one. */
+/** Reads an account as a token account; null if it is not one. */
 export function readTokenAccount(account: ChainAccount | null): TokenAccount | null {
   if (account?.owner !== TOKEN_PROGRAM || account.data.length !== TOKEN_ACCOUNT_BYTES) return null;
   const { data } = account;

@@ -1,10 +1,11 @@
 /**
- * Addresses of Solana: the 32 bytes of an ed25519 public key, shown in base58. There is no checksum; only the length
+ * Addresses of Solana: the 32 bytes of an ed25519 public key, shown in base58. There is no checksum, so only the length
  * can be checked.
  *
- * A payer sees the owner's address, never a token account: wallets find or create the owner's token account themselves.
- * Ed25519 keys have hardened children only (SLIP-0010), so nothing can be derived from a public key: addresses are
- * derived where the seed is and imported as a signed list. Payment links: Solana Pay, https://docs.solanapay.com/spec.
+ * A payer sees the owner's address, never a token account. Wallets find or create the owner's token account themselves.
+ * Ed25519 keys have hardened children only (SLIP-0010), so nothing can be derived from a public key. Addresses are
+ * derived on the machine with the seed and imported as a signed list. Payment links: Solana Pay,
+ * https://docs.solanapay.com/spec.
  */
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
@@ -16,9 +17,9 @@ import type { AddressCodec } from '../chain.ts';
 export const LAMPORT_DECIMALS = 9;
 
 const KEY_BYTES = 32;
-/** The sender of tokens that nobody sent (MintTo), and the payee of what nobody received. */
+/** The sender of tokens that nobody sent (MintTo), and the payee of tokens that nobody received. */
 export const NOBODY = '0'.repeat(2 * KEY_BYTES);
-/** 32 bytes in base58: every leading zero byte is a 1. */
+/** 32 bytes in base58, where every leading zero byte is a 1. */
 const TEXT = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 
 function parse(text: string): string | null {
@@ -34,7 +35,7 @@ export const solanaAddress: AddressCodec = {
   parse,
   format,
   checkXpub: null,
-  /** No `reference`: the address already identifies the session. */
+  /** The link has no `reference`, because the address identifies the session. */
   deepLink(token, _chainId, key, units) {
     invariant(parse(token.address), `the token address ${token.address} is a valid Solana address`);
     return `solana:${format(key)}?amount=${formatUnits(units, token.decimals)}&spl-token=${token.address}`;
@@ -45,6 +46,6 @@ const SIGNATURE_BYTES = 64;
 /** 64 bytes in base58. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 
-/** Returns a transaction's id, its first signature; null if the text is none. */
+/** Returns the text if it is a transaction's id, which is its first signature; otherwise null. */
 export const solanaTransactionId = (text: string): string | null =>
   SIGNATURE.test(text) && base58.decode(text).length === SIGNATURE_BYTES ? text : null;

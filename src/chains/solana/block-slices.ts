@@ -1,10 +1,10 @@
 /**
- * Cuts a block's answer into its transactions without parsing it, and keeps only those that contain one of the wanted
- * texts. A block is megabytes of JSON, and most of it is votes.
+ * Cuts a block's answer into its transactions without parsing it, and keeps those that contain one of the wanted texts.
+ * A block is megabytes of JSON, most of it votes.
  *
- * Inside a JSON string a quote is preceded by a backslash, so `},{"meta":` is never part of a string; and no
- * transaction contains a list of objects that begin with one of `FIRST_KEYS`. So that text occurs between two
- * transactions and nowhere else. An answer with any other layout is parsed whole.
+ * The text `},{"meta":` occurs between two transactions and nowhere else. It is never part of a JSON string, where a
+ * quote is preceded by a backslash. No transaction contains a list of objects that begin with one of `FIRST_KEYS`. An
+ * answer with any other layout is parsed whole.
  */
 
 /**
@@ -16,10 +16,7 @@ type BlockSlices = Readonly<{ frame: string; slices: readonly Readonly<{ at: num
 const LIST = Buffer.from('"transactions":[');
 /** Members of a transaction, one of which comes first. */
 const FIRST_KEYS = ['meta', 'transaction', 'version'];
-/**
- * Without these a transaction's balances are unknown; a mint that is not named then does not prove that nothing was
- * paid.
- */
+/** Without these, a transaction's balances are unknown, and it may pay a mint that it does not name. */
 const REQUIRED = ['"preTokenBalances":[', '"postTokenBalances":['];
 
 const QUOTE = 0x22;
@@ -28,7 +25,7 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const CLOSE_BRACKET = 0x5d;
 
-/** Finds the next occurrence of a text, for rising positions. */
+/** Returns a function that finds the next occurrence of a text, for rising positions. */
 function finder(buffer: Buffer, text: string): (from: number) => number {
   const bytes = Buffer.from(text);
   let place = buffer.indexOf(bytes);
@@ -41,7 +38,7 @@ function finder(buffer: Buffer, text: string): (from: number) => number {
 /**
  * Returns the transactions that contain one of the needles.
  * @param needles plain ASCII texts
- * @returns null if the layout is not the expected one, or a transaction lacks balances and might hide some
+ * @returns null if the layout is not the expected one, or a transaction lacks balances
  */
 export function sliceBlock(bytes: Uint8Array, needles: readonly string[]): BlockSlices | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -61,7 +58,7 @@ export function sliceBlock(bytes: Uint8Array, needles: readonly string[]): Block
   for (let at = 0, start = first; ; at++) {
     const border = buffer.indexOf(between, start);
     const end = border < 0 ? endOfObject(buffer, start) : border + 1;
-    // After the last transaction the list ends; otherwise the next one begins with another member.
+    // If the list does not end here, the next transaction begins with another member.
     if (border < 0 && buffer[end] !== CLOSE_BRACKET) return null;
     if (required.some((next) => next(start) >= end)) return null;
     if (wanted.some((next) => next(start) < end)) slices.push({ at, bytes: buffer.subarray(start, end) });

@@ -1,8 +1,8 @@
 /**
- * Reads why a node refuses a transaction. Agave says it twice: as a name in `data.err` (`TransactionError` as JSON),
- * which does not change, and in words, which gateways pass on more often. Pure.
+ * Reads why a node refuses a transaction. Agave gives the reason twice. The name in `data.err` (`TransactionError` as
+ * JSON) does not change; gateways pass the words on more often. Pure.
  *
- * Numbers of errors: `SystemError` of the System program, `TokenError` of spl-token.
+ * Error numbers: `SystemError` of the System program, `TokenError` of spl-token.
  */
 import { isFields } from '../../core/fields.ts';
 import type { RpcError } from '../json-rpc.ts';
@@ -10,10 +10,10 @@ import type { Broadcast } from '../spend.ts';
 import { readTransactionBytes } from './message.ts';
 import { SYSTEM, TOKEN_ACCOUNTS, TOKENS } from './programs.ts';
 
-/** The purpose for which a payout calls each program (its key), and the meaning of the program's error numbers. */
+/** By a program's key: the step of a payout that calls it, and the meaning of its error numbers. */
 const programs: Readonly<Record<string, Readonly<{ step: string; codes: Readonly<Record<number, string>> }>>> = {
   [SYSTEM]: { step: 'the lock', codes: { 0: 'account_in_use', 1: 'native_short' } },
-  // The number is that of the System program, which it calls.
+  // The error number is the System program's, which this program calls.
   [TOKEN_ACCOUNTS]: { step: 'the receiving token account', codes: { 1: 'native_short' } },
   [TOKENS]: {
     step: 'the token transfer',
@@ -21,7 +21,7 @@ const programs: Readonly<Record<string, Readonly<{ step: string; codes: Readonly
   },
 };
 
-/** Errors that are names, and the words that mean the same. */
+/** Errors by name, and the words for each. */
 const names: readonly Readonly<{ name: string; words: RegExp; code: string }>[] = [
   { name: 'AlreadyProcessed', words: /already (been )?processed/i, code: 'known' },
   { name: 'BlockhashNotFound', words: /blockhash not found/i, code: 'blockhash_not_found' },
@@ -53,7 +53,7 @@ function readInstructionError(err: unknown, message: string): InstructionError |
   };
 }
 
-/** Returns the index of an account that would be left with less than its deposit; null if that is not the error. */
+/** Returns the index of an account that would keep less than its deposit; null for any other error. */
 function readRentError(err: unknown, message: string): number | null {
   if (isFields(err) && isFields(err.InsufficientFundsForRent))
     return Number(err.InsufficientFundsForRent.account_index);
@@ -62,7 +62,7 @@ function readRentError(err: unknown, message: string): number | null {
 }
 
 /**
- * Returns what a refusal means. "Already processed" is as good as accepted; no other answer proves anything.
+ * Returns the meaning of a refusal. "Already processed" is as good as accepted. No other answer proves anything.
  * @param bytes the transaction that was sent
  */
 export function readRefusal({ code, message, data }: RpcError, bytes: Uint8Array): Broadcast {

@@ -1,8 +1,8 @@
 /**
  * The lock of a refund: an account whose address is derived from the refund wallet and the refund's id. The transaction
- * that pays the refund allocates a byte in it first, which the System program does only once, so a second transaction
- * for the same refund fails as a whole, whatever is known about the first. Anybody can send lamports to the address,
- * but only the refund wallet can allocate data there: an account without data is dust, and stops nothing.
+ * that pays the refund first allocates a byte in it, which the System program does only once. A second transaction for
+ * the same refund therefore fails as a whole, even if the first is unknown to us. Anybody can send lamports to the
+ * address, but only the refund wallet can allocate data there. An account without data is dust, and stops nothing.
  *
  * Sources: `Pubkey::create_with_seed` and `system_processor.rs` (`allocate`) of Agave.
  */
@@ -13,7 +13,7 @@ import { SYSTEM } from './programs.ts';
 
 /** `create_with_seed` takes at most 32 characters. */
 export const LOCK_SEED_CHARACTERS = 32;
-/** Contents of a lock's account. */
+/** Size of a lock's data. */
 export const LOCK_BYTES = 1;
 
 /**

@@ -1,14 +1,14 @@
 /**
- * Legacy messages as bytes: writes one, and reads a signed transaction back: who signed, and what is called with which
- * accounts. Every signature is verified. All lists are shorter than 128, where a compact length is one byte; a longer
- * one is refused. Source: https://solana.com/docs/core/transactions
+ * Legacy messages as bytes. Reading a signed transaction gives its signers and its instructions, and verifies every
+ * signature. A list of 128 items or more is refused, because its length takes more than one byte. Source:
+ * https://solana.com/docs/core/transactions
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
 import { invariant } from '../../core/fault.ts';
 
-/** `program` and `accounts` are keys (hex); which of them sign or are writable is in the message's header. */
+/** `program` and `accounts` are keys (hex). The message's header tells which of them sign or are writable. */
 export type CalledInstruction = Readonly<{ program: string; accounts: readonly string[]; data: Uint8Array }>;
 
 export type SignedMessage = Readonly<{
@@ -25,13 +25,14 @@ const SIGNATURE_BYTES = 64;
 const KEY_BYTES = 32;
 const COUNT_LIMIT = 128;
 
-/** An account of an instruction that is to be written. */
+/** An account of an instruction, for writing a message. */
 export type AccountMeta = Readonly<{ key: string; isSigner: boolean; isWritable: boolean }>;
 export type WrittenInstruction = Readonly<{ program: string; accounts: readonly AccountMeta[]; data: Uint8Array }>;
 
 /**
- * Returns the bytes of a legacy message. Accounts are listed as the SDK's `CompiledKeys` does: the fee payer, then in
- * the order of their first mention, grouped by writable signers, signers, writable, others.
+ * Returns the bytes of a legacy message. Accounts are in the order of the SDK's `CompiledKeys`. The fee payer is first,
+ * then come writable signers, other signers, writable accounts and the rest. Each group is in the order of first
+ * mention.
  * @param blockhash base58
  */
 export function writeMessage(
@@ -88,7 +89,7 @@ export function readSigned(bytes: Uint8Array): SignedMessage | null {
   return read?.isSigned && read.length === bytes.length ? read.signed : null;
 }
 
-/** The legacy transaction with which `bytes` begin, its length, and whether all its signatures are valid. */
+/** Returns the legacy transaction with which `bytes` begin, its length, and whether all its signatures are valid. */
 export function readTransactionBytes(
   bytes: Uint8Array,
 ): Readonly<{ signed: SignedMessage; length: number; isSigned: boolean }> | null {
@@ -109,7 +110,7 @@ export function readTransactionBytes(
   return { signed, length: at + message.length, isSigned };
 }
 
-/** Verifies by the strict rules of RFC 8032: one signature has one form. */
+/** Verifies by the strict rules of RFC 8032, by which a signature has only one form. */
 function isValid(signature: Uint8Array, message: Uint8Array, key: string): boolean {
   try {
     return ed25519.verify(signature, message, Uint8Array.from(Buffer.from(key, 'hex')), { zip215: false });

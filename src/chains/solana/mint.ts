@@ -10,8 +10,8 @@ const AT_DECIMALS = 44;
 const AT_INITIALISED = 45;
 
 /**
- * Returns the mint's decimals; or a fault: transient `token_missing` if there is no account, permanent
- * `token_not_a_contract` if there is another one.
+ * Returns the mint's decimals, or a fault. It is the transient `token_missing` if there is no account, the permanent
+ * `token_not_a_contract` if the account is no mint.
  * @param account as `getMultipleAccounts` answers with `encoding: base64`; null if there is none
  * @param place the node, for messages
  */

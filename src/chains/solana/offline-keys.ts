@@ -1,9 +1,9 @@
 /**
- * Solana addresses made from a seed, and the signature of a list of them. Runs where the seed is; the server only
- * verifies.
+ * Solana addresses made from a seed, and the signature of a list of them. This runs on the machine with the seed. The
+ * server only verifies.
  *
- * Address number i is m/44'/501'/i'/0' (SLIP-0010), which common wallets show as account i. Lists are signed by the
- * seed's last account index, which is never an address: so one seed restores both.
+ * Address number i is m/44'/501'/i'/0' (SLIP-0010), which common wallets show as account i. The key of the seed's last
+ * account index signs the lists and is never an address. One seed restores both.
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
@@ -35,7 +35,7 @@ export function isSpendable(key: string): boolean {
     point.assertValidity();
     return !point.isSmallOrder();
   } catch {
-    // Off the curve: a program may own it, a wallet cannot.
+    // A key off the curve can belong to a program, never to a wallet.
     return false;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * One payment as an unsigned transaction for the payer's wallet: creates the recipient's token account if it does not
- * exist, and transfers the tokens. Encoded here, so that no process of the server loads Solana's libraries.
+ * One payment as an unsigned transaction for the payer's wallet. It creates the recipient's token account if there is
+ * none, and transfers the tokens. It is encoded here, so that no process of the server loads Solana's libraries.
  */
 import { concatBytes } from '@noble/hashes/utils.js';
 import { writeMessage } from './message.ts';
@@ -15,13 +15,13 @@ type PaymentOrder = Readonly<{
   mint: string;
   units: bigint;
   decimals: number;
-  /** Hash of a block at most 150 blocks old, base58: the transaction is valid as long as that block is. */
+  /** Hash of a block, base58. The transaction is valid until 150 blocks after that block. */
   blockhash: string;
 }>;
 
 /**
  * Returns the message with an empty place for the payer's signature, as wallets expect it. The payer pays the fee and,
- * if the recipient has no account yet, that account's deposit.
+ * if the recipient has no token account yet, its deposit.
  */
 export function unsignedPayment({ payer, recipient, blockhash, units, ...token }: PaymentOrder): Uint8Array {
   const message = writeMessage(payer, blockhash, [

@@ -18,7 +18,7 @@ export const COMPUTE_BUDGET = bytesToHex(base58.decode('ComputeBudget11111111111
 const CREATE_IF_ABSENT = 1;
 const TRANSFER_CHECKED = 12;
 
-/** Returns a number of `length` bytes, the lowest first. */
+/** Writes a number in `length` bytes, the lowest first. */
 export const littleEndian = (value: bigint, length: number): Uint8Array =>
   Uint8Array.from({ length }, (_, at) => Number((value >> BigInt(8 * at)) & 0xffn));
 
@@ -42,7 +42,7 @@ export const createTokenAccount = (feePayer: string, owner: string, mint: string
   data: Uint8Array.of(CREATE_IF_ABSENT),
 });
 
-/** Moves tokens between the token accounts of two owners, the first of whom signs. */
+/** Moves tokens between the token accounts of two owners. The first owner signs. */
 export const transferTokens = (
   from: string,
   to: string,

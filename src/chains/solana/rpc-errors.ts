@@ -5,13 +5,13 @@
  */
 import type { ErrorMeaning, RpcError } from '../json-rpc.ts';
 
-/** The slot's block will be readable in a moment: ask again. */
+/** Returns whether the slot's block will be readable in a moment. */
 export const isNotYet = ({ code }: RpcError): boolean => code === -32004 || code === -32014;
 
-/** "Skipped, or missing": the node cannot distinguish an empty slot from a lost block, and neither can we. */
+/** Returns whether the slot was skipped or its block is missing. Neither the node nor we can tell which. */
 export const isSkippedOrMissing = ({ code }: RpcError): boolean => code === -32007 || code === -32009;
 
-/** The node is behind its cluster. −32016: it has not reached the slot that a gateway has seen elsewhere. */
+/** Returns whether the node is behind its cluster. −32016: it has not reached a slot that a gateway saw elsewhere. */
 export const isBehind = ({ code }: RpcError): boolean => code === -32005 || code === -32016;
 
 export const solanaErrors: readonly ErrorMeaning[] = [

@@ -1,6 +1,6 @@
 /**
- * SLIP-0010 for ed25519: a tree of private keys in which every step is hardened, so nothing can be derived from a
- * public key. Source: https://github.com/satoshilabs/slips/blob/master/slip-0010.md.
+ * SLIP-0010 for ed25519, a tree of private keys. Every step is hardened, so nothing can be derived from a public key.
+ * Source: https://github.com/satoshilabs/slips/blob/master/slip-0010.md.
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { hmac } from '@noble/hashes/hmac.js';

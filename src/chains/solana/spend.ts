@@ -1,13 +1,13 @@
 /**
- * Signs Solana's payouts. A refund allocates its lock (`lock.ts`), then creates the payer's token account if it does
- * not exist, then transfers: a second refund with the same id fails as a whole, because the lock is allocated. A sweep
- * moves the tokens of up to six owners, each of whom signs; the gas wallet pays the fee.
+ * Signs Solana's payouts. A refund allocates its lock (`lock.ts`), creates the payee's token account if there is none,
+ * and then transfers. A second refund with the same id fails as a whole, because the lock is allocated. A sweep moves
+ * the tokens of up to six owners, who all sign, and the gas wallet pays the fee.
  *
  * Terms: `blockhash` (base58), and as decimal text `last_valid_block_height`, `compute_unit_limit`,
- * `compute_unit_price` (micro-lamports per unit) and, for refunds, `lock_deposit_lamports`, what the lock's account
- * must hold. Sources: https://solana.com/docs/core/transactions,
- * `system_instruction.rs`, spl-token's `instruction.rs`. `message.ts` encodes and reads the bytes back, and they are
- * compared with what their meaning encodes to.
+ * `compute_unit_price` (micro-lamports per unit) and, for refunds, `lock_deposit_lamports`, the deposit of the lock's
+ * account. `message.ts` encodes the bytes and reads them. The plan that was read is encoded again and must give the
+ * same bytes. Sources: https://solana.com/docs/core/transactions, `system_instruction.rs`, spl-token's
+ * `instruction.rs`.
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
@@ -41,14 +41,14 @@ import { hardenedChild, masterNode, publicKeyOf } from './slip10.ts';
 /** The path of our wallets is m/44'/501'/account'/0' (SLIP-0010). */
 const PURPOSE = 44;
 const COIN = 501;
-/** Account of the first hot wallet, far above any deposit address; the others follow. */
+/** Account of the first hot wallet, far above any deposit address. */
 const HOT_ACCOUNT = 2_000_000_000;
 const UNITS_LIMIT = 2n ** 64n;
 const LAMPORTS_PER_SIGNATURE = 5_000n;
 const MICRO = 1_000_000n;
-/** The deposit of a token account has only ever fallen (SIMD-0437); this was the highest. */
+/** The highest deposit that a token account ever needed. It has only fallen since (SIMD-0437). */
 const TOKEN_ACCOUNT_LAMPORTS_MAX = 2_039_280n;
-/** The runtime's own limits. */
+/** Limit of the runtime. */
 const COMPUTE_UNITS_MAX = 1_400_000n;
 const TRANSACTION_BYTES_MAX = 1_232;
 const U64_MAX = UNITS_LIMIT - 1n;
@@ -60,13 +60,13 @@ const SET_UNIT_PRICE = 3;
 
 const KEY = /^[0-9a-f]{64}$/;
 
-/** Everything that a transaction says. Keys are hex. */
+/** The whole content of a transaction. Keys are hex. */
 type Plan = Readonly<{
   feePayer: string;
   blockhash: string;
   unitLimit: bigint;
   unitPrice: bigint;
-  /** Of a refund: the seed of the lock's address, its deposit, and who is paid. */
+  /** Of a refund: the seed of the lock's address, its deposit, and the payee. */
   refund: Readonly<{ seed: string; lockLamports: bigint; to: string }> | null;
   /** All of one mint, to one owner. */
   mint: string;
@@ -99,8 +99,8 @@ const transferCoins = (from: string, to: string, lamports: bigint): WrittenInstr
 });
 
 /**
- * Returns the instructions that pay the lock's deposit, whatever somebody else has sent there, and allocate its data.
- * Data of `AllocateWithSeed`: number, base, text with its length, space, owner.
+ * Returns the instructions that pay the lock's deposit and allocate its data. The whole deposit is paid, no matter what
+ * others have sent to the lock. Data of `AllocateWithSeed`: number, base, text with its length, space, owner.
  */
 function lockOf(feePayer: string, refund: NonNullable<Plan['refund']>): readonly WrittenInstruction[] {
   const { seed, lockLamports } = refund;
@@ -187,8 +187,8 @@ function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: reado
 }
 
 /**
- * Returns the highest cost: one fee for each signature, the price of the units, and for a refund the deposits of its
- * lock and of a token account that may not exist.
+ * Returns the highest cost: one fee for each signature, the price of the units and, for a refund, the deposits of its
+ * lock and of the payee's token account.
  */
 function costMax({ unitLimit, unitPrice, refund, transfers }: Plan): bigint {
   const signatures = BigInt(refund ? 1 : transfers.length + 1);
@@ -202,7 +202,7 @@ function costMax({ unitLimit, unitPrice, refund, transfers }: Plan): bigint {
 
 const uint = (bytes: Uint8Array): bigint => bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n);
 
-/** Returns the plan of a message made by `encode`; anything ignored here is detected when the plan is encoded again. */
+/** Returns the plan of a message made by `encode`. Anything ignored here is detected when the plan is encoded again. */
 function planIn({ accounts, instructions, blockhash }: SignedMessage, network: SpendNetwork): Plan | null {
   const [limit, price, ...rest] = instructions;
   const [feePayer] = accounts;
@@ -247,7 +247,7 @@ function readLock(system: SignedMessage['instructions'], to: string): Plan['refu
 const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
   a.length === b.length && a.every((byte, at) => byte === b[at]);
 
-/** Encodes what was read from the bytes; null if that is impossible. */
+/** Encodes a plan that was read; null if that is impossible. */
 function encodedAgain(plan: Plan): Uint8Array | null {
   const isSane =
     plan.transfers.every(({ owner, units }) => KEY.test(owner) && units > 0n && units < UNITS_LIMIT) &&
@@ -308,7 +308,7 @@ export const solanaSpending: Spending = {
     }
     const message = encode(plan);
     const count = message[0] ?? 0;
-    // The message lists its signers first; each signs the whole message. RFC 8032 is deterministic.
+    // The message lists its signers first. Each signs the whole message. RFC 8032 is deterministic.
     const signatures = Array.from({ length: count }, (_, at) => {
       const key = bytesToHex(message.subarray(4 + at * 32, 36 + at * 32));
       const pair = keys.find((one) => one.key === key);

@@ -1,6 +1,6 @@
 /**
- * Computes where the Associated Token Account program keeps an owner's tokens of one mint: an address that no private
- * key can have.
+ * Computes the address at which the Associated Token Account program keeps an owner's tokens of one mint. It has no
+ * private key.
  *
  * Source: https://solana.com/docs/core/pda and https://github.com/solana-program/associated-token-account.
  */
@@ -26,14 +26,14 @@ export function tokenAccountOf(owner: Uint8Array, mint: Uint8Array): Uint8Array 
 }
 
 /**
- * Returns the same in base58.
+ * Returns the address of `tokenAccountOf` in base58.
  * @param owner key, hex
  * @param mint base58
  */
 export const tokenAddress = (owner: string, mint: string): string =>
   base58.encode(tokenAccountOf(hexToBytes(owner), base58.decode(mint)));
 
-/** Checks as the runtime does, which accepts encodings that RFC 8032 does not (ZIP-215). */
+/** Checks like the runtime, which accepts encodings that RFC 8032 does not (ZIP-215). */
 function isOnCurve(bytes: Uint8Array): boolean {
   try {
     ed25519.Point.fromBytes(bytes, true);

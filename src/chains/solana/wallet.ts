@@ -19,8 +19,8 @@ export const solanaWallets: Wallets = {
     const { network, token, to, pageUrl } = request;
     if (network.wallets.cluster === undefined) return [];
     return [
-      // On many phones a tapped `solana:` link opens the wrong app or none; the page in the app's browser needs one
-      // more tap and works.
+      // On many phones a tapped `solana:` link opens the wrong app or none. The page in the app's browser needs one
+      // more tap, but works.
       { wallet: 'Phantom', opens: 'page', href: phantomLink(pageUrl) },
       ...sharedLinks(request, token.address, solanaAddress.format(to)),
     ];
@@ -32,7 +32,7 @@ export const solanaWallets: Wallets = {
     const mint = solanaAddress.parse(token.address);
     invariant(mint, `the token address ${token.address} is a valid Solana address`);
     if (chain === undefined || payer === null || payer === to || units > UNITS_MAX) return null;
-    // It computes token accounts, for which no process needs the curve's code before a payer's wallet asks.
+    // Imported on demand, because it loads the code of the curve.
     const { unsignedPayment } = await import('./payment-transaction.ts');
     const transaction = unsignedPayment({
       payer,

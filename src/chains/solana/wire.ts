@@ -1,14 +1,16 @@
 /**
  * Converts Solana's blocks from unknown JSON into transfers. Pure: runs in worker threads.
  *
- * Money is read from balances, not from instructions: for each owner and mint, what its token accounts hold after a
- * transaction less what they held before. That covers inner and batched instructions, accounts at any address, and
- * accounts created in the same transaction. All that one owner receives in one transaction is one transfer.
+ * Money is read from balances, not from instructions. An owner's gain of a mint is the balance of all their token
+ * accounts after a transaction less the balance before. That covers inner and batched instructions, accounts at any
+ * address, and accounts created in the same transaction. The whole gain of one owner in one transaction is one
+ * transfer.
  *
- * An account whose *owner* changed within the transaction does not bring its earlier balance to the new owner: only
- * what it received on top counts. Handing over a full account (`SetAuthority`) is not a payment; nobody sent anything,
- * and no wallet looks for the account at its address. Units that left such an account are a loss of the earlier owner.
- * If that is one of our own wallets, the rest of the account has left it, too: its new owner can move all of it.
+ * If the *owner* of an account changed within the transaction, its earlier balance is no gain of the new owner. Only
+ * units that it received on top count. Handing over a full account (`SetAuthority`) is not a payment, because nobody
+ * sent anything and no wallet looks for the account at its address. Units that left such an account are a loss of the
+ * earlier owner. If the earlier owner is one of our own wallets, the rest of the account is a loss too, because the new
+ * owner can move all of it.
  *
  * Only mints of the configured tokens under the classic token program count. Amounts are read from the text `amount`,
  * never from `uiAmount`. Source: Agave, `transaction-status-client-types/src/lib.rs`.
@@ -25,7 +27,7 @@ import { solanaErrors } from './rpc-errors.ts';
 
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 
-/** A block's header. `slot` is not part of the answer: it is what was requested. */
+/** A block's header. */
 export type Header = Readonly<{ ref: BlockRef; parentSlot: number }>;
 
 const HASH = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
@@ -38,7 +40,7 @@ const ACCOUNTS_MAX = 256;
 const isWhole = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
 /**
- * Reads a block as answered by `getBlock`, with or without transactions.
+ * Reads a block from an answer to `getBlock`, with or without transactions. The answer does not contain the slot.
  * @throws Fault transient `node_nonsense`
  */
 export function readHeader(value: unknown, slot: number, origin: Origin): Header {
@@ -59,16 +61,16 @@ export function readHeader(value: unknown, slot: number, origin: Origin): Header
   return { ref: { hash: blockhash, parent: previousBlockhash, number: slot, timeS: blockTime }, parentSlot };
 }
 
-/** The node has another block in the slot than the one requested. */
+/** Returns the fault of a node that has another block in the slot. */
 export function otherBlock(block: BlockRef, origin: Origin): Fault {
   return transient(
     'node_block_unknown',
-    `${origin.method} at ${origin.host}: the node does not have block ${block.hash} in slot ${block.number} (any more); its chain is read again`,
+    `${origin.method} at ${origin.host}: the node does not have block ${block.hash} in slot ${block.number}; its chain is read again`,
   );
 }
 
 /**
- * Returns the signatures of the transactions that succeeded in a block, of an answer with its accounts.
+ * Returns the signatures of the transactions that succeeded in a block. @param value an answer with accounts
  * @throws Fault transient `node_nonsense`
  */
 export function succeededIn(value: unknown, origin: Origin): ReadonlySet<string> {
@@ -90,14 +92,14 @@ type Reading = Readonly<{
   /** By mint. */
   tokens: ReadonlyMap<string, Token>;
   watched: Watched;
-  /** Our own wallets by the text of their addresses. */
+  /** Keys of our own wallets by the text of their addresses. */
   own: ReadonlyMap<string, string>;
   found: ChainTransfer[];
 }>;
 
 /**
- * Reads balances of the wanted tokens, by account. Token accounts of other programs are ignored, whatever mint they
- * name.
+ * Reads balances of the wanted tokens, by account. Token accounts of other programs are ignored, even if they name a
+ * wanted mint.
  */
 function readBalances({ tokens, origin }: Pick<Reading, 'tokens' | 'origin'>, rows: unknown): Map<number, Balance> {
   if (!Array.isArray(rows)) throw nonsense(origin, 'answered with a transaction without token balances');
@@ -134,7 +136,7 @@ function readBalances({ tokens, origin }: Pick<Reading, 'tokens' | 'origin'>, ro
 /** An owner's gain (or loss) of one token, and the lowest-numbered account that now holds it. */
 type Net = { units: bigint; account: number };
 
-/** Returns net gains of one token by owner: see the rule at the top of this file. */
+/** Returns net gains of one token by owner, by the rule at the top of this file. */
 function netOf(currency: Currency, before: Map<number, Balance>, after: Map<number, Balance>): Map<string, Net> {
   const nets = new Map<string, Net>();
   const add = (owner: string, units: bigint, account: number): void => {
@@ -148,7 +150,7 @@ function netOf(currency: Currency, before: Map<number, Balance>, after: Map<numb
   for (const { account, token, owner, units } of after.values()) {
     if (token.symbol !== currency) continue;
     const prior = before.get(account);
-    // An account that held another mint was closed and created again.
+    // An account with another mint before was closed and created again.
     if (prior?.token !== token) add(owner, units, account);
     else if (prior.owner === owner) add(owner, units - prior.units, account);
     else if (units > prior.units) add(owner, units - prior.units, account);
@@ -160,13 +162,16 @@ function netOf(currency: Currency, before: Map<number, Balance>, after: Map<numb
   return nets;
 }
 
-/** Returns what owners lost of one token by handing over accounts that still hold it, and who has most of it now. */
+/**
+ * Returns, by owner, the units lost by handing over accounts that still hold the token, and the new owner of most of
+ * them.
+ */
 function cededOf(currency: Currency, before: Map<number, Balance>, after: Map<number, Balance>): Map<string, Ceded> {
   const ceded = new Map<string, Ceded>();
   for (const { account, token, owner: to, units } of after.values()) {
     const prior = before.get(account);
     if (token.symbol !== currency || prior?.token !== token || prior.owner === to) continue;
-    // Coins that left the account besides are counted as a loss already.
+    // Units that also left the account are a loss already.
     const kept = prior.units - (units < prior.units ? prior.units - units : 0n);
     const known = ceded.get(prior.owner);
     const most = known && known.mostUnits >= kept ? known : { to, mostUnits: kept };
@@ -177,7 +182,7 @@ function cededOf(currency: Currency, before: Map<number, Balance>, after: Map<nu
 
 type Ceded = Readonly<{ units: bigint; to: string; mostUnits: bigint }>;
 
-/** Returns the owner who lost most: probably the payer. */
+/** Returns the owner who lost most, probably the payer. */
 function payerOf(nets: ReadonlyMap<string, Net>): string {
   let payer = NOBODY;
   let loss = 0n;
@@ -189,7 +194,7 @@ function payerOf(nets: ReadonlyMap<string, Net>): string {
   return payer;
 }
 
-/** Returns the owner who gained most: the payee of a payout. */
+/** Returns the owner who gained most, who is a payout's payee. */
 function payeeOf(nets: ReadonlyMap<string, Net>): string {
   let payee = NOBODY;
   let gain = 0n;
@@ -228,7 +233,7 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
       const units = (given?.units ?? 0n) - (nets.get(owner)?.units ?? 0n);
       if (units <= 0n) continue;
       const to = given && given.units > 0n ? (solanaAddress.parse(given.to) ?? NOBODY) : payeeOf(nets);
-      // An owner has one loss of a token: the token's place makes it unique among what leaves the wallet here.
+      // An owner has one loss of each token, so the token's place makes the index unique among the outgoing transfers.
       const moved = { currency: symbol, from, to, units, isOutgoing: true } as const;
       credits.push({ tx: signature(), index: at * ACCOUNTS_MAX + place, ...moved });
     }
@@ -237,8 +242,8 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
       const to = solanaAddress.parse(owner);
       if (to === null) throw nonsense(origin, 'answered with an owner that is not an address');
       if (!watched(to)) continue;
-      // Unique in the block, whichever addresses are watched: an account has one owner and one mint after a
-      // transaction.
+      // Unique in the block and independent of the watched addresses, because an account has one owner and one mint
+      // after a transaction.
       credits.push({
         tx: signature(),
         index: at * ACCOUNTS_MAX + account,
@@ -255,7 +260,7 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
 const byMint = (tokens: readonly Token[]): ReadonlyMap<string, Token> =>
   new Map(tokens.map((token) => [token.address, token]));
 
-/** Returns the block, checked against what was requested. */
+/** Checks the block against the request and returns it. */
 function checkBlock({ block, origin }: Reading, value: unknown): Fields {
   const { ref } = readHeader(value, block.number, origin);
   if (ref.hash !== block.hash) throw otherBlock(block, origin);

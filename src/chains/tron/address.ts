@@ -15,7 +15,7 @@ import { checkXpubText } from '../xpub-text.ts';
 export const SUN_DECIMALS = 6;
 
 const KEY_BYTES = 20;
-/** The first byte of every address; because of it, base58 text always starts with T. */
+/** The first byte of every address, which makes base58 text start with T. */
 const PREFIX = 0x41;
 const TEXT = /^T[1-9A-HJ-NP-Za-km-z]{33}$/;
 /** The xpub's derivation path in a wallet. */
@@ -43,9 +43,9 @@ export const tronAddress: AddressCodec = {
   format: (key) => base58check.encode(hexToBytes(wireAddress(key))),
   checkXpub: (xpub) => checkXpubText(xpub, XPUB_PATH),
   /**
-   * TRON has no payment link that wallets agree on, and TronLink's transfer link requires the payer's address, which is
-   * not known yet. So the link opens the payment page in TronLink's own browser
-   * (https://docs.tronlink.org/mobile/deeplink, since 4.10.0).
+   * Returns a link that opens the payment page in TronLink's own browser (https://docs.tronlink.org/mobile/deeplink,
+   * since 4.10.0). TRON has no payment link that wallets agree on. TronLink's transfer link requires the payer's
+   * address, which is not known yet.
    */
   deepLink(_token, _chainId, _key, _units, pageUrl) {
     const param = { url: pageUrl, action: 'open', protocol: 'TronLink', version: '1.0' };
@@ -68,5 +68,5 @@ export function readKey(text: unknown): string | null {
 
 const HASH = /^(?:0x)?([0-9a-f]{64})$/i;
 
-/** Returns a transaction's id as people paste it, in canonical text; null if it is none. Some tools put `0x` before. */
+/** Returns the canonical text of a pasted transaction id; null if it is none. Some tools put `0x` before it. */
 export const tronTransactionId = (text: string): string | null => HASH.exec(text)?.[1]?.toLowerCase() ?? null;

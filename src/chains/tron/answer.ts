@@ -9,10 +9,10 @@ import { excerpt } from '../../core/excerpt.ts';
 import { type Fault, transient } from '../../core/fault.ts';
 import { isFields } from '../../core/fields.ts';
 
-/** Where an answer came from, for fault messages: never a whole URL, which may hold credentials. */
+/** Source of an answer, for fault messages. Never a whole URL, which may hold credentials. */
 export type Origin = Readonly<{ path: string; host: string }>;
 
-/** Returns whether an answer is `{}`, which means that the node knows no such thing (yet, or any more). */
+/** Returns whether an answer is `{}`, which means that the node does not have the thing requested. */
 export const isUnknown = (value: unknown): boolean => isFields(value) && Object.keys(value).length === 0;
 
 export function nonsense(origin: Origin, what: string, cause?: unknown): Fault {

@@ -2,12 +2,13 @@
  * The messages between the bridge next to java-tron (`node/bridge.ts`) and its client (`node/bridge-transport.ts`),
  * over a WebSocket. Pure.
  *
- *   client → bridge   {"id":7,"calls":[["/wallet/getblock",{"id_or_num":"5","detail":false}],…]}
- *   bridge → client   {"id":7,"sizes":[513,…],"answers":[<java-tron's answer, byte by byte>,…]}
- *                     {"id":7,"fault":{"code":"node_timeout","message":"…"}}
- *                     {"head":{"number":5,"hash":"0000000000000005…"}}   after connecting, then at each new head
+ * client → bridge   {"id":7,"calls":[["/wallet/getblock",{"id_or_num":"5","detail":false}],…]} bridge → client
+ * {"id":7,"sizes":[513,…],"answers":[<java-tron's answer, byte by byte>,…]}
+ * {"id":7,"fault":{"code":"node_timeout","message":"…"}} {"head":{"number":5,"hash":"0000000000000005…"}}   after
+ * connecting, then at each new head
  *
- * An answer is one JSON text if java-tron's answers are, but it need not be parsed whole: `sizes` says where each ends.
+ * A message is JSON if java-tron's answers are. It need not be parsed whole, because `sizes` has the length of each
+ * answer.
  */
 import type { BlockRef } from '../../core/block.ts';
 import type { Fault } from '../../core/fault.ts';
@@ -15,8 +16,8 @@ import { isFields } from '../../core/fields.ts';
 import type { Call, Part } from './calls.ts';
 
 /**
- * The paths that the bridge forwards: the calls that followers and payouts need. All of them only read, except
- * `broadcasthex`, which broadcasts what was signed elsewhere.
+ * The paths that the bridge forwards, which followers and payouts need. All of them only read, except `broadcasthex`,
+ * which broadcasts a signed transaction.
  */
 const bridgePaths: readonly string[] = [
   '/wallet/getblock',
@@ -35,7 +36,7 @@ const bridgePaths: readonly string[] = [
   '/walletsolidity/triggerconstantcontract',
 ];
 
-/** Calls in one request, made one after the other. */
+/** Calls in one request. They are made one after the other. */
 const CALLS_MAX = 8;
 
 export type BridgeRequest = Readonly<{ id: number; calls: readonly Call[] }>;
@@ -52,7 +53,7 @@ const startOf = (bytes: Uint8Array): string =>
 export const writeRequest = ({ id, calls }: BridgeRequest): string =>
   JSON.stringify({ id, calls: calls.map(({ path, body }) => [path, body]) });
 
-/** Returns the request, or a sentence that says what is wrong with it. */
+/** Returns the request, or a sentence about its mistake. */
 export function readRequest(text: string): BridgeRequest | string {
   let value: unknown;
   try {
@@ -99,7 +100,7 @@ export function peekId(bytes: Uint8Array): number | null | undefined {
   return found ? Number(found[1]) : undefined;
 }
 
-/** Returns where the answers are in a message; null if it has none or its length does not match its sizes. */
+/** Returns the places of the answers in a message; null if it has none or its length does not match its sizes. */
 export function readAnswers(bytes: Uint8Array): Part[] | null {
   const found = ANSWERS.exec(startOf(bytes));
   if (!found) return null;

@@ -1,6 +1,6 @@
 /**
- * Computes what a transaction costs on TRON: energy for contracts, bandwidth for bytes, each first taken from an
- * account's allowance and then paid by burning its TRX. Pure; amounts are sun.
+ * Computes the cost of a transaction on TRON. Contracts need energy, bytes need bandwidth. Both are first taken from
+ * the account's allowance, and then paid by burning TRX. Pure; amounts are sun.
  *
  * Sources: https://developers.tron.network/docs/resource-model, java-tron `BandwidthProcessor`,
  * `VMActuator.getTotalEnergyLimit`.
@@ -15,21 +15,21 @@ import type { ContractKind } from './transaction-bytes.ts';
 export type Prices = Readonly<{
   perEnergy: bigint;
   perByte: bigint;
-  /** Cost of a transfer, instead of its bytes, if it creates the account that it pays. */
+  /** Cost of a transfer that creates the payee's account, instead of the cost of its bytes. */
   newAccount: bigint;
   /** Free bytes a day of every account. */
   freeBytes: bigint;
-  /** By how much one maintenance can raise the energy of a busy contract, in ten-thousandths; mostly 2000. */
+  /** Largest rise of a busy contract's energy in one maintenance, in ten-thousandths; mostly 2000. */
   energyStep: bigint;
 }>;
 
 /** Resources that an account may use before it burns TRX. Bytes come from one of two allowances, never from both. */
 export type Allowances = Readonly<{ energy: bigint; stakedBytes: bigint; freeBytes: bigint }>;
 
-/** Yield of all stakes for energy in a day: `daily` energy for `staked` TRX. */
+/** Yield of all stakes for energy: `daily` energy a day for `staked` TRX. */
 export type StakeShare = Readonly<{ daily: bigint; staked: bigint }>;
 
-/** Signed size, without the varint that is the fee limit of a call or the amount of the others. */
+/** Signed size, without the varint of a call's fee limit or of another kind's amount. */
 const SIGNED_BYTES: Readonly<Record<ContractKind, bigint>> = {
   trigger: 277n,
   transfer: 200n,
@@ -45,7 +45,7 @@ const RESERVE_MIN = 2_500n;
 const ROUNDING = 500n;
 
 /**
- * Returns the bytes that are paid for.
+ * Returns how many bytes are paid for.
  * @param number the fee limit of a call, the amount of the others
  */
 export function paidBytes(kind: ContractKind, number: bigint): bigint {
@@ -58,8 +58,8 @@ export function bytesCost(bytes: bigint, { stakedBytes, freeBytes }: Allowances,
 }
 
 /**
- * Returns what the energy of a call costs. The limit is at least a quarter above the present need, because the state
- * may differ in its block; it also bounds what is taken from an allowance. Unused energy is not charged.
+ * Returns the cost of a call's energy. The limit is at least a quarter above the present need, because the state may
+ * differ in the transaction's block. It also limits the energy taken from an allowance. Unused energy is not charged.
  * @param energy of the call if it ran now
  */
 export function energyCost(
@@ -76,8 +76,8 @@ export function energyCost(
 }
 
 /**
- * Returns the stake that gives this much energy a day, with the same reserve. java-tron counts whole TRX, and rounds
- * what they give down.
+ * Returns the stake that yields this much energy a day, with the reserve of `withReserve`. java-tron counts whole TRX
+ * and rounds their yield down.
  * @returns sun
  */
 export const stakeFor = (
@@ -87,10 +87,10 @@ export const stakeFor = (
 ): bigint => (divideCeil(withReserve(energy, energyStep) * staked, daily) + 1n) * SUN_PER_TRX;
 
 /**
- * Adds a quarter, or more where the chain allows a larger step. A node's answer has the contract's present factor in
- * it; at a maintenance, one of which may come before the block, the factor is multiplied by one step at most,
- * however busy the contract was (java-tron `ContractStateCapsule.catchUpToCycle`). Each instruction's energy is rounded
- * down (`VM.play`), so all of it can rise by a little more: by 20.5 % where the step is 20 %.
+ * Adds a quarter, or more where the chain allows a larger step. A node's answer includes the contract's present factor.
+ * One maintenance may come before the transaction's block, and it multiplies the factor by at most one step, no matter
+ * how busy the contract was (java-tron `ContractStateCapsule.catchUpToCycle`). Each instruction's energy is rounded
+ * down (`VM.play`), so their sum can rise by a little more. With a step of 20 %, it rises by up to 20.5 %.
  */
 function withReserve(energy: bigint, energyStep: bigint): bigint {
   const reserve = energyStep + ROUNDING > RESERVE_MIN ? energyStep + ROUNDING : RESERVE_MIN;
@@ -113,7 +113,7 @@ export function readPrices(value: unknown, origin: Origin): Prices {
     return value;
   };
   return {
-    // Off, or from before there was such a thing.
+    // The chain's dynamic energy is off, or the node is older than it.
     energyStep: find('getAllowDynamicEnergy') ? (find('getDynamicEnergyIncreaseFactor') ?? 0n) : 0n,
     perEnergy: read('getEnergyFee'),
     perByte: read('getTransactionFee'),
@@ -124,7 +124,7 @@ export function readPrices(value: unknown, origin: Origin): Prices {
 
 /**
  * Reads the answer to `/wallet/getaccountresource`.
- * @param isThere whether the account exists; once it does, it has its free bytes
+ * @param isThere whether the account exists; only then does it have free bytes
  * @throws Fault transient `node_nonsense`
  */
 export function readAllowances(value: unknown, isThere: boolean, prices: Prices, origin: Origin): Allowances {
@@ -141,7 +141,7 @@ export function readAllowances(value: unknown, isThere: boolean, prices: Prices,
 }
 
 /**
- * Reads what stakes for energy give from the resources of any account; null if nobody has staked.
+ * Reads the yield of stakes for energy from the resources of any account; null if nobody has staked.
  * @throws Fault transient `node_nonsense`
  */
 export function readStakeShare(value: unknown, origin: Origin): StakeShare | null {

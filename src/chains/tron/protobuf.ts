@@ -1,11 +1,11 @@
 /**
- * The part of protobuf's wire format that TRON's transactions need, written canonically and read strictly: anything but
- * the one canonical form of a message is refused, so that two different byte strings never mean the same transaction.
- * Source: https://protobuf.dev/programming-guides/encoding/
+ * The part of protobuf's wire format that TRON's transactions need. Reading is strict: anything but the one canonical
+ * form of a message is refused, so that two different byte strings never mean the same transaction. Source:
+ * https://protobuf.dev/programming-guides/encoding/
  */
 import { invariant } from '../../core/fault.ts';
 
-/** The fields of a message, by number. Integers are int64 and enums; an absent field is zero or empty. */
+/** The fields of a message, by number. Integers are int64 and enums. An absent field is zero or empty. */
 export type Shape = Readonly<Record<number, 'integer' | 'bytes'>>;
 type Message = Readonly<{ integer(field: number): bigint; bytes(field: number): Uint8Array }>;
 
@@ -61,7 +61,7 @@ export function readMessage(bytes: Uint8Array, shape: Shape): Message | null {
   return { integer: (field) => integers.get(field) ?? 0n, bytes: (field) => texts.get(field) ?? EMPTY };
 }
 
-/** Writes a length-delimited field; an empty one is omitted. */
+/** Writes a length-delimited field, and nothing for an empty one. */
 export function bytesField(field: number, value: Uint8Array): Uint8Array {
   if (value.length === 0) return EMPTY;
   const head = [...varint(BigInt(field * 8 + LENGTH_DELIMITED)), ...varint(BigInt(value.length))];
@@ -72,7 +72,7 @@ export function bytesField(field: number, value: Uint8Array): Uint8Array {
 }
 
 /**
- * Writes an int64 or an enum; zero is omitted.
+ * Writes an int64 or an enum, and nothing for zero.
  * @param value 0 to 2^63 − 1
  */
 export function integerField(field: number, value: bigint): Uint8Array {

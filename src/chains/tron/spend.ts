@@ -1,6 +1,6 @@
 /**
- * Signs TRON's payouts: calls of a TRC-20's `transfer`, and for gas a transfer of TRX or a loan of energy from the gas
- * wallet's stake. `transaction-bytes.ts` encodes, and reads the result back.
+ * Signs TRON's payouts: calls of a TRC-20's `transfer` and, for gas, transfers of TRX or loans of energy from the gas
+ * wallet's stake. `transaction-bytes.ts` encodes the bytes and reads them.
  *
  * Terms: `ref_block_number`, `timestamp_ms`, `expiration_ms` and `fee_limit` (sun) as decimal text, and
  * `ref_block_hash`, bytes 8 to 15 of the reference block's id, as hex. Sources:
@@ -42,11 +42,9 @@ const NUMBERS_OF_REF_BLOCKS = 0x1_0000n;
 const EXPIRATION_MS_MAX = 24n * 3600n * 1000n;
 /** The last time that a `Date` can show (ECMA-262, "Time Values and Time Range"). */
 const TIME_MS_MAX = 8_640_000_000_000_000n;
-/**
- * The price of a byte whose bandwidth is burned (chain parameter getTransactionFee), and of creating an account.
- */
+/** TRX burned for the bandwidth of a byte (chain parameter getTransactionFee), and for creating an account. */
 const SUN_PER_BYTE = 1_000n;
-/** The space that a result may need is paid for with the transaction. */
+/** A transaction also pays for the space that its result may need. */
 const RESULT_BYTES = 64;
 const ACTIVATION_SUN = 1_100_000n;
 
@@ -104,8 +102,8 @@ const rawOf = (action: TronAction, terms: ReadTerms): RawTransaction => ({
 const isNew = (effect: SpendReading['effects'][number]): boolean => effect.token === null;
 
 /**
- * Returns the highest cost: energy up to the limit, the bandwidth of every byte, and for coin the creation of an
- * account that may not exist yet.
+ * Returns the highest cost: energy up to the limit, the bandwidth of every byte and, for TRX, the creation of the
+ * payee's account.
  */
 function costMax(bytes: Uint8Array, feeLimit: bigint, effect: SpendReading['effects'][number]): bigint {
   return feeLimit + SUN_PER_BYTE * BigInt(bytes.length + RESULT_BYTES) + (isNew(effect) ? ACTIVATION_SUN : 0n);

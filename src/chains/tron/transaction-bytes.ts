@@ -1,7 +1,6 @@
 /**
- * Signed TRON transactions as bytes, of the few kinds that Quayside signs: writes one, and reads back who signed it,
- * what it does, and when it can be included. Everything is read from the bytes themselves; the id is recomputed.
- * Sources: java-tron `Tron.proto`, `smart_contract.proto`, `balance_contract.proto`;
+ * Signed TRON transactions as bytes, of the few kinds that Quayside signs. Reading recomputes the id and recovers the
+ * signer from the bytes. Sources: java-tron `Tron.proto`, `smart_contract.proto`, `balance_contract.proto`;
  * https://developers.tron.network/docs/tron-protocol-transaction
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
@@ -97,7 +96,7 @@ function actionBytes(action: TronAction): Uint8Array {
 export const signedTransaction = (raw: Uint8Array, signature: Uint8Array): Uint8Array =>
   concatBytes(bytesField(1, raw), bytesField(2, signature));
 
-/** Returns the id of raw data, which is also what is signed. */
+/** Returns the id of raw data. The signature is over the id. */
 export const transactionDigest = (raw: Uint8Array): Uint8Array => sha256(raw);
 
 /**
@@ -156,7 +155,7 @@ function keyOf(bytes: Uint8Array): string | null {
   return bytes.length === 21 && bytes[0] === 0x41 ? bytesToHex(bytes.subarray(1)) : null;
 }
 
-/** Returns who signed. Of the two signatures that fit a key, the one with the low s is canonical. */
+/** Returns the signer's address key. Of the two signatures that fit a key, only the one with the low s is canonical. */
 function recover(digest: Uint8Array, signature: Uint8Array): string | null {
   const recovery = (signature[SIGNATURE_BYTES - 1] ?? 0) - RECOVERY_OFFSET;
   if (signature.length !== SIGNATURE_BYTES || (recovery !== 0 && recovery !== 1)) return null;
@@ -165,7 +164,7 @@ function recover(digest: Uint8Array, signature: Uint8Array): string | null {
     const read = Signature.fromBytes(signature.subarray(0, 64), 'compact').addRecoveryBit(recovery);
     return read.hasHighS() ? null : accountOf(read.recoverPublicKey(digest).toBytes(true));
   } catch {
-    // No signature can have these numbers.
+    // No key gives this signature.
     return null;
   }
 }

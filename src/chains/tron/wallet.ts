@@ -5,14 +5,14 @@ import { sharedLinks, type Wallets } from '../wallet.ts';
 import { tronAddress } from './address.ts';
 
 /**
- * The most that the payer may burn for energy, in sun (100 TRX). A transfer of USDT to a new address costs about a
+ * Limit of the TRX that the payer burns for energy, in sun (100 TRX). A transfer of USDT to a new address costs about a
  * quarter of it.
  */
 const FEE_LIMIT_SUN = 100_000_000;
 
 export const tronWallets: Wallets = {
   code: null,
-  // A wallet here puts a `tronWeb` into the page, which calls a node from there; the page's policy must let it.
+  // TRON's wallets put a `tronWeb` into the page, which calls a node from there. The page's policy must allow it.
   ownSettings: ['node_origins'],
   links(request) {
     const { token, chainId, to, units, pageUrl } = request;

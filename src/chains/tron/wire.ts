@@ -3,9 +3,9 @@
  * Pure: runs in worker threads.
  *
  * A block's content is two answers: the block itself, which lists its transactions and the result of each, and the
- * infos, which hold the logs. A log is money only when all three places say that its transaction succeeded: the block's
- * `contractRet`, the info's `result` and the info's `receipt.result`; java-tron keeps the logs of some failed
- * transactions. Sources: https://tronprotocol.github.io/documentation-en/api/http/, java-tron `Tron.proto`,
+ * infos, which hold the logs. java-tron keeps the logs of some failed transactions. A log is money only if three places
+ * report that its transaction succeeded: the block's `contractRet`, the info's `result` and the info's
+ * `receipt.result`. Sources: https://tronprotocol.github.io/documentation-en/api/http/, java-tron `Tron.proto`,
  * `BlockCapsule.java`; TRC-20.
  */
 import type { BlockRef } from '../../core/block.ts';
@@ -21,7 +21,7 @@ import { isUnknown, nonsense, type Origin, readAnswer } from './answer.ts';
 /** A transaction as the block lists it. */
 type Listed = Readonly<{ id: string; succeeded: boolean }>;
 
-/** Whose transfers are wanted: those that pay a watched address, and those out of our own wallets. */
+/** Wanted transfers pay a watched address or leave one of our own wallets. */
 type Wanted = Readonly<{ watched: Watched; own: ReadonlySet<string> }>;
 
 export const BLOCK_PATH = '/wallet/getblock';
@@ -31,13 +31,13 @@ const HASH = /^[0-9a-f]{64}$/;
 export const WORD = /^[0-9a-f]{64}$/i;
 /** The word's upper bytes are zero, or hold the 0x41 of the address's long form. */
 const ADDRESS_TOPIC = /^0{22}(00|41)[0-9a-f]{40}$/;
-/** The names of protobuf's enumerations, as java-tron writes results. */
+/** A result as java-tron writes it: the name of a protobuf enumeration's value. */
 const RESULT = /^[A-Z][A-Z_]*$/;
 const NO_TRANSACTIONS_ROOT = /^0*$/;
 /** A block's id starts with its height, 8 bytes. */
 const HEIGHT_CHARS = 16;
 
-/** A header. `isEmpty`: its Merkle root shows that the block has no transactions. */
+/** A header. `isEmpty`: the Merkle root shows that the block has no transactions. */
 export type Header = Readonly<{ ref: BlockRef; isEmpty: boolean }>;
 
 /** Reads a whole number that JSON omits when it is zero. */
@@ -74,7 +74,8 @@ export function readHeader(value: unknown, origin: Origin): Header {
 }
 
 /**
- * Reads a result, which is left out for some transactions. In another spelling, a success would look like a failure.
+ * Reads a result, which is left out for some transactions. Any other spelling is a fault, or a success would look like
+ * a failure.
  * @throws Fault transient `node_nonsense`
  */
 function readResult(value: unknown, origin: Origin): string | null {
@@ -87,7 +88,7 @@ function readResult(value: unknown, origin: Origin): string | null {
 type Info = Readonly<{ id: string; succeeded: boolean; fee: unknown; logs: readonly unknown[] }>;
 
 /**
- * Reads which transaction an info is about, its block, and whether it succeeded.
+ * Reads an info's transaction, its block, and whether it succeeded.
  * @throws Fault transient `node_nonsense`
  */
 export function readInfo(value: unknown, origin: Origin): Info & Readonly<{ blockNumber: number }> {
@@ -97,7 +98,7 @@ export function readInfo(value: unknown, origin: Origin): Info & Readonly<{ bloc
   if (typeof id !== 'string' || !HASH.test(id) || blockNumber === null || !Array.isArray(log)) {
     throw nonsense(origin, 'answered with a malformed transaction info');
   }
-  // A transaction that calls no contract has no result in its receipt, and no logs that could be money.
+  // A transaction that calls no contract has neither a result in its receipt nor logs.
   const succeeded =
     readResult(value.result, origin) !== 'FAILED' &&
     isFields(receipt) &&
@@ -105,15 +106,15 @@ export function readInfo(value: unknown, origin: Origin): Info & Readonly<{ bloc
   return { id, blockNumber, succeeded, fee, logs: log };
 }
 
-/** The node's chain has another block there, or none. */
+/** Returns the fault of a node that has another block at that height, or none. */
 export function blockUnknown(block: Pick<BlockRef, 'hash' | 'number'>, origin: Origin): Fault {
   return transient(
     'node_block_unknown',
-    `${origin.path} at ${origin.host}: the node does not have block ${block.number} ${block.hash} (any more); its chain is read again`,
+    `${origin.path} at ${origin.host}: the node does not have block ${block.number} ${block.hash}; its chain is read again`,
   );
 }
 
-/** The state of one decoding: what was requested, and the two answers. */
+/** The state of one decoding: the requested block and the two answers. */
 type Reading = Readonly<{
   block: BlockRef;
   host: string;
@@ -135,7 +136,7 @@ function contradiction(reading: Reading, what: string): Fault {
 
 /**
  * Returns the block's own list of transactions.
- * @throws Fault transient if it is another block, or contradicts its header
+ * @throws Fault transient if the answer is another block, or contradicts its header
  */
 function readListed(reading: Reading): Listed[] {
   const origin = blockOrigin(reading);
@@ -166,9 +167,9 @@ const BLOCK_ID = Buffer.from('"blockID":"');
 const HASH_CHARS = 64;
 
 /**
- * Checks whether the block's answer is about the block and lists exactly these transactions, without parsing its half
- * megabyte: inside a JSON string every quote is escaped, so these bytes can only be the keys themselves. False means
- * "parse it", not "it does not".
+ * Returns whether the block's answer has the block's hash and lists exactly these transactions, without parsing its
+ * half megabyte. Inside a JSON string every quote is escaped, so the bytes searched for can only be the keys
+ * themselves. False means that the answer must be parsed.
  */
 function listsExactly({ block, blockBytes }: Reading, infos: readonly Info[]): boolean {
   const hashAt = blockBytes.indexOf(BLOCK_ID) + BLOCK_ID.length;
@@ -211,7 +212,7 @@ function checkAgree(reading: Reading, listed: readonly Listed[], infos: readonly
   }
 }
 
-/** java-tron shows a new block slightly before the infos of its transactions. */
+/** Returns the fault of missing infos. java-tron shows a new block slightly before the infos of its transactions. */
 function infosMissing({ block, host, isThorough }: Reading, count: number): Fault {
   return transient(
     isThorough ? 'node_infos_missing' : 'node_content_doubtful',
@@ -220,20 +221,19 @@ function infosMissing({ block, host, isThorough }: Reading, count: number): Faul
 }
 
 /**
- * A watched transfer whose transaction succeeded according to its info; `place` is the transaction's index in the
+ * A watched transfer whose transaction succeeded according to its info. `place` is the transaction's index in the
  * block.
  */
 type Candidate = Readonly<{ place: number; transfer: ChainTransfer }>;
 
 /**
- * A log in one spelling, whatever that of the answer: hex in lower case, the address as 20 bytes. A word that is no
- * address stays as it is.
+ * A log in canonical spelling: hex in lower case, the address as 20 bytes. A word that is no address stays as it is.
  */
 export type TronLog = Readonly<{ address: string; topics: readonly string[]; data: unknown }>;
 
 /**
- * Reads a log. Nothing that cannot be read is taken for another contract's: unlike an EVM block, a TRON block has no
- * bloom that would show the difference. JSON omits the topics of a log that has none.
+ * Reads a log. An unreadable log is a fault, never taken for another contract's, because a TRON block has no bloom that
+ * would show the difference. JSON omits the topics of a log that has none.
  * @throws Fault transient `node_nonsense`
  */
 export function readLog(log: unknown, origin: Origin): TronLog {
@@ -307,7 +307,7 @@ function findCandidates(
   let index = -1;
   infos.forEach(({ id: tx, succeeded, logs }, place) => {
     for (const log of logs) {
-      // Logs of failed transactions count too, so that an index never depends on how a result is judged.
+      // Logs of failed transactions count too, so that an index never depends on a result.
       index += 1;
       const moved = succeeded ? readTransfer(log, origin, tokens, wanted) : [];
       for (const one of moved) found.push({ place, transfer: { tx, index, ...one } });
@@ -316,7 +316,7 @@ function findCandidates(
   return found;
 }
 
-/** Returns token keys as logs write them: 20 bytes without the 0x41. */
+/** Returns tokens by their keys in logs, which are 20 bytes without the 0x41. */
 function tokenKeys(tokens: readonly Token[]): Map<string, Currency> {
   return new Map(
     tokens.map(({ address, symbol }) => {
@@ -340,7 +340,7 @@ function decode(
   watched: Watched,
   own: ReadonlySet<string> = new Set(),
 ): ChainTransfer[] {
-  // The transactions of the first block were never executed, so there are no infos.
+  // The transactions of the first block were never executed and have no infos.
   if (content.block.number === 0) return [];
   const reading: Reading = {
     block: content.block,

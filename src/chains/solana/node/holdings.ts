@@ -1,7 +1,7 @@
 /**
  * Tokens that addresses hold in the newest final state. A node has no older one.
  *
- * Counted are the owners' associated token accounts, from which sweeps pay.
+ * Only the owners' associated token accounts count, because sweeps pay from them.
  */
 import { isFields } from '../../../core/fields.ts';
 import type { Token } from '../../../core/transfer.ts';
@@ -12,7 +12,7 @@ import type { RpcClient } from '../../transport/rpc-client.ts';
 import { readAccount, unitsHeldBy } from '../account.ts';
 import { tokenAddress } from '../token-account.ts';
 
-/** How many accounts `getMultipleAccounts` takes at once. */
+/** Accounts in one call of `getMultipleAccounts`. */
 const ACCOUNTS_MAX = 100;
 
 /** @throws Fault transient */

@@ -1,16 +1,15 @@
 /**
- * A connection to one Solana node (Agave): blocks by JSON-RPC over HTTP, and wake-ups from the PubSub WebSocket.
- * `ws://` is the address of the WebSocket, and the RPC is next to it (8900 and 8899) unless given; `http://` is the
+ * A connection to one Solana node (Agave): blocks by JSON-RPC over HTTP, and wake-ups from the PubSub WebSocket. A
+ * `ws://` URL is the WebSocket's; the RPC is one port below (8899 for 8900) unless it is given. An `http://` URL is the
  * RPC's, without wake-ups.
  *
- * A block's number is its slot, and slots may have no block. Blocks are requested by slot, because the node has no
- * other way, and each answer is compared with the expected hash. The chain is what the cluster calls `confirmed` (two
- * thirds of the stake have voted for it), from the head to the last check before a credit: a block that only one node
- * has seen is never shown.
+ * A block's number is its slot, and a slot may have no block. The node returns blocks by slot only, so each answer is
+ * compared with the expected hash. Every block, from the head to the last check before a credit, is `confirmed`: two
+ * thirds of the stake have voted for it. A block that only one node has seen is never shown.
  *
  * Methods used: getGenesisHash, getMultipleAccounts, getHealth, getSlot, getBlocks, getBlocksWithLimit, getBlock,
- * getSignatureStatuses, slotSubscribe. Source: https://solana.com/docs/rpc. The node needs
- * --full-rpc-api and --enable-rpc-transaction-history.
+ * getSignatureStatuses, slotSubscribe. Source: https://solana.com/docs/rpc. The node needs --full-rpc-api and
+ * --enable-rpc-transaction-history.
  */
 
 import { type BlockRef, isLinked } from '../../../core/block.ts';
@@ -29,16 +28,16 @@ import { readUrls } from './urls.ts';
 
 type Commitment = 'confirmed' | 'finalized';
 
-/** Hashes whose slot is known, so that a block can be requested by its hash: about 100 bytes each. */
+/** Hashes whose slot is remembered, so that a block can be requested by its hash. Each takes about 100 bytes. */
 const SLOTS_KNOWN_MAX = 8_192;
-/** How far below the newest slot a readable block is searched. */
+/** Slots below the newest one in which a readable block is searched. */
 const HEAD_SLOTS = 16;
-/** How far below the newest final slot the node lists slots with `getBlocks`, which reads on to that slot. */
+/** Farther below the newest final slot, `getBlocks` is too expensive for the node, because it reads on to that slot. */
 const LISTED_BELOW_FINAL_MAX = 2_000;
-/** A short answer without a result, whatever the order of its members. */
+/** A short answer without a result, in any order of its members. */
 const NO_RESULT = /"result"\s*:\s*null\b/;
 const NO_RESULT_BYTES_MAX = 120;
-/** How many signatures `getSignatureStatuses` takes at once. */
+/** Signatures in one call of `getSignatureStatuses`. */
 const SIGNATURES_MAX = 256;
 
 /**
@@ -47,7 +46,7 @@ const SIGNATURES_MAX = 256;
  */
 export function openNode(options: NodeOptions, clock: Clock = systemClock): Node {
   const { rpcUrl, pushUrl, advice } = readUrls(options);
-  // Path and user part often hold an access key; host and port are enough to find the node.
+  // Path and user part often hold an access key. Host and port are enough to find the node.
   const { host } = rpcUrl;
   const http = openRpcHttp({ ...options, url: rpcUrl, host, advice }, clock);
   const push = pushUrl && openSlotSubscription({ ...options, url: pushUrl, host: pushUrl.host }, clock);
@@ -85,7 +84,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return keep(readHeader(answer.result, slot, origin));
   }
 
-  /** A block that is not there yet although a later one is final will not come: the node has lost it. */
+  /** If a later block is final, a block that the node does not have yet will not come. The node has lost it. */
   const blockFault = (fault: Fault, slot: number): Fault =>
     slot <= finalSlot && /^node_(block|status)_pending$/.test(fault.code) ? blockLost(slot, fault.message) : fault;
 
@@ -95,7 +94,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       `${host} has lost its block of slot ${slot} (a restart from a snapshot leaves such a gap): it answered ${said}${slot <= finalSlot ? `, although slot ${finalSlot} is final` : ''}. Catch up from a node that has the block`,
     );
 
-  /** Whether an answer has no block because the slot is too new, or because the node has just started. */
+  /** Returns whether an answer has no block because the slot is too new or the node has just started. */
   const isAbsent = (answer: RpcAnswer): boolean => (answer.ok ? answer.result === null : isNotYet(answer.error));
 
   async function attemptBlock(slot: number, commitment: Commitment): Promise<RpcAnswer> {
@@ -122,8 +121,8 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
 
   /**
    * Lists the slots with blocks, both ends included. Agave's `getBlocks` walks from the first slot to its newest root,
-   * whatever the end, so that catching up with it would cost the node the square of the distance; with a limit it
-   * stops. Source: https://github.com/anza-xyz/agave/blob/v3.1.5/rpc/src/rpc.rs, `get_blocks`.
+   * even past the end. Catching up with it would cost the node the square of the distance. `getBlocksWithLimit` stops
+   * at its limit. Source: https://github.com/anza-xyz/agave/blob/v3.1.5/rpc/src/rpc.rs, `get_blocks`.
    */
   async function blocksBetween(from: number, to: number): Promise<number[]> {
     const commitment = { commitment: 'confirmed' };
@@ -153,7 +152,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     const slot = await newestSlot('confirmed');
     const answer = await attemptBlock(slot, 'confirmed');
     if (!isAbsent(answer)) return inItsSlot(readBlock(answer, slot));
-    // The newest slot's block is still being written; the one before it is not.
+    // The newest slot's block is still being written, but the one before it is complete.
     const below = await blocksBetween(Math.max(0, slot - HEAD_SLOTS), slot - 1);
     const known = below.at(-1);
     if (known === undefined) return readBlock(answer, slot).ref;
@@ -168,7 +167,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
 
   /**
    * Checks that a block without a successor is the one of its slot. A block does not contain its own slot, only its
-   * parent's: if the slots in between were skipped, the node lists no block in them.
+   * parent's. If the slots in between were skipped, the node lists no block in them.
    * @throws Fault transient `node_inconsistent`
    */
   async function inItsSlot({ ref, parentSlot }: Header): Promise<BlockRef> {
@@ -180,11 +179,13 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     );
   }
 
-  /** Returns the slots from `from` to `to` that have blocks; if none has, the next one above that does. */
+  /**
+   * Returns the slots from `from` to `to` that have blocks. If none has, returns the next slot above them that does.
+   */
   async function slotsOf(from: number, to: number): Promise<number[]> {
     const listed = await blocksBetween(from, to);
     if (listed.at(-1) === to) return listed;
-    // Missing slots at the end were skipped, if the node has reached them.
+    // Slots missing at the end were skipped only if the node has reached `to`.
     if ((await newestSlot('confirmed')) < to) throw rangeBroken(`end before slot ${to}`);
     if (listed.length > 0) return listed;
     const next = await listSlots('getBlocksWithLimit', [from, 1, { commitment: 'confirmed' }], from);
@@ -205,7 +206,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       if (parentSlot > slot) throw historyMissing(slot, parentSlot);
     });
     const refs = headers.map(({ ref }) => ref);
-    // The slot of a block that has a successor is checked by it, above.
+    // A successor names its parent's slot, which was checked above.
     const [only, ...others] = headers;
     if (only && others.length === 0) await inItsSlot(only);
     if (!isLinked(refs)) throw rangeBroken('are not a chain: there was a reorg during the reading');
@@ -215,7 +216,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   const rangeBroken = (what: string) =>
     transient('node_range_broken', `the blocks that ${host} answered ${what}; its chain is read again`);
 
-  /** Nothing is read beyond a gap: payments in it would be lost. */
+  /** Nothing is read beyond a gap, because payments in it would be lost. */
   const historyMissing = (below: number, missing: number) =>
     transient(
       'node_block_missing',
@@ -254,7 +255,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     const known = found.filter((status) => status !== null);
     if (!known.every((status) => status.slot === block.number && status.err === null)) return 'gone';
     if (!known.every((status) => isConfirmed(status.confirmationStatus))) return 'unsure';
-    // A node's index of transactions may lag behind its newest blocks: the block itself tells.
+    // A node's index of transactions may lag behind its newest blocks. The block itself decides.
     const unknown = txs.filter((_, at) => found[at] === null);
     return unknown.length === 0 ? 'holds' : attestByBlock(block, unknown);
   }
@@ -313,6 +314,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
 }
 
 /**
- * Returns whether enough of the cluster has voted; one node alone (`processed`, or none) is not enough to credit on.
+ * Returns whether two thirds of the stake have voted. `processed`, or no status, is the word of one node and never
+ * enough to credit.
  */
 const isConfirmed = (status: unknown): boolean => status === 'confirmed' || status === 'finalized';

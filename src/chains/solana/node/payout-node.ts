@@ -43,11 +43,11 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     count: async () => null,
     quote: (draft) => askQuote(main, draft),
     async broadcast(bytes) {
-      // The engine rebroadcasts; if the node did so too, it would only obscure the outcome.
+      // The engine rebroadcasts. If the node did so too, it would only obscure the outcome.
       const settings = { encoding: 'base64', skipPreflight: false, preflightCommitment: 'confirmed', maxRetries: 0 };
       const answer = await main.rpc.attempt('sendTransaction', [Buffer.from(bytes).toString('base64'), settings]);
       if (answer.ok) return { kind: 'accepted' };
-      // A node that is behind has not looked at the transaction: that is no refusal.
+      // A node that is behind has not looked at the transaction, so its answer is no refusal.
       const origin = { method: 'sendTransaction', host: main.host };
       if (isBehind(answer.error)) throw errorFault(answer.error, origin, solanaErrors);
       return readRefusal(answer.error, bytes);

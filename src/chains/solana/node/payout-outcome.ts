@@ -1,8 +1,9 @@
 /**
- * The outcome of a payout's attempts on Solana, from what one node calls final.
+ * The outcome of a payout's attempts on Solana, from one node's final state.
  *
- * An attempt can be included until the block height that it was signed for has passed. It is dead once that height is
- * final and no final block contains it. The lock of a refund must not be set either: its transaction paid the refund.
+ * An attempt can be included up to the block height in its terms. It is dead once that height is final and no final
+ * block contains it. A refund is dead only if its lock is not set either, because the transaction that sets the lock
+ * pays the refund.
  */
 import { invariant, transient } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';
@@ -29,11 +30,11 @@ export async function askOutcome(
   attempts: readonly SentAttempt[],
 ): Promise<Outcome> {
   await node.expectChain();
-  // The height is read first: an attempt that is missing afterwards was in no block up to it.
+  // The height is read first, so that an attempt that is missing afterwards was in no block up to it.
   const finalHeight = await node.whole('getBlockHeight', [{ commitment: 'finalized' }]);
   const statuses = await askStatuses(node, attempts);
   const final = attempts.flatMap(({ tx }, at) => (statuses[at]?.isFinal ? [{ tx, status: statuses[at] }] : []));
-  // A refund's attempts exclude each other by its lock: if one failed, another may still have been paid.
+  // A refund's attempts exclude each other by its lock. If one failed, another may have succeeded.
   const paid = final.find(({ status }) => !status?.failed) ?? final[0];
   if (paid?.status && (!paid.status.failed || isOver(attempts, finalHeight))) {
     return readOutcome(node, draft, paid.tx, paid.status);
@@ -48,8 +49,8 @@ export async function askOutcome(
 }
 
 /**
- * Returns what a final transaction cost that paid the draft, according to one node; null if the node has it not (yet),
- * or it failed.
+ * Returns the cost of a final transaction that paid the draft, according to one node; null if it failed or is not final
+ * on the node.
  * @throws Fault transient
  */
 export async function askCost(node: SolanaRpc, draft: SpendDraft, tx: string): Promise<PaidBy | null> {
@@ -85,7 +86,7 @@ function readStatus(value: unknown, origin: Origin): Status | null {
   return { slot: Number(slot), isFinal: confirmationStatus === 'finalized', failed: err !== null };
 }
 
-/** Returns what a final transaction moved and cost: its own record must agree with its status. */
+/** Returns the outcome of a final transaction. Its own record must agree with its status. */
 async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: string, status: Status): Promise<Outcome> {
   const origin = { method: 'getTransaction', host };
   const settings = { encoding: 'json', commitment: 'finalized', maxSupportedTransactionVersion: 1 };
@@ -102,7 +103,7 @@ async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: stri
   if ((meta.err !== null) !== status.failed) throw nonsense(origin, `contradicts itself on whether ${tx} failed`);
   const [before, after] = [lamportsIn(bytes, 'preBalances', origin), lamportsIn(bytes, 'postBalances', origin)];
   const gained = (place: number): bigint => (after[place] ?? 0n) - (before[place] ?? 0n);
-  // The payer's loss is the fee and every deposit that it made.
+  // The payer's loss is the fee and the deposits that it paid.
   const lost = -gained(0);
   if (status.failed) return { kind: 'failed', tx, number: status.slot, feeUnits: lost };
   if (draft.token && hasPaid(meta, draft, draft.token, origin))
@@ -116,7 +117,9 @@ async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: stri
   );
 }
 
-/** Returns what the accounts held, from the answer's text: `JSON.parse` rounds what is above 2^53. */
+/**
+ * Returns the accounts' balances. They are read from the answer's text, because `JSON.parse` rounds numbers above 2^53.
+ */
 function lamportsIn(bytes: Uint8Array, name: 'preBalances' | 'postBalances', origin: Origin): bigint[] {
   const [, list] =
     new RegExp(`"${name}"\\s*:\\s*\\[\\s*(\\d+(?:\\s*,\\s*\\d+)*)\\s*\\]`).exec(Buffer.from(bytes).toString()) ?? [];
@@ -124,7 +127,7 @@ function lamportsIn(bytes: Uint8Array, name: 'preBalances' | 'postBalances', ori
   return list.split(',').map((text) => BigInt(text.trim()));
 }
 
-/** Returns the place of an account among those of the transaction; -1 if it names it not. */
+/** Returns the place of an account among those of the transaction; -1 if it is not among them. */
 function placeOf(transaction: unknown, key: string, origin: Origin): number {
   const { message } = isFields(transaction) ? transaction : {};
   const { accountKeys } = isFields(message) ? message : {};
@@ -133,8 +136,8 @@ function placeOf(transaction: unknown, key: string, origin: Origin): number {
 }
 
 /**
- * Returns whether exactly the draft's units left each owner's accounts of the token, and the payee's accounts hold all
- * of them more.
+ * Returns whether exactly the draft's units left each owner's accounts of the token, and all of them reached the
+ * payee's.
  */
 function hasPaid(
   meta: Readonly<Record<string, unknown>>,

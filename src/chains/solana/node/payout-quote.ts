@@ -1,7 +1,7 @@
 /**
- * Quotes a Solana payout: whether it would succeed now, the block that it is signed on, and what it costs.
+ * Quotes a Solana payout: whether it would succeed now, its blockhash, and its cost.
  *
- * Deposits of accounts are requested each time: the price of a byte is being lowered in steps (SIMD-0437).
+ * Deposits of accounts are requested each time, because the price of a byte is being lowered in steps (SIMD-0437).
  */
 import { isFields } from '../../../core/fields.ts';
 import { isPayback } from '../../../core/intent.ts';
@@ -25,12 +25,12 @@ const TOKEN_ACCOUNT_BYTES = 165;
 const LAMPORTS_PER_SIGNATURE = 5_000n;
 const MICRO = 1_000_000n;
 /**
- * Compute units: twice what the programs took on a local Solana VM (`test/chains/solana/spend-svm.test.ts`), because
- * finding a token account's address takes more or fewer steps. Unused units cost only their share of the priority fee.
+ * Compute units: twice the use on a local Solana VM (`test/chains/solana/spend-svm.test.ts`), because the number of
+ * steps to find a token account's address varies. Unused units cost only their share of the priority fee.
  */
 const REFUND_UNITS = 90_000n;
 const SWEEP_UNITS_PER_OWNER = 15_000n;
-/** The highest price offered for a compute unit, in micro-lamports: a payout is never more urgent than that. */
+/** The highest price offered for a compute unit, in micro-lamports. No payout is more urgent. */
 const UNIT_PRICE_MAX = 200_000n;
 
 const sol = (lamports: bigint): string => `${formatUnits(lamports, LAMPORT_DECIMALS)} SOL`;
@@ -101,7 +101,7 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
 }
 
 /**
- * Refuses what the paying accounts do not hold, or may not spend.
+ * Refuses a draft whose paying accounts hold too little or are frozen.
  * @param held the accounts that pay, in the order of `draft.owners`
  */
 function refuseHoldings(
@@ -126,7 +126,7 @@ function refuseHoldings(
   return null;
 }
 
-/** @param deposit what an account must hold at least, in lamports */
+/** @param deposit the least that an account must hold, in lamports */
 function refuseDestination(
   { intent, to, token }: SpendDraft,
   payee: ChainAccount | null,
@@ -173,7 +173,7 @@ async function latestBlock({ rpc, host }: SolanaRpc): Promise<Readonly<{ hash: s
   return { hash: blockhash, lastValidHeight: Number(lastValidBlockHeight) };
 }
 
-/** Returns the unit price that would have sufficed in three of four of the newest blocks, for these accounts. */
+/** Returns the unit price that would have sufficed for these accounts in three quarters of the newest blocks. */
 async function askUnitPrice({ rpc, host }: SolanaRpc, writable: readonly string[]): Promise<bigint> {
   const origin = { method: 'getRecentPrioritizationFees', host };
   const answer = await rpc.call(origin.method, [writable]);

@@ -1,6 +1,4 @@
-/**
- * Calls to one Solana node for payouts, with strict reading of the answers.
- */
+/** Calls to one Solana node for payouts. Answers are read strictly. */
 
 import { transient } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';

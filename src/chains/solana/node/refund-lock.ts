@@ -12,12 +12,12 @@ export function lockAddressOf({ intent, lock }: SpendDraft): string {
   return solanaAddress.format(lock);
 }
 
-/** Only the refund wallet can allocate data there; anybody can send lamports. */
+/** Only the refund wallet can allocate data there. Anybody can send lamports. */
 export const isSet = (account: ChainAccount | null): boolean => account !== null && account.data.length > 0;
 
 /**
  * Checks that no lock is set in final state. The transaction that sets a lock pays its refund.
- * @throws Fault transient if the lock of a refund is set although none of its attempts is known
+ * @throws UnclearOutcome if the lock of a refund is set although none of its attempts is known
  */
 export async function refuseLocked(node: SolanaRpc, draft: SpendDraft): Promise<void> {
   if (!isPayback(draft.intent)) return;

@@ -60,7 +60,7 @@ function readCoins(instruction: TransactionInstruction): SdkReading['effects'][n
 }
 
 /**
- * A transfer names token accounts: that of the owner who signs, and that of the payee.
+ * Reads a transfer, which names the token accounts of the owner who signs and of the payee.
  * @throws Error for other accounts
  */
 function readTransfer(
@@ -89,7 +89,7 @@ function checkAccount({ programId, keys, data }: TransactionInstruction, owner: 
 }
 
 /**
- * Returns the terms that the lock states.
+ * Returns the terms in the instructions of a lock.
  * @throws Error if the instructions are not the deposit and the allocation of a lock by the fee payer
  */
 function readLock(instructions: readonly TransactionInstruction[], payer: PublicKey): Terms {

@@ -1,6 +1,6 @@
 /**
- * Wake-ups from Solana's PubSub WebSocket: `slotSubscribe` announces each slot that the node has seen, slightly before
- * its block can be read. Nothing else is requested on this connection; blocks are read by HTTP.
+ * Wake-ups from Solana's PubSub WebSocket. `slotSubscribe` announces each slot that the node has seen, slightly before
+ * its block can be read. Blocks are read by HTTP.
  */
 
 import { excerpt } from '../../../core/excerpt.ts';

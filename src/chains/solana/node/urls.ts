@@ -1,14 +1,12 @@
-/**
- * The addresses of a Solana node: PubSub and RPC each have their own.
- */
+/** The URLs of a Solana node, one for PubSub and one for the RPC. */
 import { permanent } from '../../../core/fault.ts';
 import type { NodeOptions } from '../../chain.ts';
 
-/** `advice` is for the case that nothing answers at `rpcUrl`; empty unless that address was derived from the other. */
+/** `advice` is shown if nothing answers at `rpcUrl`. It is empty unless `rpcUrl` was derived from `pushUrl`. */
 type SolanaUrls = Readonly<{ rpcUrl: URL; pushUrl: URL | null; advice: string }>;
 
 /**
- * Returns the addresses of PubSub and RPC.
+ * Returns the URLs of PubSub and RPC.
  * @throws Fault permanent `node_url_invalid`
  */
 export function readUrls({ url, rpcUrl }: Pick<NodeOptions, 'url' | 'rpcUrl'>): SolanaUrls {
@@ -28,11 +26,11 @@ export function readUrls({ url, rpcUrl }: Pick<NodeOptions, 'url' | 'rpcUrl'>): 
 const adviceOn = ({ port }: URL): string =>
   port === ''
     ? ''
-    : `The RPC is looked for one port below the WebSocket's (${port}): if it is elsewhere, set the network's rpc_url, and if ${port} is the RPC's own port, set its url to the WebSocket's`;
+    : `The RPC is expected one port below the WebSocket's (${port}). If it is elsewhere, set the network's rpc_url. If ${port} is the RPC's own port, set the network's url to the WebSocket's`;
 
 /**
- * Returns the RPC address for a PubSub address: one port lower, as in Agave; the same address where a gateway shows no
- * port.
+ * Returns the RPC's URL for a PubSub URL. Its port is one lower, as in Agave. Without a port, as at a gateway, both
+ * have the same host.
  */
 export function rpcUrlOf(push: URL): URL {
   const rpc = new URL(push.href.replace(/^ws/, 'http'));

@@ -1,6 +1,6 @@
 /**
- * The client of the bridge next to java-tron (`quayside tron-ws`): the node's calls and the announcement of new heads
- * over one WebSocket. The token is in the URL: `ws://node:8190/?token=…`.
+ * The client of the bridge next to java-tron (`quayside tron-ws`). Calls to the node and announcements of new heads
+ * share one WebSocket. The token is in the URL: `ws://node:8190/?token=…`.
  */
 
 import { excerpt } from '../../../core/excerpt.ts';
@@ -39,7 +39,7 @@ export function openBridgeTransport(options: WebSocketOptions, clock: Clock): Tr
     const path = calls[0]?.path ?? '';
     const message = await about(path, transport.exchange({ text: writeRequest({ id, calls }), ids: [id] }, signal));
     const fault = readFault(message);
-    // The bridge already names path and node.
+    // The bridge's message names path and node.
     if (fault) throw transient(fault.code, `${fault.message} (reported by the bridge at ${host})`);
     const parts = readAnswers(message);
     if (!parts || parts.length !== calls.length) throw nonsense(message);

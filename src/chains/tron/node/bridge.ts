@@ -1,10 +1,10 @@
 /**
- * The bridge: runs next to java-tron, which has no WebSocket, and provides one for followers elsewhere. It announces
- * each new head, which it finds by frequent polling over loopback, and forwards the few calls that a follower makes
+ * The bridge runs next to java-tron, which has no WebSocket, and provides one for followers elsewhere. It polls the
+ * node over loopback, announces each new head, and forwards the few calls of followers and payouts
  * (`bridge-message.ts`).
  *
- * Its only state is the last head. While the node does not answer, all consumers are disconnected: to a follower the
- * bridge and the node are one, so it checks the node's identity again after either was restarted.
+ * Its only state is the last head. While the node does not answer, the bridge disconnects all consumers. A follower
+ * therefore checks the node's identity again after a restart of either.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -23,7 +23,7 @@ import type { Answers } from '../calls.ts';
 import { BLOCK_PATH, readHeader } from '../wire.ts';
 import { openHttp } from './http.ts';
 
-/** Limits of a bridge; anything beyond is refused or disconnected with a reason. */
+/** Limits of a bridge. Beyond them, a request is refused or a consumer disconnected, with a reason. */
 export type BridgeLimits = Readonly<{
   connectionsMax: number;
   /** Concurrent requests of one connection. */
@@ -74,7 +74,7 @@ const POLICY_VIOLATION = 1008;
 const TRY_AGAIN_LATER = 1013;
 /** The longest reason in a close frame. */
 const REASON_BYTES_MAX = 123;
-/** How long a disconnected consumer may take to read the reason. */
+/** Time for a disconnected consumer to read the reason. */
 const FAREWELL_MS = 1_000;
 
 /**
@@ -125,7 +125,7 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
     }
   }
 
-  /** Ends a connection with a reason; one that does not read it is terminated. */
+  /** Closes a connection with a reason, and terminates it if the consumer does not read the reason. */
   function drop(consumer: Consumer, code: number, reason: string): void {
     if (!consumers.delete(consumer)) return;
     log.warn({ consumer: consumer.name, code, reason }, 'disconnecting a consumer');
@@ -180,7 +180,7 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
     socket.on('pong', () => {
       consumer.isAlive = true;
     });
-    // A consumer that breaks the protocol loses its connection; `close` follows.
+    // A consumer that breaks the protocol loses its connection. The event `close` follows.
     socket.on('error', () => socket.terminate());
     socket.on('close', (code) => {
       if (consumers.delete(consumer)) log.info({ consumer: name, code }, 'consumer disconnected');

@@ -1,6 +1,4 @@
-/**
- * Tokens that addresses hold on the solidified chain. A node has the newest state only.
- */
+/** Tokens that addresses hold on the solidified chain. A node has only the newest state. */
 import { invariant, transient } from '../../../core/fault.ts';
 import type { Token } from '../../../core/transfer.ts';
 import type { Holdings } from '../../chain.ts';

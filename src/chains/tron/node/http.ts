@@ -1,6 +1,6 @@
 /**
- * java-tron's own HTTP interface: port 8090 for the full node and port 8091 for the solidified chain, or a gateway that
- * has both.
+ * java-tron's own HTTP interface, with port 8090 for the full node and port 8091 for the solidified chain. A gateway
+ * may serve both at one port.
  */
 
 import { Fault, transient } from '../../../core/fault.ts';
@@ -18,7 +18,7 @@ const SOLID_PORT = '8091';
 
 type HttpOptions = Readonly<{
   url: URL;
-  /** The address of `/walletsolidity/`; null if there is none. */
+  /** URL of `/walletsolidity/`; null if there is none. */
   solidUrl: URL | null;
   requestTimeoutMs: number;
   responseBytesMax: number;
@@ -26,8 +26,8 @@ type HttpOptions = Readonly<{
 }>;
 
 /**
- * Returns where a node that listens at `url` serves the solidified chain: one port higher, or at the same address if
- * that is not java-tron's own port.
+ * Returns the URL of the solidified chain for a node's `url`. It is one port higher if `url` has java-tron's own port,
+ * and `url` itself otherwise.
  */
 export function solidUrlOf(url: URL): URL {
   const solid = new URL(url);
@@ -35,13 +35,16 @@ export function solidUrlOf(url: URL): URL {
   return solid;
 }
 
-/** java-tron reports a path that its configuration disables with status 404, and its error as the body. */
+/**
+ * Returns whether java-tron's configuration disables the path, which it reports with status 404 and an error in the
+ * body.
+ */
 const isDisabledPath = (status: number, body: Uint8Array): boolean =>
   status === 404 && Buffer.from(body).includes('"Error"');
 
 /**
- * Adds to a fault what an operator of java-tron can do about it: its limiter makes callers wait instead of refusing
- * them, and the solidified chain has an address of its own.
+ * Adds advice for an operator of java-tron to a fault. Its rate limiter makes callers wait instead of refusing them,
+ * and the solidified chain has a URL of its own.
  */
 async function advise<T>({ path }: Call, work: Promise<T>): Promise<T> {
   try {

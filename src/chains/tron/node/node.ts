@@ -1,9 +1,9 @@
 /**
- * A connection to one java-tron node: `http://`, `https://` by polling, `ws://`, `wss://` through the bridge next to it
- * (`quayside tron-ws`) with wake-ups; the same calls over both.
+ * A connection to one java-tron node. The calls are the same over `http://` and `https://`, by polling, and over
+ * `ws://` and `wss://`, through the bridge next to it (`quayside tron-ws`) with wake-ups.
  *
- * Methods used: getblock, gettransactioninfobyblocknum, gettransactioninfobyid, triggerconstantcontract,
- * and getblock and triggerconstantcontract of the solidified chain. Source:
+ * Methods used: getblock, gettransactioninfobyblocknum, gettransactioninfobyid, triggerconstantcontract, and getblock
+ * and triggerconstantcontract of the solidified chain. Source:
  * https://tronprotocol.github.io/documentation-en/api/http/.
  */
 
@@ -24,7 +24,7 @@ import { chainIdOf, openTronRpc, readHeaderAt, SOLID_BLOCK_PATH } from './rpc.ts
 
 const INFO_PATH = '/wallet/gettransactioninfobyid';
 const CONSTANT_PATH = '/wallet/triggerconstantcontract';
-/** The caller when decimals are requested: an address that nobody owns. */
+/** The caller of `decimals()`, an address that nobody owns. */
 const NOBODY = wireAddress('0'.repeat(40));
 
 const blockCall = (idOrNumber: string | number, detail: boolean): Call => ({
@@ -104,8 +104,8 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     Promise.all(numbers.map(async (number) => (await readHeaderAt(node, BLOCK_PATH, number))?.ref ?? null));
 
   /**
-   * Reads the block, then the infos of its transactions, then the header again, each by height. The infos are those of
-   * the block at that height when they are requested: they belong to ours if it was there before and after.
+   * Reads the block, then the infos of its transactions, then the header again, each by height. Infos belong to the
+   * node's block at that height at the time of the request. It was our block if ours was there before and after.
    */
   async function content(block: BlockRef, thorough: boolean): Promise<RawContent> {
     const { number } = block;
@@ -130,10 +130,10 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     };
   }
 
-  /** The header is requested last: the infos then belong to that block. */
+  /** Requests the header last, so that the infos are those of its block. */
   async function attest(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation> {
     const byIndex = await Promise.all(txs.map((tx) => succeededIn(block.number, tx)));
-    // The node's index of transactions may lag behind its newest blocks: the block's own infos tell.
+    // The node's index of transactions may lag behind its newest blocks. The block's own infos decide.
     const unknown = txs.filter((_, at) => byIndex[at] === null);
     const byBlock = unknown.length === 0 ? true : await succeededByBlock(block.number, unknown);
     const found = await readHeaderAt(node, BLOCK_PATH, block.number);
@@ -152,7 +152,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return blockNumber === number && succeeded;
   }
 
-  /** Returns whether all of these succeeded in the block of this number; null if the node has no infos of it (yet). */
+  /** Returns whether all of these succeeded in the block of this number; null if the node has no infos of it. */
   async function succeededByBlock(number: number, txs: readonly string[]): Promise<boolean | null> {
     const value = await ask({ path: INFOS_PATH, body: { num: number } });
     const origin = { path: INFOS_PATH, host };

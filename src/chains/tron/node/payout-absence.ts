@@ -1,7 +1,7 @@
 /**
- * Proves that a transaction can never be included: java-tron includes one only in a block above the one that it refers
- * to, and only while the block before it is older than its expiration. So only the blocks from the reference on, each
- * the child of the one before, up to the first one that is as young as the expiration, could contain it.
+ * Proves that a transaction can never be included. java-tron includes one only in a block above its reference block
+ * whose parent is older than the transaction's expiration. So only the blocks from the reference to the first one that
+ * is not older than the expiration could contain it. They are read, and each must be the child of the one before.
  *
  * Source: java-tron `Manager.validateTapos`, `Manager.validateCommon`.
  */
@@ -13,14 +13,14 @@ import { isUnknown, nonsense, type Origin } from '../answer.ts';
 import { blockUnknown, readHeader } from '../wire.ts';
 import { SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 
-/** Returns bytes 8 to 15 of a block's id, by which a transaction refers to it; hex. */
+/** Returns bytes 8 to 15 of a block's id as hex. A transaction refers to the block by them. */
 export const referenceOf = ({ hash }: Pick<BlockRef, 'hash'>): string => hash.slice(16, 32);
 
 /**
  * Reads the solidified blocks that could contain the attempt.
- * @param solid the newest of them
+ * @param solid the newest solidified block
  * @returns false while a future block could contain it
- * @throws Fault transient if one contains it, or if they are not a chain
+ * @throws Fault transient if a block contains the attempt, or if the blocks are not a chain
  */
 export async function canNeverBeIncluded(node: TronRpc, { tx, terms }: SentAttempt, solid: BlockRef): Promise<boolean> {
   const [reference, expirationMs] = [Number(terms.ref_block_number), Number(terms.expiration_ms)];

@@ -46,7 +46,7 @@ export function readBroadcast(value: unknown, origin: Origin): Broadcast {
   const [trouble, advice] = troubles[code] ?? [];
   if (trouble !== undefined) throw transient(trouble, `${said}; ${advice}`);
   if (code === 'CONTRACT_VALIDATE_ERROR') {
-    // Other balances, those of stakes and loans, are no TRX that the wallet lacks.
+    // Other texts are about the balance of a stake or a loan, which TRX sent to the wallet would not raise.
     const isPoor = /\bbalance is not sufficient|does not exist|not enough/i.test(text);
     return { kind: 'rejected', code: isPoor ? 'native_short' : 'would_fail', message: said };
   }

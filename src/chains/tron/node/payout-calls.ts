@@ -13,7 +13,7 @@ const CONSTANT_PATH = '/wallet/triggerconstantcontract';
 /** In the state of the solidified chain. */
 export const SOLID_CONSTANT_PATH = '/walletsolidity/triggerconstantcontract';
 
-/** Returns the account of a key; null if it does not exist, although it may hold tokens. */
+/** Returns the account of a key; null if it does not exist. A key without an account may still hold tokens. */
 async function askAccount({ ask, host }: TronRpc, key: string): Promise<Fields | null> {
   const value = await ask({ path: ACCOUNT_PATH, body: { address: wireAddress(key) } });
   if (isUnknown(value)) return null;
@@ -22,7 +22,7 @@ async function askAccount({ ask, host }: TronRpc, key: string): Promise<Fields |
 }
 
 /**
- * Returns what a key's account is; null if there is none.
+ * Returns the kind of a key's account; null if there is none.
  * @throws Fault transient
  */
 export async function readKind(node: TronRpc, key: string): Promise<'wallet' | 'contract' | null> {
@@ -31,8 +31,8 @@ export async function readKind(node: TronRpc, key: string): Promise<'wallet' | '
 }
 
 /**
- * Returns the TRX of a key's account, in sun; null if there is none. A balance above what a double
- * holds exactly is returned as the largest that it does, and one below zero, as the black hole has, as 0.
+ * Returns the TRX of a key's account, in sun; null if there is none. The answer is at most 2^53 − 1, and 0 for a
+ * balance below zero, which the black hole has.
  * @throws Fault transient
  */
 export async function readNative(node: TronRpc, key: string): Promise<bigint | null> {
@@ -44,7 +44,7 @@ export async function readNative(node: TronRpc, key: string): Promise<bigint | n
 }
 
 /**
- * The result of a call that changes nothing. `value` is null if the contract reverted; `why` is the reason, as text.
+ * The result of a call that changes nothing. `value` is null if the contract reverted. `why` is the reason, as text.
  */
 type Tried = Readonly<{ value: string | null; energy: bigint; why: string }>;
 

@@ -27,7 +27,7 @@ const IDLE_MS_MAX = 60_000;
 
 /**
  * Starts connecting to a bridge; connects to a node at the first request.
- * @throws Fault permanent `node_url_invalid`, or `payouts_need_finality` if no address of the solidified chain is
+ * @throws Fault permanent `node_url_invalid`, or `payouts_need_finality` if no URL of the solidified chain is
  * configured
  */
 export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = systemClock): PayoutNode {
@@ -35,7 +35,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
   if (finalityUrl === null) {
     throw permanent(
       'payouts_need_finality',
-      'payouts need the solidified chain, and solid_url of this network is null: set it to the address that serves /walletsolidity/, or remove it to use the default',
+      'payouts need the solidified chain, and solid_url of this network is null: set it to the URL that serves /walletsolidity/, or remove it to use the default',
     );
   }
   const limits = { ...options, concurrencyMax: CONCURRENCY_MAX, idleMsMax: IDLE_MS_MAX };

@@ -1,9 +1,9 @@
 /**
  * The outcome of a payout's attempts, from one node's solidified chain, which is never reorganised.
  *
- * An attempt that is in no block by its expiration can never be in one: then it is `dead`. The index alone is not
- * believed when it does not know an attempt; the blocks themselves are read, from the one that the attempt refers to
- * until the first after its expiration (`payout-absence.ts`).
+ * An attempt that is in no block by its expiration can never be in one, and is `dead`. The node's index does not prove
+ * that an attempt is in no block. The blocks themselves are read, from the attempt's reference block to the first one
+ * after its expiration (`payout-absence.ts`).
  */
 import { invariant, transient } from '../../../core/fault.ts';
 import { type Fields, isFields } from '../../../core/fields.ts';
@@ -43,7 +43,7 @@ type Inclusion = Readonly<{
  */
 export async function askOutcome(node: TronRpc, { draft, attempts, chainId }: OutcomeQuestion): Promise<Outcome> {
   await expectChain(node, chainId);
-  // The height is read first: an attempt that is missing afterwards was not included up to it.
+  // The height is read first, so that an attempt that is missing afterwards was not included up to it.
   const solid = await readHeaderAt(node, SOLID_BLOCK_PATH, null);
   if (!solid) throw nonsense({ path: SOLID_BLOCK_PATH, host: node.host }, 'knows no solidified block');
   const found = await Promise.all(attempts.map(({ tx }) => findSolid(node, tx)));
@@ -60,8 +60,8 @@ export async function askOutcome(node: TronRpc, { draft, attempts, chainId }: Ou
 }
 
 /**
- * Returns what a solidified transaction cost that paid the draft, according to one node; null if the node has it not
- * (yet), or it failed.
+ * Returns the cost of a solidified transaction that paid the draft, according to one node; null if it failed or is not
+ * solidified on the node.
  * @throws Fault transient
  */
 export async function askCost(
@@ -113,8 +113,8 @@ async function findSolid(node: TronRpc, tx: string): Promise<Inclusion | null> {
 }
 
 /**
- * Success must be reported in all three places: the block's own result, the info's and the receipt's. The receipt is
- * empty if no contract was called.
+ * Success must be reported in three places: the block's own result, the info's and the receipt's. The receipt is empty
+ * if no contract was called.
  */
 function readInclusion(tx: string, transaction: unknown, info: unknown, host: string): Inclusion {
   const origin: Origin = { path: SOLID_INFO_PATH, host };
@@ -148,7 +148,7 @@ function isCall({ raw_data: raw }: Fields): boolean {
   return isFields(contract) && contract.type === 'TriggerSmartContract';
 }
 
-/** Returns the attempt that is in a block that may still be replaced. */
+/** Returns an attempt in a block that is not final, if there is one. */
 async function findIncluded(node: TronRpc, attempts: readonly SentAttempt[]) {
   const origin = { path: INFO_PATH, host: node.host };
   for (const { tx } of attempts) {

@@ -1,5 +1,5 @@
 /**
- * Quotes a payout: whether it would succeed now, and what its energy and bandwidth cost the wallet that signs it.
+ * Quotes a payout: whether it would succeed now, and the cost of its energy and bandwidth for the wallet that signs it.
  */
 import { createHash } from 'node:crypto';
 import type { BlockRef } from '../../../core/block.ts';
@@ -44,9 +44,9 @@ type QuoteQuestion = Readonly<{
   chainId: string;
   /** Address keys of the network's tokens. */
   tokenKeys: readonly string[];
-  /** Returns a time at or after the given one that no earlier quote has. */
+  /** Returns a time at or after the given one, a different one for each quote. */
   stamp: (headMs: number) => number;
-  /** How long the transaction can be included, in ms. */
+  /** Lifetime of the transaction in ms. */
   expiryMs: number;
 }>;
 
@@ -111,7 +111,7 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
   return { terms: termsOf(question, state, feeLimit), feeUnits: burned + bytesSun, feeUnitsMax };
 }
 
-/** Returns the loan with which a sweep would succeed; null if it lacks no energy, or nobody has staked. */
+/** Returns the loan with which a sweep would succeed; null if it has enough energy, or nobody has staked. */
 async function loanFor(
   node: TronRpc,
   contract: string,
@@ -126,13 +126,19 @@ async function loanFor(
   return { units: stakeFor(short, share, prices), coinUnits: missingNative(state, bytesSun) };
 }
 
-/** Returns what stakes give; null if nobody has staked. The token contract's account exists, which no other must. */
+/**
+ * Returns the yield of stakes; null if nobody has staked. The resources of every account contain it, but only the token
+ * contract's account is sure to exist.
+ */
 async function askStakeShare({ ask, host }: TronRpc, contract: string): Promise<StakeShare | null> {
   const value = await ask({ path: RESOURCE_PATH, body: { address: wireAddress(contract) } });
   return readStakeShare(value, { path: RESOURCE_PATH, host });
 }
 
-/** A payer whose account does not exist yet can sign nothing, even for free: it needs at least 1 sun. */
+/**
+ * Returns the sun that the payer lacks. A payer without an account can sign nothing, even for free, and needs at least
+ * 1 sun.
+ */
 function missingNative({ native }: State, needed: bigint): bigint {
   if (native === null) return needed > 0n ? needed : 1n;
   return needed > native ? needed - native : 0n;
@@ -155,8 +161,8 @@ async function quoteNative(
   const feeUnits = makesAccount ? prices.newAccount : bytesCost(bytes, allowances, prices);
   const missing = missingNative(state, feeUnits + (form === 'transfer' ? units : 0n));
   if (missing > 0n) return nativeShort(payer, missing);
-  const dearest = bytes * prices.perByte;
-  const feeUnitsMax = form === 'transfer' ? dearest + prices.newAccount : dearest;
+  const bytesUnitsMax = bytes * prices.perByte;
+  const feeUnitsMax = form === 'transfer' ? bytesUnitsMax + prices.newAccount : bytesUnitsMax;
   return { terms: termsOf(question, state, 0n), feeUnits, feeUnitsMax };
 }
 
@@ -210,9 +216,9 @@ async function askState(node: TronRpc, payerKey: string): Promise<State> {
 }
 
 /**
- * Refers to a block that is never replaced. Two payments of one amount to one payee must not be the same transaction,
- * or the second would be mistaken for the first: each has a time of its own within this process, and after a restart
- * the expiration distinguishes intents.
+ * Returns terms that refer to a block that is never replaced. Two payments of one amount to one payee must be different
+ * transactions, or the second would be mistaken for the first. Within this process each has a time of its own. After a
+ * restart, the expiration distinguishes intents.
  */
 function termsOf({ draft, stamp, expiryMs }: QuoteQuestion, { head, solid }: State, feeLimit: bigint): Terms {
   const headMs = head.timeS * 1000;

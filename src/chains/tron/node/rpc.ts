@@ -1,6 +1,6 @@
 /**
- * Calls to one java-tron node, over the transport that its URL selects: `http://`, `https://` for its own interface,
- * `ws://`, `wss://` for the bridge next to it.
+ * Calls to one java-tron node, over the transport that its URL selects. `http://` and `https://` select its own
+ * interface, `ws://` and `wss://` the bridge next to it.
  */
 
 import { invariant, permanent, transient } from '../../../core/fault.ts';
@@ -15,7 +15,7 @@ import { openHttp, solidUrlOf } from './http.ts';
 
 /** On the solidified chain, which is never reorganised. */
 export const SOLID_BLOCK_PATH = '/walletsolidity/getblock';
-/** The chain id is the last 4 bytes of the first block's id, as java-tron's own `eth_chainId` has it. */
+/** The chain id is the last 4 bytes of the first block's id, as in java-tron's own `eth_chainId`. */
 const CHAIN_ID_CHARS = 8;
 
 /** `host` names the node in messages. */
@@ -24,13 +24,13 @@ export type TronRpc = Readonly<{
   transport: TronTransport;
   /** Makes the calls one after the other. @throws Fault transient */
   askAll(calls: readonly Call[]): Promise<Answers>;
-  /** One call's answer, as JSON. @throws Fault transient */
+  /** Returns one call's answer, as JSON. @throws Fault transient */
   ask(call: Call): Promise<unknown>;
 }>;
 
 type TronRpcOptions = Readonly<{
   url: string;
-  /** The address of `/walletsolidity/`: the default place if absent, null for none. A bridge serves both. */
+  /** URL of `/walletsolidity/`. Absent: the default place. Null: there is none. A bridge serves both. */
   finalityUrl?: string | null;
   requestTimeoutMs: number;
   responseBytesMax: number;
@@ -49,7 +49,7 @@ export function openTronRpc(options: TronRpcOptions, clock: Clock): TronRpc {
   if (!url || !['ws:', 'wss:', 'http:', 'https:'].includes(scheme)) {
     throw permanent('node_url_invalid', 'the node URL must start with ws://, wss://, http:// or https://');
   }
-  // Query and user part often hold an access key; host and port are enough to find the node.
+  // Query and user part often hold an access key. Host and port are enough to find the node.
   const { host } = url;
   const { finalityUrl } = options;
   const solidUrl = finalityUrl === null ? null : finalityUrl === undefined ? solidUrlOf(url) : new URL(finalityUrl);
@@ -79,7 +79,7 @@ export function openTronRpc(options: TronRpcOptions, clock: Clock): TronRpc {
   return { host, transport, askAll, ask };
 }
 
-/** Reports the call at a place among several as an exchange of its own. */
+/** Reports each of several calls as an exchange of its own. */
 const observed =
   (observe: NonNullable<NodeOptions['observe']>, answers: Answers | null) =>
   ({ path, body }: Call, at: number): void => {

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { utils } from 'tronweb';
 import type { ReadBySdk, SdkReading } from '../../second-opinion.ts';
 
-/** The message class that tronweb was generated from; it keeps it in a global variable and has no type for it. */
+/** A message class of tronweb, which has no type for it and keeps it in a global variable. */
 type Raw = Readonly<{ serializeBinary(): Uint8Array; getContractList(): readonly Readonly<{ getType(): number }>[] }>;
 type Signed = Readonly<{
   getRawData(): Raw;
@@ -22,14 +22,14 @@ const names: Readonly<Record<number, string>> = {
   58: 'UnDelegateResourceContract',
 };
 
-/** The last byte of a signature: the recovery bit, and 27. */
+/** The last byte of a signature: the recovery bit plus 27. */
 const RECOVERY_BYTES: readonly number[] = [27, 28];
 
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 /** Addresses are 21 bytes, the first of them 0x41. */
 const keyOf = (address: unknown): string => String(address).toLowerCase().replace(/^41/, '');
 
-/** The raw data as tronweb shows it. */
+/** The raw data as tronweb returns it. */
 type RawData = Readonly<{
   contract: readonly Readonly<{ parameter: Readonly<{ value: Readonly<Record<string, unknown>> }> }>[];
   ref_block_hash: string;
@@ -47,7 +47,7 @@ export const readBySdk: ReadBySdk = (bytes, tokens) => {
   const name = names[contract?.getType() ?? 0];
   if (!signature || more.length > 0 || others.length > 0 || name === undefined)
     throw new Error('it is not one contract of a known kind with one signature');
-  // tronweb reads other spellings of the recovery bit, too: other bytes than those that were signed and stored.
+  // tronweb also accepts other spellings of the recovery bit, whose bytes are not those that were signed and stored.
   if (signature.length !== 65 || !RECOVERY_BYTES.includes(signature[64] ?? 0))
     throw new Error('its signature is not spelled as the signer spells it');
   const rawHex = hexOf(raw.serializeBinary());
