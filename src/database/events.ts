@@ -313,17 +313,16 @@ export function resendCommands(db: Db) {
         const slice = async (): Promise<Looked[]> => {
           const looked = await look(which, after);
           const chosen = looked.filter(({ isFound }) => isFound === 1);
-          if (!isDryRun) {
-            for (const [at, { id }] of chosen.entries())
-              await again.run({ id, atMs: nowMs + (found + at) * RESEND_PACE_MS });
-            await refreshEach(db, chosen);
-            if (found === 0 && chosen.length > 0)
-              await recordAct(db, act, { target: targetOf(which), before: null, after: null });
-          }
-          found += chosen.length;
+          if (isDryRun) return looked;
+          for (const [at, { id }] of chosen.entries())
+            await again.run({ id, atMs: nowMs + (found + at) * RESEND_PACE_MS });
+          await refreshEach(db, chosen);
+          if (found === 0 && chosen.length > 0)
+            await recordAct(db, act, { target: targetOf(which), before: null, after: null });
           return looked;
         };
         const looked: Looked[] = isDryRun ? await db.read(slice) : await db.write(slice);
+        found += looked.filter(({ isFound }) => isFound === 1).length;
         after = looked.at(-1) ?? null;
         if (after === null || looked.length < SLICE_DELIVERIES || !('sinceMs' in which)) return found;
       }

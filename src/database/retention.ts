@@ -19,8 +19,9 @@ export type RetentionKind = (typeof retentionKinds)[number];
 /** `beforeMs`: only what ended or was sent before this time. */
 type RetentionTimes = Readonly<{ beforeMs: number; nowMs: number }>;
 
-/** `done`: the rows that it changed. */
-type Walk = () => Promise<Readonly<{ done: number; isEnd: boolean }>>;
+/** `done`: the rows that it changed. The rest is where the next slice goes on; a body may run again. */
+type Slice = Readonly<{ done: number; isEnd: boolean; after?: string; isHeldUp?: boolean }>;
+type Walk = (last: Slice) => Promise<Slice>;
 
 /** Rows that one transaction looks at. */
 const LOOKED_AT = 500;
@@ -57,10 +58,8 @@ function anonymising(db: Db, { beforeMs, nowMs }: RetentionTimes): Walk {
     'UPDATE refunds SET description = NULL, metadata = NULL WHERE session_id = :id',
   ].map((text) => client.prepare(text));
   const [beforeS, nowS] = [toSeconds(beforeMs), toSeconds(nowMs)];
-  let after: string | null = null;
-  let isHeldUp = false;
-  return async () => {
-    after ??= (await readMeta(db, ANONYMISED_THROUGH)) ?? '';
+  return async (last) => {
+    const after = last.after ?? (await readMeta(db, ANONYMISED_THROUGH)) ?? '';
     const rows = await walked.all({ after, beforeS });
     const looked = rows.map((row) => ({ ...row, isLeft: row.isOpen === 1 || isRefundable(row) }));
     const old = looked.filter(({ createdAtMs }) => createdAtMs < beforeMs);
@@ -68,11 +67,10 @@ function anonymising(db: Db, { beforeMs, nowMs }: RetentionTimes): Walk {
     for (const { id } of due) for (const statement of forget) await statement.run({ id });
     // The next night begins before the first session that is left for another day, or may still get a refund.
     const firstOpen = old.findIndex(({ isLeft }) => isLeft);
-    const passed = isHeldUp ? undefined : firstOpen < 0 ? old.at(-1) : old[firstOpen - 1];
+    const passed = last.isHeldUp ? undefined : firstOpen < 0 ? old.at(-1) : old[firstOpen - 1];
     if (passed) await writeMeta(db, ANONYMISED_THROUGH, passed.id);
-    isHeldUp ||= firstOpen >= 0;
-    after = old.at(-1)?.id ?? after;
-    return { done: due.length, isEnd: old.length < LOOKED_AT };
+    const isHeldUp = last.isHeldUp || firstOpen >= 0;
+    return { done: due.length, isEnd: old.length < LOOKED_AT, after: old.at(-1)?.id ?? after, isHeldUp };
   };
 }
 
@@ -111,10 +109,10 @@ export function openRetentionDatabase(options: OpenOptions) {
      */
     async *retain(kind: RetentionKind, times: RetentionTimes): AsyncIterable<number> {
       const walk = walks[kind](db, times);
-      for (let isEnd = false; !isEnd; ) {
-        const slice = await db.write(walk);
-        isEnd = slice.isEnd;
-        yield slice.done;
+      for (let last: Slice = { done: 0, isEnd: false }; !last.isEnd; ) {
+        const before = last;
+        last = await db.write(() => walk(before));
+        yield last.done;
       }
     },
     /** Keeps the time of the run for `stats`. */

@@ -1,6 +1,7 @@
 /** The engine on PostgreSQL: what only it does. Run by `npm test -- --postgres`; without a server, all is skipped. */
 import { createServer } from 'node:net';
 import { setTimeout as rest } from 'node:timers/promises';
+import { DatabaseError } from 'pg';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
@@ -10,14 +11,20 @@ import { openPostgres } from '../../src/database/engine/postgres.ts';
 import { preparePostgres, refuseUnfit } from '../../src/database/engine/postgres-server.ts';
 import { translator } from '../../src/database/engine/translate.ts';
 import { fenced, leaseCommands } from '../../src/database/leases.ts';
+import { openRetentionDatabase } from '../../src/database/retention.ts';
 import {
+  act,
   breaks,
+  cancelSession,
   addressOf as depositAddress,
+  endpoint,
   fails,
   inWorld,
   newSession,
   pays,
+  request,
   sessionOf,
+  T0_MS,
 } from '../conformance/database/place.ts';
 import { askForRefund } from '../conformance/database/purse.ts';
 import { addressOf, copyTemplate, onPool } from '../support/postgres.ts';
@@ -158,6 +165,46 @@ onTwo('a command whose time ends while another one takes its row is answered as 
 });
 
 onServer('two refunds at once, on two networks, do not exceed what a store pays back in a day', inOneDay);
+
+/** Fails the first commit as one that lost against another transaction. */
+function losingOnce() {
+  let isLost = false;
+  return {
+    beforeCommit(): void {
+      if (isLost) return;
+      isLost = true;
+      throw Object.assign(new DatabaseError('lost', 0, 'error'), { code: '40001' });
+    },
+  };
+}
+
+const inSlices = inWorld(
+  async ({ database, place }) => {
+    await database.endpoints.add(endpoint('e1'));
+    const wish = newSession('o1', { request: request('o1', { description: 'Flowers for Ann' }) });
+    await cancelSession(database, sessionOf(await database.sessions.create(wish)).id);
+    const other = place.connect(5_000, losingOnce());
+    const nowMs = T0_MS + 1;
+    const [again] = await database.deliveries.list({ limit: 1 });
+    const resent = await other.deliveries.resend({ deliveryId: again?.id ?? '' }, nowMs, {
+      act: act('webhook resend'),
+    });
+    other.close();
+    assert.is(resent, 1);
+    assert.equal((await database.audit.list(9)).map(({ command }) => command).slice(0, 1), ['webhook resend']);
+    const { file, url } = place;
+    const retaining = openRetentionDatabase({ file, url, ...losingOnce() });
+    const laterMs = T0_MS + 100 * 24 * 3_600_000;
+    const slices: number[] = [];
+    for await (const done of retaining.retain('anonymised', { beforeMs: laterMs, nowMs: laterMs })) slices.push(done);
+    retaining.close();
+    assert.equal(slices, [1]);
+  },
+  {},
+  folder,
+);
+
+onServer('a slice of a longer work that lost against another transaction is done again as a whole', inSlices);
 
 test('an old server, a standby, and a clock that is apart are refused', () => {
   const [fit, asked] = [

@@ -43,6 +43,8 @@ export function openTempDatabase(outageWaitS = 600, server = process.env.TEST_PO
   return {
     database,
     isServer: lent !== null,
+    /** The address of PostgreSQL's; null for SQLite. */
+    url: common.url,
     /** The file of SQLite. */
     file,
     connect,
