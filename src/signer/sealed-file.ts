@@ -55,6 +55,15 @@ const checksumOf = (header: Header, sealed: string): string =>
 const keyOf = (passphrase: Uint8Array, salt: string): Buffer =>
   scryptSync(passphrase, Buffer.from(salt, 'hex'), KEY_BYTES, SCRYPT);
 
+/** @throws Fault permanent `passphrase_weak` */
+export function refuseWeak(passphrase: Uint8Array): void {
+  if (passphrase.length >= PASSPHRASE_BYTES_MIN) return;
+  throw permanent(
+    'passphrase_weak',
+    `the passphrase is shorter than ${PASSPHRASE_BYTES_MIN} characters: use several words, or let a password manager create one`,
+  );
+}
+
 /**
  * Encrypts a secret.
  * @param kind such as `seed`: a file of one kind does not open as another
@@ -62,12 +71,7 @@ const keyOf = (passphrase: Uint8Array, salt: string): Buffer =>
  * @throws Fault permanent `passphrase_weak`
  */
 export function seal(kind: string, label: string, secret: Uint8Array, passphrase: Uint8Array): string {
-  if (passphrase.length < PASSPHRASE_BYTES_MIN) {
-    throw permanent(
-      'passphrase_weak',
-      `the passphrase is shorter than ${PASSPHRASE_BYTES_MIN} characters: use several words, or let a password manager create one`,
-    );
-  }
+  refuseWeak(passphrase);
   const salt = randomBytes(SALT_BYTES).toString('hex');
   const nonce = randomBytes(NONCE_BYTES).toString('hex');
   const header: Header = { version: 1, kind, label, kdf: KDF, cipher: CIPHER, salt, nonce };

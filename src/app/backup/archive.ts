@@ -11,10 +11,9 @@ import * as z from 'zod';
 import { permanent, transient } from '../../core/fault.ts';
 import { seal } from '../../lib/sealed.ts';
 import { damaged, unseal } from '../../lib/unseal.ts';
+import { PASSPHRASE_BYTES_MIN, refuseWeak } from '../../signer/sealed-file.ts';
 import { whyFailed } from './command.ts';
 
-/** For new files. */
-const PASSPHRASE_BYTES_MIN = 12;
 /** 128 MiB and about a second for each guess. */
 const WORK_FACTOR = 17;
 
@@ -64,12 +63,7 @@ export async function writeSealed(
   plain: AsyncIterable<Uint8Array>,
   passphrase: Uint8Array,
 ): Promise<void> {
-  if (passphrase.length < PASSPHRASE_BYTES_MIN) {
-    throw permanent(
-      'passphrase_weak',
-      `the passphrase is shorter than ${PASSPHRASE_BYTES_MIN} characters: use several words, or let a password manager create one`,
-    );
-  }
+  refuseWeak(passphrase);
   await writeNewFile(file, seal(plain, passphrase, WORK_FACTOR));
 }
 
