@@ -43,3 +43,13 @@ export function forkProgram({ module, args = [], settings }: Program): ChildProc
   if (sent) child.send(sent, () => {});
   return child;
 }
+
+/** Awaits the end of a program. @returns its exit code, or what ended it */
+export const ended = (
+  child: ChildProcess,
+): Promise<Readonly<{ code: number | null; signal: NodeJS.Signals | null; error?: string }>> =>
+  new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+    // A process that could not be created counts as one that died.
+    child.once('error', ({ message }) => resolve({ code: null, signal: null, error: message }));
+  });

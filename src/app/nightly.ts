@@ -1,11 +1,10 @@
 /**
  * Runs programs at their times.
  */
-import { once } from 'node:events';
 import { createTask } from 'node-cron';
 import { aborted } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { forkProgram } from './fork-program.ts';
+import { ended, forkProgram } from './fork-program.ts';
 
 /** When final blocks are compared with the database, in UTC. Simulated chains are not compared. */
 export const COMPARISON_TIME = '02:15';
@@ -42,16 +41,11 @@ export async function runOnce(
   signal: AbortSignal,
 ): Promise<void> {
   if (signal.aborted) return;
-  const { pathname } = program.module;
   const child = forkProgram(program);
   const stop = () => child.kill('SIGTERM');
   signal.addEventListener('abort', stop, { once: true });
-  try {
-    const [code, killedBy] = (await once(child, 'exit')) as [number | null, string | null];
-    if (code !== 0 && !signal.aborted) log.error({ module: pathname, code, killedBy }, 'the program has failed');
-  } catch (error) {
-    log.error({ module: pathname, error: String(error) }, 'the program could not be started');
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
+  const end = await ended(child);
+  signal.removeEventListener('abort', stop);
+  if (end.code !== 0 && !signal.aborted)
+    log.error({ module: program.module.pathname, ...end }, 'the program has failed');
 }

@@ -6,7 +6,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { Config } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { forkProgram } from './fork-program.ts';
+import { ended, forkProgram } from './fork-program.ts';
 
 const RESTART_MS_MIN = 500;
 const RESTART_MS_MAX = 30_000;
@@ -93,12 +93,3 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
 
 const saysReady = (message: unknown): boolean =>
   typeof message === 'object' && message !== null && 'ready' in message && message.ready === true;
-
-type End = Readonly<{ code: number | null; signal: NodeJS.Signals | null }>;
-
-const ended = (child: ChildProcess): Promise<End> =>
-  new Promise((resolve) => {
-    child.once('exit', (code, signal) => resolve({ code, signal }));
-    // A process that could not be created counts as one that died.
-    child.once('error', () => resolve({ code: null, signal: null }));
-  });

@@ -40,8 +40,6 @@ type TreeLimits = Readonly<{
   olderPaidBlocksMax: number;
 }>;
 
-export type BlockTree = ReturnType<typeof createBlockTree>;
-
 /** The blocks and branches that are kept. */
 type State = {
   readonly byHash: Map<string, WorldBlock>;
