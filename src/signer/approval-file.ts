@@ -1,6 +1,6 @@
 /**
- * The files that carry an approval to another machine and back: a request, from which the approver's machine makes the
- * text that it shows and signs, and the approval. Their form is checked, because they come from elsewhere.
+ * Files that carry an approval to another machine and back. From the request, the approver's machine makes the text
+ * that it shows and signs. The form of both files is checked, because they come from another machine.
  */
 import { readFileSync, statSync } from 'node:fs';
 import * as z from 'zod';
@@ -52,18 +52,21 @@ const isAddressKey = (family: Family, key: string): boolean => {
   }
 };
 
-/** Returns a request as the lines of its file. */
+/** Returns the lines of a request's file. */
 export const requestLines = (request: ApprovalRequest): string[] =>
   JSON.stringify(z.encode(requestFile, request), null, 2).split('\n');
 
-/** Reads what is to be approved. @throws Fault permanent `approval_file_invalid` */
+/** Reads a request for an approval. @throws Fault permanent `approval_file_invalid` */
 export const readRequestFile = (file: string): ApprovalRequest =>
   parse(file, readSmallFile(file), requestFile, 'a request for an approval');
 
 /** Reads an approver's signature. @throws Fault permanent `approval_file_invalid` */
 export const readApprovalFile = (file: string): Approval => parseApproval(file, readSmallFile(file));
 
-/** Reads an approver's signature. @param file its name, for messages @throws Fault permanent `approval_file_invalid` */
+/**
+ * Reads an approver's signature. @param file the file's name, for messages @throws Fault permanent
+ * `approval_file_invalid`
+ */
 export function parseApproval(file: string, text: string): Approval {
   const { approver, untilS, signature } = parse(file, text, approvalFile, 'an approval by `quayside-signer approve`');
   return { approver, untilS, signature };

@@ -1,7 +1,7 @@
 /**
- * Approvals: ed25519 signatures over what is paid to whom, or which freeze ends, and until when they are valid.
- * `quayside-signer approve` signs on the approver's own machine, the signer verifies. The secret half never reaches the
- * server, so somebody who takes it over cannot approve.
+ * Approvals: ed25519 signatures over the text of a refund or of the end of a freeze, and the time until which they are
+ * valid. `quayside-signer approve` signs on the approver's own machine, and the signer verifies. The secret half never
+ * reaches the server, so somebody who takes over the server cannot approve.
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -14,22 +14,22 @@ import type { Token } from '../core/transfer.ts';
 import type { Policy } from './policy.ts';
 import type { Approval } from './protocol.ts';
 
-/** The longest validity of an approval, so that an old one found in a database is useless. */
+/** Longest validity of an approval. An old one that somebody finds in a database is useless. */
 export const APPROVAL_S_MAX = 7 * 24 * 3600;
 
 /**
- * Returns the lines that a signature covers, valid until a time in Unix seconds. No text of another kind begins with
- * the first, and none contains a line feed.
+ * Returns the lines that a signature covers. No text of another kind begins with the first line, and no line contains a
+ * line feed. @param untilS Unix seconds until which the signature is valid
  */
 export type ApprovalText = (untilS: number) => readonly string[];
 
-/** Where a refund is paid, as the signer's policy names it. */
+/** Network and token of a refund, by the signer's policy. */
 export type PaidThrough = Readonly<{ family: Family; chainId: string; token: Token }>;
 
 /**
- * Returns what an approver signs for a refund or a return: words that a person can check, and the digest of the whole
- * intent. The signer makes the same lines from its own policy, so a request with another contract or other decimals
- * leads to a signature that it refuses.
+ * Returns the text that an approver signs for a refund or a return. It has words that a person can check, and the
+ * digest of the whole intent. The signer makes the lines from its own policy. A request with another contract or other
+ * decimals leads to a signature that the signer refuses.
  * @param content the intent's canonical text (`canonicalIntent`)
  */
 export function paybackText(
@@ -68,11 +68,14 @@ export const signApproval = (secret: Uint8Array, text: ApprovalText, untilS: num
   signature: bytesToHex(ed25519.sign(messageOf(text, untilS), secret)),
 });
 
-/** Returns whether an approval is its approver's signature of this text; not whether it is still valid or allowed. */
+/**
+ * Returns whether an approval is its approver's signature of this text. It may have expired, and its key may not be in
+ * the policy.
+ */
 export function isApproved(approval: Approval, text: ApprovalText): boolean {
   const { approver, untilS, signature } = approval;
   if (!/^[0-9a-f]{64}$/.test(approver) || !/^[0-9a-f]{128}$/.test(signature)) return false;
-  // The strict rules of RFC 8032: no small-order keys, no malleable signatures.
+  // The strict rules of RFC 8032 refuse small-order keys and malleable signatures.
   return ed25519.verify(hexToBytes(signature), messageOf(text, untilS), hexToBytes(approver), { zip215: false });
 }
 
@@ -84,7 +87,7 @@ type Approved = Readonly<{
   nowMs: number;
 }>;
 
-/** Returns why an approval is not an approver's signature of the text that is valid now; null if it is. */
+/** Returns why an approval is not a policy's approver's signature of the text that is valid now; null if it is. */
 export function faultOfApproval(approval: Approval, { text, what, approvers, nowMs }: Approved): string | null {
   const deny = (why: string) => `the approval of ${what} is not valid: ${why}`;
   if (!approvers.some(({ key }) => key === approval.approver))

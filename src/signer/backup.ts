@@ -1,20 +1,21 @@
 /**
- * The signer's part of a backup: its journal and its policy in one encrypted file, never the seed or the keystore.
+ * The signer's part of a backup: its journal and its policy in one encrypted file. It never contains the seed or the
+ * keystore.
  *
- * The passphrase is derived from the seed. A running signer has it, so that a backup is made at any time without a
- * person; nobody else has: whoever stores the file learns neither what was paid to whom nor the limits, and cannot make
- * another one. And nothing more can be lost: without the seed phrase, which is on paper, no backup of a signer is worth
- * anything.
+ * The passphrase is derived from the seed. A running signer can make a backup at any time without a person. Nobody else
+ * has the passphrase, so the keeper of the file can neither read the payments and limits in it nor forge another. The
+ * backup needs no passphrase of its own on paper. It is restored with the seed phrase, without which it would be
+ * worthless anyway.
  */
 import { hkdfSync } from 'node:crypto';
 import * as z from 'zod';
 import { seal } from '../lib/sealed.ts';
 import type { Journal } from './journal.ts';
 
-/** The first line of what is encrypted; the journal, a SQLite database, follows. */
+/** The first line of the encrypted content. The journal, a SQLite database, follows it. */
 export const headSchema = z.strictObject({ version: z.literal(1), made_at_ms: z.int(), policy: z.string() });
 
-/** The passphrase cannot be guessed, so nothing slows a guess down: 1 MiB and a millisecond. */
+/** 1 MiB and a millisecond. The passphrase cannot be guessed, so guesses need not be slow. */
 const WORK_FACTOR = 10;
 
 type BackupParts = Readonly<{
@@ -29,7 +30,7 @@ export const backupPassphrase = (seed: Uint8Array): Buffer =>
   Buffer.from(Buffer.from(hkdfSync('sha256', seed, '', 'quayside signer backup v1', 32)).toString('hex'));
 
 /**
- * Yields a backup of the journal. It ends what it began also if no further part is asked for (`return`).
+ * Yields a backup of the journal. It also releases the copy if its caller stops early (`return`).
  * @throws Fault transient: see `Journal.copy`
  */
 export async function* sealBackup(

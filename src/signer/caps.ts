@@ -1,7 +1,6 @@
 /**
- * The caps of the policy, which bound everything that the signer signs, whoever asks: amounts, fees and the number of
- * signatures, counted from the journal. Nothing counted is ever given back: that an attempt is dead or failed is the
- * payout engine's word, which the signer cannot check.
+ * The caps of the policy on amounts, fees and the number of signatures. They are counted from the journal and hold for
+ * every caller. A dead or failed attempt still counts, because the signer cannot check the payout engine's word for it.
  */
 import type { PaybackIntent } from '../core/intent.ts';
 import { formatUnits } from '../core/money.ts';
@@ -15,16 +14,19 @@ import { refused } from './rules.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** How much of a cap was used in the last 60 minutes and in the UTC day. */
+/** Units of a cap that were used in the last 60 minutes and in the UTC day. */
 export type CapUses = Readonly<{ hourUnits: bigint; dayUnits: bigint }>;
 
-/** Returns when the hour and the day begin (inclusive). If the clock was set back, later entries still count. */
+/**
+ * Returns the times at which the hour and the day begin (inclusive). Entries after the present time count too, because
+ * the clock may have been set back.
+ */
 export const capWindows = (nowMs: number): Readonly<{ hourMs: number; dayMs: number }> => ({
   hourMs: nowMs - HOUR_MS + 1,
   dayMs: nowMs - (nowMs % DAY_MS),
 });
 
-/** The part of the amount's cap that a generation uses, or the approval that it is signed with instead. */
+/** The part of the cap that a generation uses, or the approval with which it is signed instead. */
 export type Grant = Readonly<{ capUse: CapUse | null; approval: Approval | null }>;
 
 type RefundOrder = Readonly<{
@@ -32,7 +34,7 @@ type RefundOrder = Readonly<{
   /** Its canonical text. */
   content: string;
   approval: Approval | null;
-  /** Signatures of approvals that earlier generations of the refund were signed with. */
+  /** Signatures of the approvals that earlier generations of the refund used. */
   usedApprovals: readonly string[];
   network: NetworkPolicy;
   approvers: Policy['approvers'];
@@ -41,8 +43,8 @@ type RefundOrder = Readonly<{
 }>;
 
 /**
- * Checks that a generation of a refund is within the caps of its currency or approved. One above the caps uses up none
- * of them.
+ * Checks that a generation of a refund is within the caps of its currency, or approved. A refund above the caps uses up
+ * none of them.
  * @throws Fault `signer_refused_approval`, `signer_refused_cap`
  */
 export function grantRefund(order: RefundOrder): Grant {
@@ -81,7 +83,7 @@ function approvalFault(
 ): string | null {
   const text = paybackText(refund, content, { family: network.family, chainId: network.spend.chainId, token });
   const fault = faultOfApproval(approval, { text, what: refund.id, approvers, nowMs });
-  // Otherwise an engine that claims "dead" gets the approved amount signed several times.
+  // Otherwise an engine that claims "dead" could get the approved amount signed several times.
   if (fault === null && usedApprovals.includes(approval.signature))
     return 'the refund was signed with it before; make sure that it was not paid, then approve it again';
   return fault;
@@ -109,7 +111,7 @@ export function grantGas(
 
 /**
  * Checks that the fees of all signatures stay within the caps.
- * @param units by how much a transaction can cost more than the one that it replaces, of which only one can be mined
+ * @param units the highest fee less that of the replaced transaction, because only one of the two can be mined
  * @throws Fault `signer_refused_cap`
  */
 export function grantFee(units: bigint, { hourUnits, dayUnits }: FeeCaps, used: CapUses, decimals: number): CapUse {

@@ -27,7 +27,7 @@ import {
 type SignerOptions = Readonly<{
   /** Path of the signer's socket. */
   socket: string;
-  /** A call without an answer fails after this time; the signer may have served it all the same. */
+  /** A call without an answer fails after this time. The signer may still have served it. */
   timeoutMs: number;
 }>;
 
@@ -37,19 +37,23 @@ const CONNECTIONS_MAX = 4;
 const TIMEOUT_MS = 20_000;
 
 /**
- * The signer, as its callers see it. Faults: transient `signer_unreachable` and `signer_storage_unavailable` (the
- * journal cannot be written; nothing was signed); permanent `signer_refused_*`. Of these, `_approval` needs an
- * approver's signature, `_cap` needs time or, of a refund, that signature, `_frozen` means that an approver has to end
- * a freeze, `_fence` that another engine or a later state of the database was served before, `_mac` that the intent was
- * altered, and `_wallet` that another wallet pays since the policy was changed. The others mean that the request breaks
- * a rule: `_request`, `_policy`, `_intent`, `_generation`, `_attempt`, `_nonce`, `_terms`, `_check`.
+ * The signer, as its callers see it. Its faults are the transient `signer_unreachable` and `signer_storage_unavailable`
+ * (the journal cannot be written, and nothing was signed) and the permanent `signer_refused_*`:
+ * - `_approval`: it needs an approver's signature.
+ * - `_cap`: it needs time, or an approver's signature of a refund.
+ * - `_frozen`: an approver must end the freeze.
+ * - `_fence`: another engine, or this one with a later state of the database, was served before.
+ * - `_mac`: the intent was altered.
+ * - `_wallet`: the policy was changed, and another wallet pays.
+ * - `_request`, `_policy`, `_intent`, `_generation`, `_attempt`, `_nonce`, `_terms`, `_expiry`, `_duplicate`, `_check`:
+ *   the request breaks a rule.
  */
 export type Signer = ReturnType<typeof openSigner>;
 
 /** Questions of the payout engine to the signer. */
 export type PayingSigner = Omit<Signer, 'thaw' | 'backup'>;
 
-/** Returns a client, which connects for each call. Calls may be concurrent; failed ones are not repeated. */
+/** Returns a client, which connects for each call. Calls may be concurrent. Failed calls are not repeated. */
 export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions) {
   const agent = new Agent({ keepAlive: false, maxSockets: CONNECTIONS_MAX });
   const open = new Set<ClientRequest>();
@@ -69,7 +73,7 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions) {
     return unreachable(why === 'aborted' ? 'disconnected within its answer' : `cannot be reached (${why})`, error);
   }
 
-  /** Sends a request. @returns the answer, of which nothing was read */
+  /** Sends a request. @returns the answer, still unread */
   function send(name: CallName, params: unknown, signal: AbortSignal): Promise<IncomingMessage> {
     const body = JSON.stringify(params);
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
@@ -81,7 +85,7 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions) {
     });
   }
 
-  /** Returns the result in an answer. @throws Fault that the answer is; transient `signer_unreachable` */
+  /** Returns the result in an answer. @throws Fault of the answer; transient `signer_unreachable` */
   async function resultIn(response: IncomingMessage, name: CallName): Promise<unknown> {
     const body = await readBody(response, ANSWER_BYTES_MAX).finally(() => response.destroy());
     const value: unknown = JSON.parse(body.toString('utf8'));
@@ -109,13 +113,15 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions) {
   }
 
   /**
-   * Yields an encrypted file with the journal and the policy in force, part by part; see `backup.ts`. Every other call
-   * is served meanwhile.
-   * @throws Fault transient `signer_unreachable`, also within the file; `backup_running`
+   * Yields, part by part, an encrypted file with the journal and the policy in force (`backup.ts`). The signer serves
+   * other calls meanwhile.
+   * @throws Fault transient `signer_unreachable`, also after some parts; `backup_running`
    */
   async function* backup(): AsyncGenerator<Uint8Array, void> {
     const stalled = new AbortController();
-    /** Each part has the time that whole answers of other calls have; how long the caller takes between is its own. */
+    /**
+     * Each part has the time limit of other calls' whole answers. The caller's own time between parts does not count.
+     */
     const limited = async <T>(next: Promise<T>): Promise<T> => {
       const done = after(timeoutMs, () => stalled.abort());
       return next.finally(done);
@@ -149,7 +155,7 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions) {
     /** Returns the highest fence that the signer has served on the network; 0 before the first. */
     fence: (network: NetworkKey) => call('fence', { network }),
     freezeState: (): Promise<FreezeState> => call('freezeState', {}),
-    /** Makes the signer sign nothing more, on any network, until `thaw`. A frozen signer keeps its first freeze. */
+    /** Stops all signing, on every network, until `thaw`. A frozen signer keeps its first freeze. */
     freeze: (reason: string, frozenBy: string): Promise<FreezeState> => call('freeze', { reason, frozenBy }),
     /** Ends the freeze with an approver's signature of `thawText`. @throws Fault permanent `signer_refused_approval` */
     thaw: (approval: Approval): Promise<FreezeState> => call('thaw', { approval }),

@@ -1,5 +1,5 @@
 /**
- * The folder of a signer: its files, who may access it, and the lock that allows one signer per folder.
+ * The folder of a signer: its files, the check of its access rights, and the lock that allows one signer per folder.
  */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,8 +19,8 @@ export const signerFiles = (dir: string) => ({
 });
 
 /**
- * Checks who can access the folder. A group may open it, so that a payout engine of another user reaches the socket;
- * the files in it are only their owner's.
+ * Checks the access rights of the folder. A group may open it, so that a payout engine of another user reaches the
+ * socket. Only the owner may access the files in it.
  * @throws Fault permanent `signer_dir_missing`, `signer_dir_open`
  */
 export function checkSignerDir(dir: string): void {
@@ -32,8 +32,8 @@ export function checkSignerDir(dir: string): void {
 }
 
 /**
- * Locks the folder: of two signers, neither would see all that is signed. The lock is SQLite's, on a file of its own,
- * so that the system releases it with the process and the journal can still be backed up.
+ * Locks the folder, because two signers would not see each other's signatures. It is a lock of SQLite, so that the
+ * system releases it with the process. It is on a file of its own, so that the journal can still be backed up.
  * @returns a function that unlocks it
  * @throws Fault permanent `signer_running`, `signer_dir_unusable`
  */

@@ -1,6 +1,6 @@
 /**
- * The freeze of the signer: after a request on its socket it signs nothing on any network, also after a restart, until
- * an approver in its policy has signed the text that ends exactly this freeze.
+ * The freeze of the signer. After a request on its socket, the signer signs nothing on any network, also after a
+ * restart. Only an approver's signature of the text for exactly this freeze ends it.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
@@ -14,7 +14,8 @@ import { refused } from './rules.ts';
 const NONCE_BYTES = 16;
 
 /**
- * Returns what an approver signs to end a freeze. Its number and nonce occur once, so the signature ends no other one.
+ * Returns the text that an approver signs to end a freeze. The freeze's number and nonce occur once, so the signature
+ * ends no other freeze.
  * @param fingerprint of the signer's seed
  */
 export const thawText =

@@ -1,13 +1,14 @@
--- The signer's journal: what was signed, for whom, and in whose turn. Rows are added and never changed: each rule that a row could break
--- is an index or a trigger here, so that no program error can sign a payment twice. Names end in their unit; money is decimal TEXT.
+-- The signer's journal, with every signature, its intent and the engine's fence. Rows are added and never changed. Each
+-- rule that a row could break is an index or a trigger here, so that no program error can sign a payment twice. Names
+-- end in their unit; money is decimal TEXT.
 
--- Whose journal this is: the fingerprint of the seed.
+-- The fingerprint of the journal's seed.
 CREATE TABLE owner (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   fingerprint TEXT NOT NULL
 ) STRICT;
 
--- An intent, when it was signed for the first time.
+-- A signed intent.
 CREATE TABLE intents (
   id TEXT PRIMARY KEY,
   network TEXT NOT NULL,
@@ -15,7 +16,8 @@ CREATE TABLE intents (
   signed_at_ms INTEGER NOT NULL
 ) STRICT;
 
--- A generation of an intent: attempts of which the chain can take one. The next needs proof that none of them can stand any more.
+-- A generation of an intent: attempts of which the chain can take one. The next generation needs proof that all of them
+-- failed or are dead.
 CREATE TABLE generations (
   intent_id TEXT NOT NULL REFERENCES intents (id),
   generation INTEGER NOT NULL CHECK (generation >= 0),
@@ -49,7 +51,7 @@ CREATE TABLE signatures (
 CREATE INDEX signatures_by_network ON signatures (network, id);
 CREATE INDEX signatures_by_time ON signatures (network, signed_at_ms);
 
--- A signature's part of the caps. Every one counts, also replacements and each generation after the first.
+-- A signature's part of the caps. Replacements count too, and so does every generation.
 CREATE TABLE cap_uses (
   signature_id INTEGER NOT NULL REFERENCES signatures (id),
   -- A currency or `gas`: what the transaction moves. `fee`: by how much it can cost more than the one that it replaces.
@@ -61,7 +63,7 @@ CREATE TABLE cap_uses (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX cap_uses_by_time ON cap_uses (network, cap, used_at_ms);
 
--- An approval that a generation was signed with in place of the caps. It serves one generation.
+-- The approval of a generation above the caps. It serves one generation.
 CREATE TABLE approvals (
   intent_id TEXT NOT NULL,
   generation INTEGER NOT NULL,
@@ -72,7 +74,7 @@ CREATE TABLE approvals (
   FOREIGN KEY (intent_id, generation) REFERENCES generations (intent_id, generation)
 ) STRICT, WITHOUT ROWID;
 
--- Each rise of an engine's turn.
+-- Each rise of the fence.
 CREATE TABLE fences (
   network TEXT NOT NULL,
   fence INTEGER NOT NULL CHECK (fence > 0),
@@ -80,10 +82,10 @@ CREATE TABLE fences (
   PRIMARY KEY (network, fence)
 ) STRICT, WITHOUT ROWID;
 
--- A freeze of the signer: until an approver's signature ends it, nothing is signed on any network.
+-- A freeze of the signer. Until an approver's signature ends it, nothing is signed on any network.
 CREATE TABLE freezes (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
-  -- Random, so that a signature that ended a freeze ends no other one, even after an old journal was restored.
+  -- Random, so that no old signature ends another freeze, even after an old journal was restored.
   nonce TEXT NOT NULL UNIQUE,
   reason TEXT NOT NULL,
   frozen_by TEXT NOT NULL,
@@ -123,7 +125,7 @@ WHEN NEW.attempt <> (
   )
   OR NEW.generation <> (SELECT max(generation) FROM generations WHERE intent_id = NEW.intent_id)
   OR NEW.network <> (SELECT network FROM intents WHERE id = NEW.intent_id)
-  -- Without a nonce a second attempt could stand beside the first.
+  -- Without a nonce, the chain could take a second attempt besides the first.
   OR NEW.attempt > 0 AND (
     SELECT nonce FROM generations WHERE intent_id = NEW.intent_id AND generation = NEW.generation
   ) IS NULL

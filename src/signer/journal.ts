@@ -1,6 +1,6 @@
 /**
- * The signer's own journal (`signer.db`): every signature ever made. It decides what may be signed: its indices and
- * triggers refuse a second payment even if the program has a bug, and no row is ever changed.
+ * The signer's own journal (`signer.db`) of every signature ever made. No row is ever changed. Its indices and triggers
+ * refuse a second payment even if the program has a bug.
  */
 import { createReadStream, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -16,7 +16,7 @@ import { type Approval, intentWire, type JournalEntry, type SignerFreeze } from 
 
 /** Identifies the file as a journal (`PRAGMA application_id`): "Qsgn". */
 const APPLICATION_ID = 0x5173676e;
-/** The value of `PRAGMA synchronous` with which each commit is synced to disk. */
+/** The value of `PRAGMA synchronous` that syncs each commit to disk. */
 const FULL = 2;
 const BUSY_TIMEOUT_MS = 5000;
 const COPY_READ_BYTES = 256 * 1024;
@@ -36,10 +36,10 @@ type SignedGeneration = Readonly<{
 /** A signed intent. `content` is its canonical text. */
 export type SignedIntent = Readonly<{ content: string; newest: SignedGeneration }>;
 
-/** How much of a cap (a currency, `gas` or `fee`) a signature uses, in base units. */
+/** A signature's use of a cap (a currency, `gas` or `fee`), in base units. */
 export type CapUse = Readonly<{ cap: string; units: bigint }>;
 
-/** A signature to record. A fence above the highest seen rises with it. An `approval` belongs to its generation. */
+/** A signature to record. The fence rises with it. An `approval` belongs to its generation. */
 export type NewSignature = Readonly<{
   intent: Intent;
   generation: number;
@@ -57,10 +57,10 @@ export type NewSignature = Readonly<{
 
 export type Journal = ReturnType<typeof journalOn>;
 
-/** Returns the text by which intents are compared and stored, with keys in the order of the schema. */
+/** Returns the text in which intents are stored and compared, with keys in the order of the schema. */
 export const canonicalIntent = (intent: Intent): string => JSON.stringify(z.encode(intentWire, intent));
 
-/** Returns whether two texts are of the same intent, whichever version of the secret key made their MACs. */
+/** Returns whether two texts differ in nothing but the MAC, which changes when the secret key is replaced. */
 export const isSameContent = (one: string, other: string): boolean => withoutMac(one) === withoutMac(other);
 
 const withoutMac = (content: string): string => JSON.stringify({ ...JSON.parse(content), mac: undefined });
@@ -70,7 +70,7 @@ const withoutMac = (content: string): string => JSON.stringify({ ...JSON.parse(c
  * @throws Fault permanent `journal_exists`
  */
 export function createJournal(file: string, fingerprint: string): void {
-  // Created here for its mode: SQLite gives its side files the mode of the main file.
+  // The file is created here for its mode, which SQLite also gives to its side files.
   if (!createSecretFile(file, '')) {
     throw permanent(
       'journal_exists',
@@ -91,13 +91,13 @@ export function createJournal(file: string, fingerprint: string): void {
 }
 
 /**
- * How far a restored journal's fences are above those of its backup: more than an engine starts in between. The engine
- * is then refused until its database has adopted the journal.
+ * Rise of the fences in a restored journal, which is more than an engine starts after its backup. The engine is refused
+ * until its database has adopted the journal.
  */
 const RESTORED_FENCE_STEP = 100_000;
 
 /**
- * Makes a journal of what a backup held. It lacks what was signed since, so it serves no engine whose database has not
+ * Makes a journal from a backup. It lacks signatures after the backup, so it serves no engine whose database has not
  * adopted it.
  * @param networks those of the policy, besides those in the journal
  * @throws Fault permanent `journal_foreign`
@@ -133,7 +133,7 @@ export function openJournal(file: string): Journal {
   if (!existsSync(file)) {
     throw permanent(
       'journal_missing',
-      `${file} is missing. It records what was signed; without it, a payment could be signed twice. Restore it; for a new signer, run \`quayside-signer init\``,
+      `${file} is missing. It records every signature; without it, a payment could be signed twice. Restore it; for a new signer, run \`quayside-signer init\``,
     );
   }
   const client = guarded(() => connect(file));
@@ -240,17 +240,17 @@ function journalOn(client: Sqlite.Database, file: string) {
       const { content, ...newest } = row;
       return { content, newest: { ...newest, terms: JSON.parse(row.terms) as Terms } };
     },
-    /** Returns the generation that a sequence number was used for, or null. */
+    /** Returns the generation that used a nonce, or null. */
     nonceUse: (network: NetworkKey, payer: string, nonce: number) =>
       (nonceUse.get(network, payer, nonce) as { intentId: string; generation: number } | undefined) ?? null,
     /** Returns the wallets that paid for the signed generations of an intent, in order. */
     payersOf: (intentId: string) => payers.all(intentId) as string[],
     /** Returns whether a transaction was signed. */
     hasSigned: (network: NetworkKey, id: string) => tx.get(network, id) !== undefined,
-    /** Returns the signatures of the approvals that an intent was signed with. */
+    /** Returns the signatures of the approvals that an intent used. */
     usedApprovals: (intentId: string) => usedApprovals.all(intentId) as string[],
     /**
-     * Records a signature, which is on disk when this returns.
+     * Records a signature. It is on disk when this returns.
      * @throws Fault transient `signer_storage_unavailable`
      */
     record: (entry: NewSignature): void => guarded(() => record.immediate(entry)),
@@ -268,9 +268,9 @@ function journalOn(client: Sqlite.Database, file: string) {
 }
 
 /**
- * Returns a function that copies the journal while signatures go on, one copy at a time. It has the journal as it was
- * when the copy ended. No path names it, so that it ends with its reader.
- * @param file where the copy is made; one that a killed process left there is replaced
+ * Returns a function that copies the journal while the signer signs, one copy at a time. A copy has the journal's state
+ * at its end. Its file is deleted before it is read, so that it disappears with its reader.
+ * @param file path of the copy while it is made; a killed process's file there is replaced
  */
 function createCopier(client: Sqlite.Database, file: string) {
   let isCopying = false;
@@ -294,7 +294,7 @@ function createCopier(client: Sqlite.Database, file: string) {
   };
 }
 
-/** Returns the journal's record of the engines that were served. */
+/** Returns the journal's record of fences. */
 function fencesOf(client: Sqlite.Database) {
   const highest = client.prepare('SELECT coalesce(max(fence), 0) FROM fences WHERE network = ?').pluck();
   const fenced = client.prepare('SELECT DISTINCT network FROM fences').pluck();
@@ -309,14 +309,14 @@ function fencesOf(client: Sqlite.Database) {
   };
 }
 
-/** Returns what counts towards caps. */
+/** Returns the journal's record of caps. */
 function capUsesOf(client: Sqlite.Database) {
   const used = client.prepare('SELECT units FROM cap_uses WHERE network = ? AND cap = ? AND used_at_ms >= ?').pluck();
   const count = client.prepare('SELECT count(*) FROM signatures WHERE network = ? AND signed_at_ms >= ?').pluck();
   return {
     /** Returns how many signatures were made since a time (inclusive). */
     countSince: (network: NetworkKey, sinceMs: number) => count.get(network, sinceMs) as number,
-    /** Returns how much of a cap was used since a time (inclusive), in base units. */
+    /** Returns the units of a cap that were used since a time (inclusive). */
     usedSince(network: NetworkKey, cap: string, sinceMs: number): bigint {
       let sum = 0n;
       for (const units of used.iterate(network, cap, sinceMs)) sum += BigInt(units as string);
@@ -343,7 +343,7 @@ function freezesOf(client: Sqlite.Database) {
     /** Records a freeze, if none is open. @throws Fault transient `signer_storage_unavailable` */
     freeze: ({ nonce, reason, frozenBy, frozenAtMs }: Omit<SignerFreeze, 'number'>): void =>
       void guarded(() => insertFreeze.run(nonce, reason, frozenBy, frozenAtMs)),
-    /** Records what ends a freeze. @throws Fault transient `signer_storage_unavailable` */
+    /** Records the end of a freeze. @throws Fault transient `signer_storage_unavailable` */
     thaw: (number: number, { approver, untilS, signature }: Approval, atMs: number): void =>
       void guarded(() => insertThaw.run(number, approver, untilS, signature, atMs)),
   };
@@ -353,8 +353,8 @@ function freezesOf(client: Sqlite.Database) {
 const storageCodes = /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|BUSY|NOMEM)/;
 
 /**
- * Returns whether an error came from the journal's file other than as a fault: what the file has may differ from what
- * this process knows.
+ * Returns whether an error came from SQLite and is no fault. The file's content may then differ from this process's
+ * memory.
  */
 export const isJournalError = (error: unknown): boolean => error instanceof Sqlite.SqliteError;
 

@@ -1,6 +1,6 @@
 /**
- * The seed of all wallets, 64 bytes of BIP-39, in a file encrypted with a passphrase (`sealed-file.ts`). The words that
- * it comes from are not stored: they exist only on the operator's paper.
+ * The seed of all wallets, 64 bytes of BIP-39, in a file encrypted with a passphrase (`sealed-file.ts`). The words of
+ * the seed phrase are not stored. They exist only on the operator's paper.
  */
 import { HDKey } from '@scure/bip32';
 import { mnemonicToSeedSync, validateMnemonic } from '@scure/bip39';

@@ -33,7 +33,7 @@ import { openTerminal } from './terminal.ts';
 import { readPassphrase, refuseSecretsInEnvironment, type Unlock } from './unlock.ts';
 
 const EXIT = { failed: 1, cannotStart: 2 } as const;
-/** A person may mistype; somebody who guesses is stopped. */
+/** Enough for a person who mistypes, too few for somebody who guesses. */
 const PROMPTS_MAX = 3;
 
 type Arguments = Readonly<{ dir: string; secretKeyFile: string; unlock: Unlock; logLevel: string }>;
@@ -53,14 +53,14 @@ try {
   await run(given);
 } catch (error) {
   if (!(error instanceof Fault)) throw error;
-  // A hidden prompt intercepts Ctrl-C, which is meant for every process at the terminal.
+  // A hidden prompt intercepts Ctrl-C, which every process at the terminal should get.
   if (error.code === 'interrupted') process.kill(0, 'SIGINT');
   else {
     log.fatal({ code: error.code }, error.message);
     process.exitCode = error.kind === 'permanent' ? EXIT.cannotStart : EXIT.failed;
   }
 } finally {
-  // The listener for the supervisor would keep this process alive.
+  // The listener for `disconnect` would keep this process alive.
   for (const request of requests) process.off(request, stop);
 }
 

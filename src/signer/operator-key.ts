@@ -28,7 +28,7 @@ export function createOperatorKey(file: string, passphrase: Uint8Array): string 
   }
 }
 
-/** An approver's key, still encrypted; `approver` is its public half. */
+/** An approver's key, still encrypted. `approver` is its public half. */
 type OperatorKey = Readonly<{
   approver: string;
   /**

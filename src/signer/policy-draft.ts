@@ -1,6 +1,6 @@
 /**
  * Drafts one network's part of a signer's policy, with the caps that the network's file suggests. Only the `quayside`
- * command and the sandbox call this: the signer itself reads only its own policy.
+ * command and the sandbox call this. The signer itself reads only its policy.
  */
 import { readFileSync } from 'node:fs';
 import type { Family } from '../chains/chain.ts';
@@ -10,7 +10,7 @@ import { type PolicySettings, readPolicy } from './policy.ts';
 
 type NetworkDraft = NonNullable<PolicySettings['networks'][NetworkKey]>;
 
-/** A network's facts for a policy, and its initial caps: `caps` are those of each token. */
+/** A network's facts for a policy, and its initial caps. `caps` holds for each token. */
 export type PaidNetwork = Readonly<{
   key: NetworkKey;
   family: Family;
@@ -44,7 +44,7 @@ export function draftNetwork({ family, chainId, tokens, signer }: PaidNetwork, t
 
 /**
  * Adds a network to a signer's policy and leaves the rest unchanged. The signer reads it at its next start.
- * @throws Fault permanent `policy_invalid` if that makes the policy invalid, such as by a second name for a chain
+ * @throws Fault permanent `policy_invalid` if the result is invalid, for example because it names one chain twice
  */
 export function addToPolicy(file: string, key: NetworkKey, draft: NetworkDraft): void {
   const policy = JSON.parse(readFileSync(file, 'utf8')) as PolicySettings;

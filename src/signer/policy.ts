@@ -1,6 +1,6 @@
 /**
- * The signer's permissions: networks, treasury, caps and approvers, from a file that no other process reads. No request
- * can extend it. It is read once, validated and frozen; a change needs a restart, and with it the passphrase.
+ * The signer's permissions: networks, treasury, caps and approvers. No request can extend them. The file is read once
+ * and validated. A change needs a restart, and therefore the passphrase.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { ed25519 } from '@noble/curves/ed25519.js';
@@ -22,7 +22,7 @@ export type Caps = Readonly<{ transactionUnits: bigint; hourUnits: bigint; dayUn
 /** Caps on native coin for deposit addresses, in base units. */
 type GasCaps = Readonly<{ transactionUnits: bigint; dayUnits: bigint }>;
 
-/** Caps on the fees of everything that is signed, at their highest, in base units of the native coin. */
+/** Caps on the highest possible fees of all signatures, in base units of the native coin. */
 export type FeeCaps = Readonly<{ hourUnits: bigint; dayUnits: bigint }>;
 
 /** Caps on the number of signatures, replacements included. */
@@ -32,12 +32,12 @@ export type NetworkPolicy = Readonly<{
   key: NetworkKey;
   family: Family;
   spend: SpendNetwork;
-  /** Caps of refunds, above which one needs an approval; a currency without caps is never refunded. */
+  /** Caps of refunds. A refund above them needs an approval. A currency without caps is never refunded. */
   caps: Readonly<Partial<Record<Currency, Caps>>>;
   gasCaps: GasCaps;
   feeCaps: FeeCaps;
   countCaps: CountCaps;
-  /** Which refund and which gas wallet of the seed pay. */
+  /** Indices of the refund wallet and the gas wallet that pay. */
   walletIndices: Readonly<Record<HotRole, number>>;
 }>;
 
@@ -47,13 +47,13 @@ export type Policy = Readonly<{
   approvers: readonly Readonly<{ name: string; key: string }>[];
 }>;
 
-/** More than a thousand networks take. */
+/** More than the file of a thousand networks. */
 const FILE_BYTES_MAX = 1024 * 1024;
 const NETWORKS_MAX = 64;
 const APPROVERS_MAX = 32;
-/** Without `fee_caps`: this many transactions at `fee_max`. */
+/** Without `fee_caps`, the caps are this many times `fee_max`. */
 const FEES_MAX = { hour: 100n, day: 500n } as const;
-/** Without `count_caps`. */
+/** The caps without `count_caps`. */
 const COUNT_CAPS: CountCaps = { hour: 2_000, day: 20_000 };
 
 const decimal = z
@@ -137,7 +137,7 @@ export function readPolicy(file: string, text: string): Policy {
   );
   for (const [at, { key, family, spend }] of networks.entries()) {
     const twin = networks.slice(0, at).find((one) => one.family === family && one.spend.chainId === spend.chainId);
-    // Sequence numbers are recorded by network: with two names for one chain, a wallet would have two records.
+    // Nonces are recorded by network. With two names for one chain, a wallet would have two records.
     if (twin)
       problems.push(`networks.${key}.chain_id: ${twin.key} also has ${spend.chainId}, expected each chain once`);
   }

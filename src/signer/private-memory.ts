@@ -1,6 +1,6 @@
 /**
- * Protects the signer's memory: it must not be in a core dump or, without a warning, on a disk, and no signal may start
- * a debugger.
+ * Protects the signer's memory. It must not be in a core dump, and no signal may start a debugger. The signer warns if
+ * the memory may be written to a disk.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { url as inspectorUrl } from 'node:inspector';
@@ -18,7 +18,7 @@ export function keepMemoryPrivate(): readonly string[] {
       'a debugger is open on this process and could read the keys; start it without --inspect',
     );
   }
-  // Without a listener, this signal opens Node's debugger on a port.
+  // Without a listener, this signal would open Node's debugger on a port.
   process.on('SIGUSR1', () => {});
   if (process.platform !== 'linux')
     return ['this process cannot turn off core dumps on this system: run `ulimit -c 0` before starting it'];
@@ -31,8 +31,8 @@ export function keepMemoryPrivate(): readonly string[] {
 }
 
 /**
- * Returns a warning if this process's memory may be written to a disk. Node cannot lock memory; its service can keep
- * all of it out of swap space (systemd.resource-control(5), "MemorySwapMax").
+ * Returns a warning if this process's memory may be written to a disk. Node cannot lock memory, but its service can
+ * keep all of it out of swap space (systemd.resource-control(5), "MemorySwapMax").
  * @param swaps `/proc/swaps`, a heading and one line for each swap space
  * @param swapMax `memory.swap.max` of this process's control group; null where there is none
  */
@@ -48,7 +48,7 @@ export function swapWarnings(swaps: string | null, swapMax: string | null): read
   ];
 }
 
-/** Returns how much of this process's control group may be swapped (cgroup v2). */
+/** Returns the swap limit of this process's control group (cgroup v2). */
 function ownSwapMax(): string | null {
   const own = /^0::(\S+)$/m.exec(readText('/proc/self/cgroup') ?? '')?.[1];
   return own === undefined ? null : readText(`/sys/fs/cgroup${own}/memory.swap.max`);
@@ -62,7 +62,7 @@ function readText(file: string): string | null {
   }
 }
 
-/** Returns the soft limit on core files, as the kernel shows it. */
+/** Returns the soft limit on core files, in the kernel's spelling. */
 const coreSizeMax = (): string | undefined =>
   /^Max core file size\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
 
@@ -73,6 +73,6 @@ function emptyCoreDumps(): void {
   try {
     writeFileSync('/proc/self/coredump_filter', '0');
   } catch {
-    // The kernel does not have it: the result is checked afterwards.
+    // The kernel may not have this file. The result is checked afterwards.
   }
 }

@@ -1,22 +1,25 @@
 /**
- * The calls of `src/signer/signer.ts` as HTTP on the signer's unix socket: parameters and results, validated on both
- * sides. A call is `POST /<name>` with its parameters as JSON. Status 200 has the result, any other a `refusal`: 400
- * for an invalid call, 403 for what the signer refuses, 503 for what may succeed later. Bigints are decimal text,
- * bytes are lower-case hex. Objects have no keys except those named here.
+ * The calls of `client.ts` as HTTP on the signer's unix socket. Parameters and results are validated on both sides. A
+ * call is `POST /<name>` with its parameters as JSON. Status 200 has the result, any other a `refusal`: 400 for an
+ * invalid call, 403 for a refused one, 503 for one that may succeed later. Bigints are decimal text, bytes are
+ * lower-case hex. Objects have no keys except those named here.
  */
 import * as z from 'zod';
 import { HOT_INDEX_LIMIT } from '../chains/spend.ts';
 import { heldKinds } from '../core/held-money.ts';
 import { currencies } from '../core/transfer.ts';
 
-/** The longest request is a sweep, the longest answer in JSON a page of the journal. */
+/** The longest request is a sweep. The longest answer in JSON is a page of the journal. */
 export const REQUEST_BYTES_MAX = 64 * 1024;
 export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 export const ADDRESSES_MAX = 100;
 const JOURNAL_PAGE_MAX = 100;
 const SWEEP_OWNERS_MAX = 32;
 const TERMS_MAX = 32;
-/** Below the indices of refund and gas wallets on families with hardened paths, so that deposit addresses differ. */
+/**
+ * Below the indices of refund and gas wallets in families with hardened paths, so that no deposit address is one of
+ * them.
+ */
 const INDEX_MAX = 1_000_000_000;
 const ATTEMPT_MAX = 999;
 
@@ -42,7 +45,7 @@ const bytes = z.codec(z.string().regex(/^([0-9a-f]{2}){1,8192}$/), z.instanceof(
   encode: (value) => Buffer.from(value).toString('hex'),
 });
 const index = z.int().min(0).max(INDEX_MAX);
-/** Which refund or gas wallet of the seed. */
+/** Index of a refund or gas wallet of the seed. */
 export const hotIndex = z
   .int()
   .min(0)
@@ -83,7 +86,7 @@ export const intentWire = z.discriminatedUnion('kind', [
   }),
 ]);
 
-/** Shown on terminals and signed as one line each. */
+/** A line of a text that terminals show and approvers sign. */
 const line = z.string().regex(/^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u, 'expected one line of 1 to 200 characters');
 
 /** A freeze of the signer; `nonce` is random. */
@@ -93,7 +96,9 @@ export const signerFreeze = z
 export type SignerFreeze = z.output<typeof signerFreeze>;
 
 export const fingerprint = hex('8');
-/** The open freeze, if there is one, and the names of those who can end it. `fingerprint` is that of the seed. */
+/**
+ * The open freeze, if there is one, and the names of the approvers, who can end it. `fingerprint` is that of the seed.
+ */
 const freezeState = z
   .strictObject({
     fingerprint,
@@ -108,21 +113,23 @@ export const approval = z.strictObject({ approver: hex('64'), untilS: count, sig
 export type Approval = z.output<typeof approval>;
 
 /**
- * One attempt to sign. For the same (intent id, generation, attempt), the signer always returns the bytes that it
- * stored the first time, whatever the rest of the request says.
+ * One attempt to sign. The signer stores the bytes for an (intent id, generation, attempt), and returns them whenever
+ * the three are requested again.
  */
 const signRequest = z
   .strictObject({
-    /** The engine's fence on this network; the signer serves only the highest it has seen. */
+    /** The engine's fence on this network. The signer serves only the highest that it has seen. */
     fence: z.int().positive(),
     intent: intentWire,
-    /** Increases only when all attempts of the generation before are `failed` or `dead` at finality, as in `proof`. */
+    /**
+     * Increases only if all attempts of the generation before are `failed` or `dead` at finality. `proof` says which.
+     */
     generation: count.max(ATTEMPT_MAX),
-    /** Increases within a generation, for replacements with the same sequence number and higher fees. */
+    /** Increases within a generation, for replacements with the same nonce and higher fees. */
     attempt: count.max(ATTEMPT_MAX),
     proof: z.enum(['failed', 'dead']).nullable(),
     terms,
-    /** That of a refund above the caps. */
+    /** The approval of a refund above the caps. */
     approval: approval.nullable(),
     /** The wallet that the engine expects to pay the fee. The signer's policy decides which one does. */
     payer: addressKey,
@@ -132,7 +139,7 @@ export type SignRequest = z.output<typeof signRequest>;
 
 const signed = { tx: z.string().min(1).max(128), bytes };
 
-/** One signature in the signer's journal; `payer` is the wallet that pays the fee. */
+/** One signature in the signer's journal. `payer` is the wallet that pays the fee. */
 const journalEntry = z
   .strictObject({
     id: count,
@@ -153,13 +160,13 @@ const signerWallets = z
     refund: addressKey,
     gas: addressKey,
     treasury: addressKey,
-    /** The most that a transaction may cost by its policy, in base units of the native coin. */
+    /** Highest fee of a transaction by its policy, in base units of the native coin. */
     feeUnitsMax: whole(/^(0|[1-9][0-9]{0,77})$/),
   })
   .readonly();
 export type SignerWallets = z.output<typeof signerWallets>;
 
-/** Every call of the signer. None signs given bytes, and none reveals a key. */
+/** Every call of the signer. No call signs given bytes, and none reveals a key. */
 export const calls = {
   wallets: {
     params: z.strictObject({ network: networkKey }),
@@ -182,7 +189,7 @@ export const calls = {
   freezeState: { params: z.strictObject({}), result: freezeState },
   freeze: { params: z.strictObject({ reason: line, frozenBy: line }), result: freezeState },
   thaw: { params: z.strictObject({ approval }), result: freezeState },
-  /** Its result is not JSON but the bytes of the file, while other calls are served. */
+  /** The result is not JSON but the bytes of the file. */
   backup: { params: z.strictObject({}), result: z.never() },
 } as const;
 

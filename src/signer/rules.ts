@@ -1,6 +1,4 @@
-/**
- * Decides whether an intent may be signed, or signed again, given what the journal has. `caps.ts` has the amounts.
- */
+/** Decides from the journal whether an intent may be signed, or signed again. `caps.ts` checks the amounts. */
 import type { SpendRules } from '../chains/spend.ts';
 import { type Fault, permanent } from '../core/fault.ts';
 import { ATTEMPTS_MAX } from '../core/payout.ts';
@@ -11,19 +9,19 @@ import { isSameContent, type SignedIntent } from './journal.ts';
 import type { SignRequest } from './protocol.ts';
 
 /**
- * An engine's fence rises by one per start, and a journal's by 100,000 per restore. README.md says why any step of who
- * has the socket locks the engine out; this one keeps fences below what an engine can exceed.
+ * An engine's fence rises by one per start, and a journal's by 100,000 per restore. Anybody who can open the socket can
+ * lock the engine out with a higher fence. With this limit, an engine can still get above it.
  */
 const FENCE_STEP_MAX = 1_000_000;
 /** The last time that a `Date` can show, in ms (ECMA-262, "Time Values and Time Range"). */
 const DATE_MS_MAX = 8.64e15;
 /**
- * How far after the signer's time a transaction may expire. No chain takes one that can be included for longer than a
- * day; the other day is for clocks that differ. Until it has expired, its payout is not signed again.
+ * Longest time from the signer's clock to a transaction's expiry. Until then, its payout is not signed again. No chain
+ * takes a transaction that can be included for longer than a day. The other day is for clocks that differ.
  */
 const EXPIRES_IN_MS_MAX = 2 * DAY_MS;
 
-/** Rules that a request to sign may break: each is the end of a code, `signer_refused_…`. */
+/** Rules that a request to sign may break. Each is the end of a code, `signer_refused_…`. */
 const signerRules = [
   'request',
   'policy',
@@ -47,7 +45,7 @@ type Rule = (typeof signerRules)[number];
 /** Returns the error for a request that breaks a rule. */
 export const refused = (rule: Rule, message: string): Fault => permanent(`signer_refused_${rule}`, message);
 
-/** Checks that no other engine was served since. @throws Fault `signer_refused_fence` */
+/** Checks that no later engine was served. @throws Fault `signer_refused_fence` */
 export function checkFence(network: NetworkKey, fence: number, highest: number): void {
   if (fence < highest) {
     throw refused(
@@ -67,19 +65,19 @@ type Order = Readonly<{
   request: SignRequest;
   /** The intent's canonical text. */
   content: string;
-  /** The journal's entries of this intent. */
+  /** The intent in the journal. */
   known: SignedIntent | null;
   rules: Pick<SpendRules, 'lane' | 'expiresAtMs'>;
   nonce: number | null;
   nowMs: number;
 }>;
 
-/** Returns the terms' sequence number; null if transactions expire instead. @throws Fault `signer_refused_nonce` */
+/** Returns the terms' nonce; null if transactions expire instead. @throws Fault `signer_refused_nonce` */
 export function nonceOf(lane: SpendRules['lane'], terms: Terms): number | null {
   if (lane === 'expiry') return null;
   const { nonce } = terms;
   if (nonce !== undefined && /^(0|[1-9]\d{0,14})$/.test(nonce)) return Number(nonce);
-  throw refused('nonce', 'the terms have no sequence number (nonce)');
+  throw refused('nonce', 'the terms have no nonce');
 }
 
 /**
@@ -114,7 +112,7 @@ export function checkOrder({ request, content, known, rules, nonce, nowMs }: Ord
     return;
   }
   if (attempt >= ATTEMPTS_MAX)
-    throw refused('attempt', `at most ${ATTEMPTS_MAX} transactions are signed for one sequence number`);
+    throw refused('attempt', `at most ${ATTEMPTS_MAX} transactions are signed for one nonce`);
   if (rules.lane === 'expiry')
     throw refused(
       'attempt',
@@ -123,12 +121,15 @@ export function checkOrder({ request, content, known, rules, nonce, nowMs }: Ord
   if (nonce !== known?.newest.nonce) {
     throw refused(
       'nonce',
-      `a replacement must have the sequence number of what it replaces: ${known?.newest.nonce}, not ${nonce}`,
+      `a replacement must have the nonce of the transaction that it replaces: ${known?.newest.nonce}, not ${nonce}`,
     );
   }
 }
 
-/** Checks that what is signed now does not keep its payout waiting for long. @throws Fault `signer_refused_terms` */
+/**
+ * Checks that a transaction that is never mined does not keep its payout waiting for long. @throws Fault
+ * `signer_refused_terms`
+ */
 function checkExpiry(terms: Terms, { expiresAtMs }: Pick<SpendRules, 'expiresAtMs'>, nowMs: number): void {
   const untilMs = expiresAtMs?.(terms, nowMs) ?? nowMs;
   if (untilMs <= nowMs + EXPIRES_IN_MS_MAX) return;
@@ -138,13 +139,13 @@ function checkExpiry(terms: Terms, { expiresAtMs }: Pick<SpendRules, 'expiresAtM
   );
 }
 
-/** A time may be one that no date shows. */
+/** A time may be too large for a `Date`. */
 const timeText = (ms: number): string =>
   Math.abs(ms) <= DATE_MS_MAX ? new Date(ms).toISOString() : `${ms} ms after 1970`;
 
 /**
- * Checks, by the signer's own clock, that an attempt may be dead. One with a sequence number never is: until its number
- * is used, it can be mined; afterwards, it has failed or another one of the wallet was.
+ * Checks, by the signer's own clock, that an attempt may be dead. An attempt with a nonce never is. Until its nonce is
+ * used, it can be mined. Afterwards, it has failed or another transaction with the nonce was mined.
  * @throws Fault `signer_refused_generation`, `signer_refused_expiry`
  */
 function checkDeath(
@@ -155,7 +156,7 @@ function checkDeath(
   if (!expiresAtMs) {
     throw refused(
       'generation',
-      'a transaction with a sequence number can be mined until the number is used, so it is never dead: a new generation needs proof that the one before failed',
+      'a transaction with a nonce can be mined until the nonce is used, so it is never dead: a new generation needs proof that the one before failed',
     );
   }
   const untilMs = expiresAtMs(terms, signedAtMs);

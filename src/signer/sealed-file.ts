@@ -1,12 +1,12 @@
 /**
- * A small secret in a file, encrypted with a passphrase: scrypt derives the key, AES-256-GCM encrypts and
+ * A small secret in a file, encrypted with a passphrase. scrypt derives the key, AES-256-GCM encrypts and
  * authenticates. The readable part of the file is authenticated too, so nothing in it can be changed without the
- * passphrase. A checksum distinguishes a damaged file from a wrong passphrase; it is no protection, because anybody
- * can compute it.
+ * passphrase. A checksum distinguishes a damaged file from a wrong passphrase. It protects nothing, because anybody can
+ * compute it.
  *
  * Format 1: a JSON object with exactly the keys of `schema`. The additional data of GCM is the JSON text, without
- * spaces, of the list [version, kind, label, kdf, cipher, salt, nonce]; `checksum` is the SHA-256 of that text, a
- * line feed, and the hex of `sealed`, which is the ciphertext followed by the 16-byte tag.
+ * spaces, of the list [version, kind, label, kdf, cipher, salt, nonce]; `checksum` is the SHA-256 of that text, a line
+ * feed, and the hex of `sealed`, which is the ciphertext followed by the 16-byte tag.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scryptSync } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
@@ -23,7 +23,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 /** A real file has less than a thousand bytes. */
 const FILE_BYTES_MAX = 16_384;
-/** For new files; existing ones open with any passphrase they have. */
+/** Checked for new files only. Existing files open with the passphrase that they have. */
 export const PASSPHRASE_BYTES_MIN = 12;
 
 const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${2 * bytes}}$`));
@@ -66,7 +66,7 @@ export function refuseWeak(passphrase: Uint8Array): void {
 
 /**
  * Encrypts a secret.
- * @param kind such as `seed`: a file of one kind does not open as another
+ * @param kind such as `seed`; a file of one kind does not open as another
  * @returns the file's text
  * @throws Fault permanent `passphrase_weak`
  */
@@ -97,7 +97,7 @@ export type SealedFile = Readonly<{
 }>;
 
 /**
- * Reads a sealed file and checks what can be checked without the passphrase.
+ * Reads a sealed file, and checks it as far as possible without the passphrase.
  * @throws Fault permanent `sealed_file_missing`, `sealed_file_open` (other users may read it), `sealed_file_damaged`,
  * `sealed_file_other`
  */

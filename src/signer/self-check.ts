@@ -1,6 +1,6 @@
 /**
- * The last check before a signature leaves: signed bytes are decoded by code that is independent of the code that built
- * them, and must do exactly what the intent says.
+ * The last check before a signature leaves. Code that is independent of the encoder decodes the signed bytes. They must
+ * do exactly what the intent says.
  */
 import type { SignedSpend, SpendNetwork, SpendReading } from '../chains/spend.ts';
 import { gasReceiver, type Intent, type Wallet } from '../core/intent.ts';
@@ -16,7 +16,7 @@ type CheckedKeys = Readonly<{
 
 type Effect = SpendReading['effects'][number];
 
-/** Returns all effects that an intent must have. */
+/** Returns the effects that an intent must have. */
 function effectsOf(intent: Intent, network: SpendNetwork, keys: CheckedKeys): Effect[] {
   const tokenOf = (symbol: string) => network.tokens.find((token) => token.symbol === symbol)?.address ?? '';
   switch (intent.kind) {
@@ -47,7 +47,7 @@ const sameEffects = (some: readonly Effect[], others: readonly Effect[]): boolea
   some.map(text).sort().join('\n') === others.map(text).sort().join('\n');
 
 /**
- * Compares what signed bytes do with the intent.
+ * Compares the effects of signed bytes with the intent.
  * @throws Fault `signer_refused_check`
  */
 export function checkReading(

@@ -1,6 +1,6 @@
 /**
  * The signer's listener: HTTP on a unix socket, one request per connection. Access to the socket is the only
- * authentication, so its folder belongs to one user; and everything has a limit, whoever the caller is.
+ * authentication, so its folder belongs to one user. Limits hold for every caller.
  */
 import { chmodSync, rmSync, statSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -18,7 +18,7 @@ import { refused } from './rules.ts';
 import type { SigningService } from './signing-service.ts';
 
 type ServerOptions = Readonly<{
-  /** Path of the socket; one that a killed signer left behind is replaced. */
+  /** Path of the socket. A killed signer's socket there is replaced. */
   socket: string;
   service: SigningService;
   log: Log;
@@ -28,13 +28,15 @@ type ServerOptions = Readonly<{
 type ServerLimits = Readonly<{
   /** Further connections are closed at once. */
   connectionsMax: number;
-  /** A connection that is idle, or does not read its answer or the next part of it, for this long is closed. */
+  /**
+   * A connection is closed after this time without traffic, or if the caller does not read the answer or its next part.
+   */
   idleMs: number;
 }>;
 
 const defaultLimits: ServerLimits = { connectionsMax: 64, idleMs: 30_000 };
 const HEADER_BYTES_MAX = 8 * 1024;
-/** How long a caller may take to send a request. */
+/** Time for a caller to send a request. */
 const REQUEST_MS_MAX = 30_000;
 /** The kernel's limit for a path is 108 bytes, including a final zero (unix(7)). */
 const PATH_BYTES_MAX = 107;
@@ -42,11 +44,11 @@ const MESSAGE_CHARS_MAX = 500;
 const CALL_CHARS_MAX = 20;
 
 type Answer = Readonly<{ status: number; body: unknown }>;
-/** A backup that was begun, so that it can no more be refused. */
+/** A backup that has begun, so that it can no longer be refused. */
 type BackupAnswer = Readonly<{ first: Uint8Array; rest: AsyncGenerator<Uint8Array, void> }>;
 
 /**
- * Starts to listen. Requests are served one after the other, and beside a backup.
+ * Starts to listen. Requests are served one after the other, also during a backup.
  * @throws Fault permanent `socket_unusable`
  */
 export async function serveSigningService({
@@ -70,7 +72,7 @@ export async function serveSigningService({
   });
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // A caller that disconnects loses nothing: it can repeat the request.
+    // A caller that disconnects loses nothing, because it can repeat the request.
     response.on('error', () => {});
     const answered = await answer(request, { service, log });
     if ('rest' in answered) return sendBackup(response, answered, { idleMs, log });
@@ -96,7 +98,7 @@ export async function serveSigningService({
     );
     server.listen(path, resolve);
   });
-  // If the signer has its own user, the group of the payout engine has access to the folder, and so to the socket.
+  // If the signer has its own user, the group of the payout engine has access to the folder and the socket.
   chmodSync(path, (statSync(dirname(path)).mode & 0o070) === 0 ? 0o600 : 0o660);
   return {
     async close() {
@@ -104,13 +106,13 @@ export async function serveSigningService({
         server.close(() => resolve());
         server.closeAllConnections();
       });
-      // A backup reads the journal until it has noticed that its caller is gone.
+      // A backup reads the journal until it notices that its caller is gone.
       await Promise.allSettled(handled);
     },
   };
 }
 
-/** Serves one request. Once everything is read, it is synchronous, so that requests cannot interleave. */
+/** Serves one request. After the body was read, all is synchronous, so that requests cannot interleave. */
 async function answer(
   request: IncomingMessage,
   { service, log }: Pick<ServerOptions, 'service' | 'log'>,
@@ -128,9 +130,9 @@ async function answer(
 }
 
 /**
- * Returns the fault for an error that is none. A bug answers the one request that met it, so that a request cannot end
- * the signer for everybody: between requests, nothing is kept but the seed, and no bytes leave before the journal has
- * them. If the journal itself is in doubt, the process ends and opens it again.
+ * Returns the fault for an unexpected error. A bug fails only the request that met it, so that one request cannot stop
+ * the signer for everybody. That is safe, because the seed is all that the process keeps between requests and no bytes
+ * leave before the journal has them. If the journal itself is in doubt, the process ends and opens it again.
  * @throws the error, if it came from the journal
  */
 function faultOf(error: unknown, { url }: IncomingMessage, log: Log): Fault {
@@ -150,7 +152,7 @@ async function beginBackup(service: SigningService, params: unknown): Promise<Ba
   return { first: (await rest.next()).value ?? new Uint8Array(), rest };
 }
 
-/** Sends a backup, and ends it whatever happens. A fault there does not concern signing, so it ends nothing else. */
+/** Sends a backup, and always releases it. An error ends only the backup, because it does not concern signing. */
 async function sendBackup(
   response: ServerResponse,
   { first, rest }: BackupAnswer,
@@ -159,7 +161,7 @@ async function sendBackup(
   let bytes = 0;
   const parts = async function* () {
     for (let part: Uint8Array | undefined = first; part; part = (await rest.next()).value ?? undefined) {
-      // Also a caller that reads a few bytes now and then would keep others from making a backup.
+      // A caller that reads a few bytes now and then would otherwise keep others from making a backup.
       const taken = after(idleMs, () => response.destroy());
       try {
         yield part;

@@ -1,6 +1,4 @@
-/**
- * Creates a new signer's folder: completely under another name, then renamed.
- */
+/** Creates a new signer's folder. It is filled under another name and then renamed, so that it is never half made. */
 import {
   closeSync,
   fsyncSync,
@@ -107,7 +105,7 @@ async function unpackSigner(
 }
 
 /**
- * Writes the policy and the journal of a backup into new files. Until this has returned, they may be only a part.
+ * Writes the policy and the journal of a backup into new files. They may be incomplete until this has returned.
  * @returns when it was made, in Unix milliseconds
  * @throws Fault: see `unseal`
  */
@@ -152,7 +150,7 @@ function openDraft(dir: string) {
   const draft = mkdtempSync(join(dirname(dir), `.${basename(dir)}-draft-`));
   return {
     files: signerFiles(draft),
-    /** Replaces an empty folder, and fails if it has got files meanwhile. */
+    /** Replaces an empty folder. Fails if the folder has files. */
     place: () => renameSync(draft, dir),
     remove: () => rmSync(draft, { recursive: true, force: true }),
   };

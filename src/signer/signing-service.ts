@@ -1,5 +1,5 @@
 /**
- * The signing service: checks, signs, reads back, journals and answers each request before the next. All of it is
+ * The signing service. It checks, signs, reads back, journals and answers each request before the next. All of it is
  * synchronous, so that requests cannot interleave.
  */
 import { timingSafeEqual } from 'node:crypto';
@@ -32,10 +32,10 @@ import { checkReading } from './self-check.ts';
 type SigningServiceOptions = Readonly<{
   /** 64 bytes; wiped by `close`. */
   seed: Uint8Array;
-  /** The installation's secret key, by which refunds' MACs are checked. */
+  /** The installation's secret key, which checks the MACs of refunds. */
   secretKey: Uint8Array;
   policy: Policy;
-  /** The file that the policy was read from, for backups. */
+  /** The text of `policy.json`, for backups. */
   policyText: string;
   journal: Journal;
   /** The signing halves of the policy's families. */
@@ -44,7 +44,7 @@ type SigningServiceOptions = Readonly<{
   log: Log;
 }>;
 
-/** The signer without its socket: the calls of `Signer`, synchronous. Every refusal is a Fault. */
+/** The signer without its socket. Calls are synchronous. Every refusal is a Fault. */
 export type SigningService = ReturnType<typeof openSigningService>;
 
 /** A network that the policy allows, with its family's signing half. */
@@ -54,7 +54,7 @@ type Payer = Readonly<{ wallet: Wallet; key: string }>;
 
 const NO_GRANT: Grant = { capUse: null, approval: null };
 
-/** Returns the service; opens nothing itself. */
+/** Returns the service, over resources that are open. */
 export function openSigningService({
   seed,
   secretKey,
@@ -79,7 +79,7 @@ export function openSigningService({
     );
   }
 
-  /** Address keys of refund and gas wallets: every engine asks for them all the time. */
+  /** Address keys of refund and gas wallets, which engines request all the time. */
   const hotKeys = new Map<string, string>();
   const keyOf = (wallets: WalletKeys, wallet: Wallet): string => {
     const path = wallets.path(wallet);
@@ -98,8 +98,8 @@ export function openSigningService({
   });
 
   /**
-   * Returns the wallet that pays the fee of a request: of a role, the one that the policy names. It must have signed
-   * what a replacement replaces, and the first generation of a refund with a lock.
+   * Returns the wallet that pays the fee of a request. The policy names the refund and the gas wallet. The wallet must
+   * be that of the transaction to replace and, for a refund with a lock, of the first generation.
    * @throws Fault `signer_refused_wallet`
    */
   function payerOf(place: Place, { intent, generation, attempt, payer: expected }: SignRequest): Payer {
@@ -122,7 +122,7 @@ export function openSigningService({
 
   /**
    * Signs and checks an order, and wipes the keys. An order always gives the same bytes.
-   * @returns with the most that the transaction can cost
+   * @returns with the highest fee of the transaction
    */
   function signChecked({ spending }: Place, order: SpendOrder, payer: Payer): SignedSpend & { feeUnitsMax: bigint } {
     const { intent, network } = order;
@@ -147,7 +147,7 @@ export function openSigningService({
   function checkNonce(nonce: number | null, payer: string, { intent, generation }: SignRequest): void {
     const use = nonce === null ? null : journal.nonceUse(intent.network, payer, nonce);
     if (!use || (use.intentId === intent.id && use.generation === generation)) return;
-    const text = `sequence number ${nonce} of ${payer} was used for ${use.intentId} (generation ${use.generation})`;
+    const text = `nonce ${nonce} of ${payer} was used for ${use.intentId} (generation ${use.generation})`;
     const adopt = `the database is behind the signer. Run \`quayside payout reconcile ${intent.network}\``;
     throw refused('nonce', `${text}: ${adopt}`);
   }
@@ -173,7 +173,7 @@ export function openSigningService({
     return { hourUnits: journal.usedSince(network, cap, hourMs), dayUnits: journal.usedSince(network, cap, dayMs) };
   }
 
-  /** Checks the caps on amounts for a generation, and returns how much it uses of them. */
+  /** Checks the caps on amounts for a generation, and returns its use of them. */
   function grant({ policy: network }: Place, { intent, approval }: SignRequest, nowMs: number): Grant {
     if (isPayback(intent)) {
       const used = usesOf(network.key, intent.currency, nowMs);
@@ -207,7 +207,10 @@ export function openSigningService({
     const replaced = attempt === 0 ? null : journal.find(intent.id, generation, attempt - 1);
     const replacedUnits = replaced ? guarded(() => place.spending.read(replaced.bytes, spend)).feeUnitsMax : 0n;
     if (replaced && units <= replacedUnits) {
-      throw refused('terms', `a replacement must offer a higher fee than what it replaces (at most ${replacedUnits})`);
+      throw refused(
+        'terms',
+        `a replacement must offer a higher fee than the transaction that it replaces (at most ${replacedUnits})`,
+      );
     }
     return grantFee(
       units - replacedUnits,
@@ -234,7 +237,7 @@ export function openSigningService({
     const known = journal.intent(id);
     const stored = journal.find(id, generation, attempt);
     if (stored) {
-      // The fence rises only by a request for what was checked and signed.
+      // The fence rises only by a request whose intent was checked or is in the journal.
       const isChecked = known?.content === content || (isPayback(intent) && isMacRight(intent, macOf));
       if (fence > highest && known && isSameContent(known.content, content) && isChecked) {
         journal.raiseFence(network, fence, nowMs);
@@ -309,7 +312,7 @@ export function openSigningService({
       placeOf(network);
       return journal.fence(network);
     },
-    /** Makes an encrypted backup; see `sealBackup`. */
+    /** Makes an encrypted backup. */
     backup: () => sealBackup(seed, { policy: policyText, journal, madeAtMs: clock.nowMs() }),
     /** Wipes the seed. */
     close: () => void seed.fill(0),

@@ -1,6 +1,6 @@
 /**
  * Asks questions at the terminal; without one, reads lines from a pipe. Hidden answers stay bytes, which can be wiped.
- * Output is printable: nodes' answers are among it, and a terminal would obey their control characters.
+ * Only printable characters are shown, because a terminal would obey control characters in nodes' answers.
  */
 import type { ReadStream } from 'node:tty';
 import { printable } from '../core/excerpt.ts';
@@ -18,14 +18,14 @@ const DELETE = 0x7f;
 const CLEAR = '\u001b[2J\u001b[3J\u001b[H';
 
 export interface Terminal {
-  /** Whether a person answers; otherwise answers are lines from a pipe. */
+  /** Whether a person answers. If not, answers are lines from a pipe. */
   readonly isInteractive: boolean;
   /** Asks without echo. @returns the typed bytes, which the caller wipes */
   askHidden(question: string): Promise<Buffer>;
   ask(question: string): Promise<string>;
-  /** Shows one line to the person, never on standard output. */
+  /** Shows one line on standard error. */
   say(line: string): void;
-  /** Clears the screen, and what was scrolled off it. */
+  /** Clears the screen and its scrollback. */
   clear(): void;
   close(): void;
 }
@@ -71,7 +71,7 @@ export function openTerminal(): Terminal {
   return {
     isInteractive,
     async askHidden(question) {
-      // Turn echo off before the question, so that text pasted ahead is not shown; also if questions go to a file.
+      // Turns echo off before the question, so that text pasted ahead is not shown, even if questions go to a file.
       if (input.isTTY) input.setRawMode?.(true);
       show(question);
       try {

@@ -1,6 +1,6 @@
 /**
  * Reads the keystore's passphrase from the terminal, a file or a systemd credential, never from an environment
- * variable: those are inherited, logged and shown in `/proc`.
+ * variable. These are inherited, logged and shown in `/proc`.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -46,7 +46,7 @@ export function createSeedWallets(
   let seeds = 0;
   let payees = 0;
 
-  /** Opens wallets of another seed, so that sequence numbers start at 0. */
+  /** Opens wallets of another seed, so that nonces start at 0. */
   function openWallets(): SeedWallets {
     seeds += 1;
     const seed = new Uint8Array(64).fill(seeds);

@@ -161,7 +161,7 @@ test('a payout that fails on the chain again and again waits for a person, who m
   );
 });
 
-test('a sequence number used by somebody else halts the wallet', () => {
+test('a nonce used by somebody else halts the wallet', () => {
   const foreign = step([attempt], { kind: 'foreign', message: 'used up' });
   assert.equal(foreign, { kind: 'stick', why: { code: 'payout_nonce_foreign', message: 'used up' } });
 });

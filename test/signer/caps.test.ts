@@ -25,7 +25,7 @@ const secret = new Uint8Array(32).fill(1);
 const settings: PolicySettings = { ...policySettings, approvers: [{ name: 'Anna', key: approverOf(secret) }] };
 
 /**
- * A signer with its own clock, which starts at noon, and increasing sequence numbers. Caps: 100 per refund, 250 per
+ * A signer with its own clock, which starts at noon, and increasing nonces. Caps: 100 per refund, 250 per
  * hour, 600 per day.
  */
 function open(policy: PolicySettings) {

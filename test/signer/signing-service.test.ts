@@ -214,7 +214,7 @@ test('a replacement keeps the number of what it replaces; a new generation has a
   assert.is(journal().usedSince('test:one', 'USDT', 0), usdt(180), 'each generation counts, its replacement does not');
 });
 
-test('a transaction with a sequence number is never dead: an engine that says so gets no second signature', () => {
+test('a transaction with a nonce is never dead: an engine that says so gets no second signature', () => {
   const { sign, refusal, journal } = newSigner();
   const refund = refundOf('rf_1', usdt(5));
   sign(firstOf(refund, 1));

@@ -26,7 +26,7 @@ export async function makePayoutBench() {
       await anvil.mine();
       return wallets;
     },
-    /** Puts something else that the refund wallet's key signs with a sequence number into the pool. */
+    /** Puts something else that the refund wallet's key signs with a nonce into the pool. */
     async spendElsewhere(wallets: SeedWallets, nonce: number): Promise<void> {
       const { secret } = evmSpending.derive(wallets.seed, { role: 'refund' });
       const thief = new EthersWallet(`0x${Buffer.from(secret).toString('hex')}`);
