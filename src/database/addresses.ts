@@ -1,10 +1,10 @@
 /**
  * Deposit addresses: pools per family and mode, each filled from one source at a time.
  *
- * An address is `free` until a session takes it, for ever. An address that received money before any session took it is
- * `spoiled`: it stays watched and is never given out, or its session would begin with somebody else's payment. So are
- * addresses that a lost database may have given out.
- * Free addresses of a source that is not the pool's current one are retired; they are free again when it returns.
+ * An address is `free` until a session takes it, and keeps that session. An address that received money before any
+ * session took it is `spoiled`. It stays watched and is never given out, because its session would begin with somebody
+ * else's payment. Addresses that a lost database may have given out are spoiled too. Free addresses of any source but
+ * the pool's current one are retired, until that source is the current one again.
  */
 
 import { invariant } from '../core/fault.ts';
@@ -17,10 +17,10 @@ import { nextNumber } from './meta.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
 import { addresses, pools } from './tables.ts';
 
-/** A pool of deposit addresses: one per family and mode. Its source is an xpub, or the signer of imported lists. */
+/** The pool of deposit addresses of one family and mode. Its source is an xpub, or the signer of imported lists. */
 export type PoolKey = Readonly<{ family: string; mode: Mode }>;
 
-/** Addresses from `nextIndex` to below `retiredThrough` are to be watched and are not derived yet. */
+/** Addresses from `nextIndex` to below `retiredThrough` must be watched and are not derived yet. */
 export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIndex: number; retiredThrough: number }>;
 
 export type AddressRow = typeof addresses.$inferSelect;
@@ -29,7 +29,7 @@ type PoolRow = typeof pools.$inferSelect;
 
 type Place = Pick<AddressRow, 'family' | 'mode' | 'key' | 'poolId' | 'derivationIndex' | 'sessionId'>;
 
-/** Returns the columns that the MAC of an address covers: where it was derived, and whose payments it receives. */
+/** Returns the columns that the MAC of an address covers: its derivation, and the session that it receives for. */
 export const macedAddress = ({ family, mode, key, poolId, derivationIndex, sessionId }: Place): MacedRow => ({
   table: 'addresses',
   key: [family, mode, key],
@@ -37,10 +37,10 @@ export const macedAddress = ({ family, mode, key, poolId, derivationIndex, sessi
 });
 
 const REMEDY = 'restore the database from a backup, and read the blocks since then with `quayside network reread`';
-/** Altered rows that one request passes over in its search for a free address. */
+/** Most altered rows that one request passes over in its search for a free address. */
 const ALTERED_MAX = 100;
 
-/** Rows whose MAC fails raise an alarm and are not returned. */
+/** Queries that raise an alarm for rows whose MAC fails, and do not return them. */
 export const addressRowsOf = perDatabase((db: SealedDb) => {
   const { guard } = db;
   const nextFree = `WHERE state = 'free'
@@ -71,7 +71,7 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
       }
       return null;
     },
-    /** Gives a free address to a session, for ever. */
+    /** Gives a free address to a session for good. */
     async take(address: AddressRow, sessionId: string): Promise<void> {
       const { id } = address;
       const mac = guard.seal(macedAddress({ ...address, sessionId }));
@@ -86,7 +86,7 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
     },
     /** Returns the `seq` of the newest address in the pool; 0 when it is empty. */
     highestSeq: async ({ family, mode }: PoolKey): Promise<number> => Number(await highestSeq.get({ family, mode })),
-    /** Returns the keys that a session took, by family. */
+    /** Returns the keys of a session's addresses, by family. */
     async ofSession(sessionId: string): Promise<Record<string, string>> {
       const own = (await findRows(db, addresses, { sessionId })).filter(accepts);
       return Object.fromEntries(own.map(({ family, key }) => [family, key]));
@@ -97,30 +97,30 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
 const counting = (client: Db['client'], state: 'free' | 'spoiled') =>
   client.values(`SELECT count(*) FROM addresses WHERE pool_id = ? AND state = '${state}'`);
 
-/** A restart takes less. A longer gap is a stop, or a database or a whole machine that was restored. */
+/** Shortest gap that counts. A restart takes less; a longer gap is a stop or a restore. */
 export const GAP_MS_MIN = 15_000;
-/** How many times the busiest hour or day before it the gap may have been. */
+/** Assumed use in a gap, in multiples of the busiest hour or day before it. */
 const USE_FACTOR = 3;
-/** Retired in any case: a new shop has no busy hour yet. */
+/** Addresses that are retired in any case, because a new shop has no busy hour yet. */
 const SPARE = 10;
-/** At most this many are derived, in the background, before blocks are read: a minute or so of one core. */
+/** Most addresses that a gap retires. They are derived before blocks are read, in about a minute of one core. */
 const RETIRED_MAX = 50_000;
-/** Days in which the busiest hour is looked for. */
+/** Days before the gap that are searched for the busiest hour. */
 const USE_DAYS = 30;
 const DAY_HOURS = DAY_MS / HOUR_MS;
 
 type Gap = Readonly<{
   nowMs: number;
-  /** When this process was last known to run; null: when a network was last followed. */
+  /** The last time at which this process was known to run. Null stands for the last time a network was followed. */
   sinceMs: number | null;
-  /** Addresses of other families are imported: a pool of them keeps at least half. */
+  /** Families whose addresses are derived. A pool of imported addresses keeps at least half of them. */
   derivedFamilies: ReadonlySet<string>;
 }>;
 
-/** Sessions that were created in an hour, counted from 1970. */
+/** Sessions that were created in one hour; `hour` counts from 1970. */
 type HourOfUse = Readonly<{ hour: number; sessions: number }>;
 
-/** Returns how many addresses a pool may have given out in a gap, as the hours before it were. */
+/** Estimates from the hours before a gap how many addresses a pool may have given out in it. */
 export function mayHaveGiven(hours: readonly HourOfUse[], gapMs: number): number {
   const days = new Map<number, number>();
   for (const { hour, sessions } of hours) {
@@ -132,7 +132,7 @@ export function mayHaveGiven(hours: readonly HourOfUse[], gapMs: number): number
   return Math.min(RETIRED_MAX, SPARE + Math.ceil(USE_FACTOR * Math.min(byHour, byDay)));
 }
 
-/** Addresses that may have been given out by a run that this database does not know. */
+/** Commands for addresses that a run unknown to this database may have given out. */
 function gapCommands(db: Db) {
   const { client, write } = db;
   const lastFollowed = client.values<number | null>('SELECT max(updated_at_ms) FROM networks');
@@ -149,7 +149,7 @@ function gapCommands(db: Db) {
        RETURNING derivation_index`,
   );
 
-  /** Retires the addresses that the pool would give out next, also those that are not derived yet. */
+  /** Retires the pool's next addresses, including those that are not derived yet. */
   async function retireNext({ id, nextIndex, retiredThrough }: PoolRow, count: number): Promise<void> {
     const spoiled = await spoilNext.all({ id, count });
     const unknown = count - spoiled.length;
@@ -161,10 +161,10 @@ function gapCommands(db: Db) {
 
   return {
     /**
-     * Retires what each pool may have given out if nothing has followed the chains for a while: the database may be
-     * that of an earlier moment. Retired addresses are watched, and nobody gets one that another payer has. A derived
-     * pool retires at least one for each minute. To be called before addresses are given out or blocks are read; a
-     * second call for the same gap retires what the gap has grown by.
+     * Retires the addresses that each pool may have given out in a gap, during which nothing followed the chains. The
+     * database may have been restored from an earlier state, and another payer may hold such an address. Retired
+     * addresses stay watched. A derived pool retires at least one for each minute. Call it before addresses are given
+     * out or blocks are read. A second call for the same gap retires only for the time since the first.
      * @returns how many were retired, by pool
      */
     async retireAfterGap({
@@ -197,7 +197,7 @@ function gapCommands(db: Db) {
   };
 }
 
-/** A pool has fewer indexes, by BIP 32. The id of an address is that of its pool times this, and its index there. */
+/** Upper bound of a pool's indexes (BIP 32). An address's id is its pool's id times this, plus its index. */
 export const INDEXES = 2 ** 32;
 
 const newPool = { nextIndex: 0, retiredThrough: 0, gapSinceMs: null, gapGiven: 0 };
@@ -227,7 +227,7 @@ export function poolCommands(db: SealedDb) {
   }
   return {
     ...gapCommands(db),
-    /** Adds addresses `firstIndex…` of a source, which becomes the pool's; free ones of another source are retired. */
+    /** Adds addresses `firstIndex…` of a source, which becomes the pool's. Retires free ones of other sources. */
     async add(
       input: PoolKey & Readonly<{ source: string; firstIndex: number; keys: readonly string[] }>,
     ): Promise<void> {
@@ -252,11 +252,11 @@ export function poolCommands(db: SealedDb) {
         await changeRows(db, pools, { id: pool.id }, { nextIndex });
       });
     },
-    /** Returns whether a session took an address of the pool. */
+    /** Returns whether any session has taken an address of the pool. */
     async isUsed({ family, mode }: PoolKey): Promise<boolean> {
       return (await db.read(() => firstTaken.get({ family, mode }))) !== undefined;
     },
-    /** Returns the level for new sessions. A retired source has nothing free until addresses are added to it again. */
+    /** Returns the level for new sessions. A retired source has no free addresses until some are added to it again. */
     async level({ family, mode }: PoolKey, source: string): Promise<PoolLevel> {
       return db.read(async () => {
         const pool = await findRow(db, pools, { family, mode, source });
@@ -267,11 +267,13 @@ export function poolCommands(db: SealedDb) {
         return { family, mode, free: pool.current ? free : 0, taken, nextIndex, retiredThrough };
       });
     },
-    /** Returns the source that the pool gives addresses from; null before the first. */
+    /** Returns the current source of the pool; null before the first. */
     async source({ family, mode }: PoolKey): Promise<string | null> {
       return (await db.read(() => findRow(db, pools, { family, mode, current: true })))?.source ?? null;
     },
-    /** Returns addresses with a `seq` above `after`, by it: taken, free and retired ones, because all are watched. */
+    /**
+     * Returns the addresses above the `seq` `after`, in its order. They include retired ones, because all are watched.
+     */
     async watchList(
       { family, mode }: PoolKey,
       after: number,

@@ -1,4 +1,4 @@
-/** Alarms for operators. Only the newest are kept, and those that are open. */
+/** Alarms for operators. Closed ones are kept only while they are among the newest. */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Told, WatchedAlarm } from '../core/notice.ts';
@@ -15,16 +15,16 @@ type AlarmRow = typeof alarms.$inferSelect;
 
 export type NewAlarm = Pick<AlarmRow, 'atMs' | 'code' | 'message' | 'network' | 'sessionId'>;
 
-/** Characters of a note to an alarm, at most. */
+/** Most characters of a note to an alarm. */
 export const ALARM_NOTE_CHARS_MAX = 200;
 
 /**
- * `key` is null for an alarm that reports an event, which ends when a person acknowledges it. `endedAtMs` is null while
- * it is open, and what was acknowledged while nobody has.
+ * An alarm. `key` is null if it reports an event, and then it ends once a person acknowledges it. `endedAtMs` is null
+ * while it is open. `acknowledged…` are null until a person acknowledges it.
  */
 export type Alarm = AlarmRow;
 
-/** Returns the key of a lasting alarm, such as `network:live:bsc`: each network, pool or coin has one of its own. */
+/** Returns the key of a lasting alarm about one network, pool or coin, such as `network:live:bsc`. */
 export const alarmKey = (scope: string, subject: string): string => (subject ? `${scope}:${subject}` : scope);
 
 const ALARMS_KEPT_MAX = 10_000;
@@ -51,8 +51,7 @@ export function alarmCommands(db: Db) {
       await db.write(() => raiseAlarm(db, alarm));
     },
     /**
-     * Raises an alarm that lasts until what it reports is over, or brings the open one of its key up to date; one with
-     * another code is ended first.
+     * Raises a lasting alarm, or updates the open one of its key. An open one with another code is ended first.
      * @returns whether it was raised
      */
     async keep(alarm: NewAlarm & Readonly<{ key: string }>): Promise<boolean> {
@@ -73,10 +72,9 @@ export function alarmCommands(db: Db) {
       return db.write(() => endAlarm(db, key, nowMs));
     },
     /**
-     * Records that somebody looks at an alarm. The alarm of an event is over with it; any other one ends by itself,
-     * and its notices are no longer repeated. The act's reason is kept as their note, at most `ALARM_NOTE_CHARS_MAX`
-     * characters.
-     * @returns null if there is no such alarm. `over`: it ended before, by itself. `already`: somebody did it before
+     * Records that a person has seen an alarm. This ends the alarm of an event. A lasting one ends by itself, and its
+     * notices are no longer repeated. The act's reason is kept as a note of at most `ALARM_NOTE_CHARS_MAX` characters.
+     * @returns null if there is no such alarm. `over`: it had ended by itself. `already`: it was acknowledged before
      */
     async acknowledge(id: number, act: OperatorAct) {
       return db.write(async () => {
@@ -110,20 +108,20 @@ export function alarmCommands(db: Db) {
 }
 
 // ── Targets of notices ───────────────────────────────────────────────────────────────────────────────────────────────
-// When each of them last heard of which alarm.
+// Each target has a record of the alarms that it was notified of, with times.
 
 /** The text that a person types to add a target. `to`: a mail address, or Telegram's id of a chat. */
 export type TargetField = 'url' | 'token' | 'to';
 export type TargetText = Readonly<Partial<Record<TargetField, string>>>;
 
-/** A pass sends to all of them side by side. */
+/** Most targets. One pass sends to all of them in parallel. */
 export const TARGETS_MAX = 50;
 export const TARGET_NAME_CHARS_MAX = 64;
 
-/** `name`: as people named it. `severity`: the least that it hears of. `address` and `code` are sealed in the file. */
+/** `severity` is the lowest that the target is notified of. `address` and `code` are sealed in the database. */
 export type NewNoticeTarget = Omit<typeof noticeTargets.$inferSelect, 'provedAtMs' | 'progress'>;
 
-/** Until `provedAtMs` nothing but the code is sent. */
+/** A target of notices. Until `provedAtMs` is set, it gets only the code. */
 export type NoticeTarget = Readonly<ReturnType<typeof toTarget>>;
 
 const toTarget = ({ address: _, code: __, progress, ...shown }: typeof noticeTargets.$inferSelect) => ({
@@ -131,21 +129,22 @@ const toTarget = ({ address: _, code: __, progress, ...shown }: typeof noticeTar
   ...progress,
 });
 
-/** Returns whether a target is informed about alarms. A URL that is only called never is. */
+/** Returns whether a target gets notices of alarms. A dead-man URL gets none. */
 export const isInformed = ({ kind, provedAtMs }: NoticeTarget): boolean => kind !== 'dead-man' && provedAtMs !== null;
 
-/** The outcome of a message. `read`: nothing was to be sent. `waitMs`: the time that the next one waits. */
+/** The outcome of a message. `read`: there was nothing to send. `waitMs`: wait before the next message. */
 export type NoticeOutcome =
   | Readonly<{ kind: 'read'; throughId: number }>
   | Readonly<{ kind: 'sent'; told: readonly Told[]; throughId: number; waitMs: number }>
   | Readonly<{ kind: 'failed'; error: string; waitMs: number }>;
 
 const WRONG_CODES_MAX = 5;
-/** Newest alarms that a target has heard of. Older events are not repeated; what lasts always is. */
+/** Newest alarms in a target's record. Beyond them, it keeps lasting alarms only. */
 const TOLD_KEPT_MAX = 1_000;
 
-/** The names under which a target's address and code are sealed. */
+/** Returns the name under which a target's address is sealed. */
 export const noticeAddressName = (id: string): string => `where notices of ${id} go`;
+/** Returns the name under which a target's code is sealed. */
 export const noticeCodeName = (id: string): string => `code of notices to ${id}`;
 
 const nothingSent: NoticeProgress = {
@@ -170,14 +169,14 @@ export function noticeCommands(db: VaultDb) {
   const rowOf = (id: string) => findRow(db, noticeTargets, { id });
   return {
     ...createAlarmWatch(db),
-    /** Adds a target, which waits for its code. A URL that is only called is proved by its answer, so at once. */
+    /** Adds a target, which must be proved with its code. A dead-man URL is proved at once. */
     async addTarget({ address, code, ...target }: NewNoticeTarget, act: OperatorAct): Promise<void> {
       await db.write(async () => {
         const sealed = {
           address: vault.seal(address, noticeAddressName(target.id)),
           code: vault.seal(code, noticeCodeName(target.id)),
         };
-        // A person sees nothing of a call, so there is no code to type.
+        // A dead-man call reaches no person, so nobody could type a code from it.
         const provedAtMs = target.kind === 'dead-man' ? act.atMs : null;
         await insertRow(db, noticeTargets, { ...target, ...sealed, provedAtMs, progress: nothingSent });
         const { kind, name, severity } = target;
@@ -187,7 +186,7 @@ export function noticeCommands(db: VaultDb) {
     async listTargets(): Promise<readonly NoticeTarget[]> {
       return (await db.read(() => findRows(db, noticeTargets, 'ORDER BY created_at_ms, id'))).map(toTarget);
     },
-    /** Returns where a target's messages go, with its secrets; null if there is none. */
+    /** Returns a target's address, which contains its secrets; null if there is no such target. */
     async addressOf(id: string): Promise<string | null> {
       const row = await db.read(() => rowOf(id));
       return row ? vault.open(row.address, noticeAddressName(id)) : null;
@@ -211,7 +210,7 @@ export function noticeCommands(db: VaultDb) {
         return 'proved';
       });
     },
-    /** Removes a target, and forgets its secrets. @returns false if there is none */
+    /** Removes a target with its secrets. @returns false if there is none */
     async removeTarget(id: string, act: OperatorAct): Promise<boolean> {
       return db.write(async () => {
         const row = await rowOf(id);
@@ -221,11 +220,11 @@ export function noticeCommands(db: VaultDb) {
         return true;
       });
     },
-    /** Records what became of a message to a target. */
+    /** Records the outcome of a message to a target. */
     async settleNotice(targetId: string, outcome: NoticeOutcome, nowMs: number): Promise<void> {
       await db.write(async () => {
         const row = await rowOf(targetId);
-        // It was removed meanwhile.
+        // The target was removed meanwhile.
         if (!row) return;
         const progress = { ...row.progress, ...(await changeOf(db, row.progress, outcome, nowMs)) };
         await changeRows(db, noticeTargets, { id: targetId }, { progress });
@@ -250,8 +249,8 @@ function createAlarmWatch(db: Db) {
     ORDER BY id LIMIT :limit`;
   return {
     /**
-     * Returns all alarms that a target has heard of, and at most `limit` newer ones that need somebody.
-     * @returns `throughId`: none up to this id is missing
+     * Returns all alarms in a target's record, and at most `limit` newer ones that need a person.
+     * @returns `throughId`: all alarms up to this id are included
      */
     async watchedAlarms(
       { throughAlarmId: after, toldAtMs }: Pick<NoticeTarget, 'throughAlarmId' | 'toldAtMs'>,
@@ -271,7 +270,7 @@ function createAlarmWatch(db: Db) {
   };
 }
 
-/** Returns what a message changes in its target's progress. */
+/** Returns the change of a target's progress after a message. */
 async function changeOf(
   db: Db,
   before: NoticeProgress,
@@ -300,14 +299,14 @@ async function changeOf(
 
 type ToldAtMs = NoticeProgress['toldAtMs'];
 
-/** Returns when a target last heard of which alarm, after a message. */
+/** Returns a target's record after a message: the time of its last notice of each alarm. */
 async function toldAfter(db: Db, before: ToldAtMs, told: readonly Told[], nowMs: number): Promise<ToldAtMs> {
   const all = new Map(Object.entries(before).map(([id, atMs]) => [Number(id), atMs]));
   for (const { id, change } of told) {
     if (change === 'ended') all.delete(id);
     else all.set(id, nowMs);
   }
-  // However many events come that nobody acknowledges, a pass reads few of them again.
+  // Unacknowledged events may pile up, but a pass reads only a few of them again.
   const oldest = [...all.keys()].sort((a, b) => b - a).slice(TOLD_KEPT_MAX);
   for (const id of oldest) if (!(await findRow(db, alarms, { id }))?.key) all.delete(id);
   return Object.fromEntries(all);

@@ -20,7 +20,7 @@ export type OperatorAct = Readonly<{
 
 export type AuditEntry = OperatorAct & AuditedChange & Readonly<{ id: number }>;
 
-/** Saves what a person changed, within the current transaction; nothing where no person did it. */
+/** Saves a change within the current transaction; nothing if no person made it. */
 export async function recordAct(db: Db, act: OperatorAct | undefined, change: AuditedChange): Promise<void> {
   if (act) await insertRow(db, auditLog, { id: await nextNumber(db, 'audit_log'), ...act, ...change });
 }

@@ -1,6 +1,4 @@
-/**
- * Blocks: facts by hash, of which one chain is canonical.
- */
+/** Blocks, which are facts identified by hash. On each network one chain of them is canonical. */
 
 import type { BlockRef, Tail } from '../core/block.ts';
 import type { NetworkKey } from '../core/transfer.ts';
@@ -14,14 +12,14 @@ import { shownIn } from './transfers.ts';
 
 export type BlockRow = typeof blocks.$inferSelect;
 
-/** Blocks that one step prunes at most. */
+/** Most blocks that one step prunes. */
 const PRUNED_MAX = 200;
 
 /** Returns the newest canonical block. */
 export const newestBlock = (db: Db, network: NetworkKey): Promise<BlockRow | undefined> =>
   findRow(db, blocks, 'WHERE network = :network AND canonical = 1 ORDER BY number DESC LIMIT 1', { network });
 
-/** Puts a block on our chain. @returns its id */
+/** Makes a block canonical. @returns its id */
 export async function makeCanonical(
   db: Db,
   { network, ids }: Readonly<{ network: NetworkKey; ids: RowIds }>,
@@ -37,7 +35,7 @@ export async function makeCanonical(
 }
 
 /**
- * Deletes blocks without transfers, `above` < number ≤ `through`, lowest first, at most `PRUNED_MAX` of them.
+ * Deletes at most `PRUNED_MAX` blocks without transfers, lowest first, with `above` < number ≤ `through`.
  * @returns the number through which it pruned
  */
 export async function pruneBlocks(db: Db, network: NetworkKey, above: number, through: number): Promise<number> {
@@ -85,11 +83,11 @@ export function blockCommands(db: Db) {
 export type Unconfirmed = Readonly<{ hash: string; number: number; txs: readonly string[] }>;
 
 // ── Comparison with the chain ────────────────────────────────────────────────────────────────────────────────────────
-// The nightly comparison reads final blocks again.
+// The nightly comparison reads final blocks again, and records how far it got.
 
 /**
- * How far a network's final blocks were compared with the database. `from` to `through` are the numbers of the last
- * night, with the blocks that were read in them, the transfers to us, and the differences.
+ * The last night's comparison of a network's final blocks with the database: the numbers `from` to `through`, and the
+ * counts of blocks, transfers to us, and differences in them.
  */
 export type BlockComparison = Readonly<{
   network: NetworkKey;
@@ -103,11 +101,11 @@ export type BlockComparison = Readonly<{
 
 export function comparisonQueries(db: Db) {
   return {
-    /** Returns how far each network was compared; nothing for those that never were. */
+    /** Returns the last comparison of each network that has one. */
     async listComparisons(): Promise<readonly BlockComparison[]> {
       return db.read(() => listData<BlockComparison>(db, 'compared'));
     },
-    /** Replaces what is known of the network. */
+    /** Replaces the network's last comparison. */
     async recordComparison(comparison: BlockComparison): Promise<void> {
       await db.write(() => writeData(db, `compared ${comparison.network}`, comparison));
     },

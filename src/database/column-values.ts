@@ -1,16 +1,16 @@
 /**
- * Types of values in columns that `schema.sql` names and SQL does not describe. They stand apart from the commands,
- * because the tables need them.
+ * Types of column values that `schema.sql` names and SQL cannot describe. They stand apart from the commands, because
+ * the generated tables import them.
  */
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 
-/** Plain data, as JSON has it. Money is decimal text. */
+/** Plain JSON data. Money is decimal text. */
 export type AuditedState = Readonly<Record<string, string | number | boolean | null>> | null;
 
-/** `target` is an id or a network's key; `before` and `after` are what the command replaced and what it left. */
+/** A change. `target` is an id or a network's key. `before` and `after` are its states around the command. */
 export type AuditedChange = Readonly<{ target: string; before: AuditedState; after: AuditedState }>;
 
-/** Rights of keys, in the order in which people choose them. */
+/** Rights of keys, in the order of the form that grants them. */
 export const scopes = ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write', 'webhooks:write'] as const;
 
 export type Scope = (typeof scopes)[number];
@@ -19,28 +19,29 @@ export const channelKinds = ['email', 'telegram', 'ntfy', 'slack', 'discord', 'w
 
 export type ChannelKind = (typeof channelKinds)[number];
 
-/** Progress of a target of notices: the alarms that it has heard of, and its last messages. */
+/** Progress of a target of notices: its record of alarms, and its last messages. */
 export type NoticeProgress = Readonly<{
-  /** Up to this id, alarms were told or need not be. */
+  /** No alarm up to this id is still to be sent. */
   throughAlarmId: number;
-  /** Alarms that it has heard of, by id, until it hears of their end. */
+  /** Times of the last notices, by the alarm's id. An alarm leaves the record with the notice of its end. */
   toldAtMs: Readonly<Record<string, number>>;
-  /** The time of the last message, and the time that the next one waits after it. */
+  /** The time of the last message. */
   triedAtMs: number | null;
+  /** Wait after it before the next message. */
   waitMs: number;
-  /** Failures in a row. */
+  /** Failed messages in a row. */
   tries: number;
   failingSinceMs: number | null;
   lastError: string | null;
   lastSentAtMs: number | null;
-  /** Wrong codes that were typed to prove it. */
+  /** Wrong codes that people typed for this target. */
   wrongCodes: number;
 }>;
 
 /** An approver's approval as stored with a refund; the signer verifies it. */
 export type RefundApproval = Readonly<{ approver: string; untilS: number; signature: string }>;
 
-/** A store's policy, copied into each new session: a change never affects an open session. */
+/** A store's policy, copied into each new session. A change therefore never affects an open session. */
 export type StoreSettings = Readonly<{
   settlementCurrency: Currency;
   /** Difference to the due amount with which a payment still counts as full, in stablecoin minor units (0.01). */
@@ -49,8 +50,8 @@ export type StoreSettings = Readonly<{
   monitoringS: number;
   latePolicy: 'accept' | 'hold';
   /**
-   * Conditions of credit besides networks' policies (`src/core/store-credit.ts`). Not copied: a change affects every
-   * payment that is not credited yet.
+   * Conditions of credit besides networks' policies (`src/core/store-credit.ts`). They are not copied into sessions, so
+   * a change affects every payment that is not credited yet.
    */
   credit: string;
 }>;
@@ -61,13 +62,13 @@ export type PageSettings = Readonly<{
   accent: string | null;
   /** Origins whose pages may embed the payment page in a frame. */
   embedOrigins: readonly string[];
-  /** Of the logo, as hex SHA-256. */
+  /** SHA-256 of the logo in hex; null without a logo. */
   logo: string | null;
 }>;
 
 /**
- * A passkey (WebAuthn). `id` and `publicKey` (COSE) are base64url; `counter` is the newest that it signed with, or 0 if
- * it does not count.
+ * A passkey (WebAuthn). `id` and `publicKey` (COSE) are base64url. `counter` is its newest signature counter, or 0 if
+ * it has none.
  */
 export type Passkey = Readonly<{
   id: string;
@@ -88,8 +89,7 @@ export type LineItem = Readonly<{
 }>;
 
 /**
- * The locked conversion of a session that is not at par. `sources`: whose rates it was made of; null or left out where
- * that is not known.
+ * The locked conversion of a session that is not at par. `sources`: the sources of its rate; null or absent if unknown.
  */
 export type Conversion = Readonly<{
   rate: string;
@@ -133,7 +133,7 @@ export type PaymentOption = Readonly<{
 
 export const doorAlgorithms = ['md5', 'hmac_sha256', 'dual'] as const;
 
-/** The settings of a door. `algorithm`: how requests may be signed; `dual` is either. `currency`: of all its prices. */
+/** The settings of a door. `algorithm`: permitted signatures; `dual` permits both. `currency`: of all its prices. */
 export type DoorSettings = Readonly<{
   currency: string;
   takesRefunds: boolean;

@@ -1,6 +1,4 @@
-/**
- * The database port on one SQLite file. Each part of the port is a file of this folder; they are put together here.
- */
+/** The database as its users see it. Each repository has a file in this folder; here they are put together. */
 
 import { createIntentMac } from '../core/intent.ts';
 import { poolCommands } from './addresses.ts';
@@ -36,18 +34,18 @@ import { storeCommands } from './stores.ts';
 import { traceQueries } from './transfers.ts';
 
 /**
- * The repositories over one file. Each command is one whole transaction: load, decide in `src/core`, save. Effects
+ * The repositories over one database. Each command is one whole transaction: load, decide in `src/core`, save. Effects
  * (events, deliveries, alarms) are rows of that same transaction. There is no `transaction(callback)`. Commands are
- * asynchronous: one may wait for other processes' writes while the thread goes on, and commands of one process are done
- * in the order in which they were called. Every call may fail with a `Fault` of code `storage_unavailable` (locked,
- * full or failing disk; transient): then nothing was changed, and nothing will be. `test/conformance/database` is
- * the contract in executable form.
+ * asynchronous, because one may wait for other processes' writes while the thread goes on. Commands of one process run
+ * in the order of their calls. Every call may fail with the transient `Fault` `storage_unavailable` (locked, full or
+ * failing disk). Such a call has changed nothing, and will change nothing. `test/conformance/database` is the contract
+ * in executable form.
  */
 export type Database = ReturnType<typeof repositories> &
   Readonly<{
     /**
-     * Returns the same database for the holder of a lease: once another process has taken it, every write is refused.
-     * @param onLost called with each write that is refused, by a Fault transient `lease_lost`
+     * Returns the same database for the holder of a lease. Every write is refused once another process has it.
+     * @param onLost called at each write that is refused with the transient Fault `lease_lost`
      */
     fenced(held: HeldLease, onLost: () => void): Database;
   }>;
@@ -69,12 +67,12 @@ export type Holds = Database['holds'];
 export type SqliteDatabaseOptions = OpenOptions &
   Partial<TextFormats> &
   Readonly<{
-    /** Encrypts the secrets in the file, and makes the MACs of its rows. */
+    /** The key that encrypts secrets in the database and makes the MACs of its rows. */
     secretKey: Uint8Array;
   }> &
   Pick<SealedDb, 'outageWaitS'>;
 
-/** A database that cannot be written within this time is not ready. */
+/** Longest wait for the write lock. A database that takes longer is not ready. */
 const PROBE_WAIT_MS = 2_000;
 
 /**
@@ -146,7 +144,7 @@ function repositories(db: SealedDb) {
   };
 }
 
-/** Repositories that payout engines write, with the operators' commands. */
+/** Repositories of money out, written by payout engines and operators' commands. */
 const moneyOutRepositories = (db: SealedDb) => ({
   payouts: {
     ...payoutCommands(db),

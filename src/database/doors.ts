@@ -1,6 +1,6 @@
 /**
- * Doors for panels and shops, which are endpoints of a dialect, and the orders that panels make through them. A notice
- * is a delivery of the event that an order's session is paid.
+ * Doors for panels and shops, and the orders that panels make through them. A door is an endpoint of a dialect. Its
+ * notice is the delivery of the event that an order's session is paid.
  */
 import type { DoorDialect, DoorTerms } from '../core/door.ts';
 import type { EventType } from '../core/event.ts';
@@ -17,16 +17,16 @@ import { findSession, type SessionRow } from './session.ts';
 import { doorOrders, endpoints } from './tables.ts';
 import type { TransferRow } from './transfers.ts';
 
-/** Doors of one dialect in an installation: the key of a request without a pid is found by trying each. */
+/** Most doors of one dialect in an installation. The key of a request without a pid is found by trying each. */
 export const DOORS_MAX = 20;
-/** More orders of a span are not counted. */
+/** Most orders of a time span that are counted. */
 const COUNTED_MAX = 10_000;
-/** The first pid has four digits. */
+/** Lowest pid, so that all have four digits or more. */
 const PID_MIN = 1001;
 
 export type OrderRow = typeof doorOrders.$inferSelect;
 
-/** An order as a panel looks it up. `paid`: when its session was paid, and by what; null if none is. */
+/** An order as a panel sees it. `paid`: the time and transfer of its payment; null until it is paid. */
 export type ShownOrder = OrderRow & Readonly<{ paid: Readonly<{ atS: number; payment: DoorPayment | null }> | null }>;
 
 /** A door with its key, which verifies requests and signs notices. */
@@ -38,18 +38,20 @@ export type DoorAdded = Readonly<{ kind: 'added'; pid: number; url: string }> | 
 
 export type NewOrder = Omit<OrderRow, 'sessionId' | 'paidSessionId'>;
 
-/** An order by the panel's number, by ours, which only its panel knows, or by the id in its return address. */
+/**
+ * Names an order by the panel's number, by our number that only its panel knows, or by the id in its return address.
+ */
 type OrderName =
   | Readonly<{ endpointId: string; orderNo: string }>
   | Readonly<{ endpointId?: string; tradeNo: string }>
   | Readonly<{ endpointId: string; id: string }>;
 
-/** `changed`: the panel asked for the same order in other words before; `field` says which. */
+/** `changed`: an earlier request for this order differs in `field`. */
 export type OrderKept =
   | Readonly<{ kind: 'kept'; order: OrderRow }>
   | Readonly<{ kind: 'changed'; field: keyof DoorTerms }>;
 
-/** The transfer that paid an order last. `units`: the amount due in its coin on its network, in base units. */
+/** The last transfer to a paid order. `units`: the amount due in its coin on its network, in base units. */
 export type DoorPayment = Pick<TransferRow, 'network' | 'currency' | 'tx' | 'units' | 'decimals'> &
   Pick<AddressRow, 'family'> &
   Readonly<{
@@ -137,14 +139,11 @@ function orderCommands(db: Db) {
   }
 
   return {
-    /**
-     * Saves an order, or returns the one that the panel made before with this number. The page to return to is the
-     * newest; all else of a repeat that may differ is ignored.
-     */
+    /** Saves an order, or returns the earlier one with this number. A repeat replaces only the page to return to. */
     async keepOrder(asked: NewOrder): Promise<OrderKept> {
       return db.write(() => keep(asked));
     },
-    /** Remembers the newest session of an order. */
+    /** Saves the newest session of an order. */
     async rememberSession(id: string, sessionId: string): Promise<void> {
       await db.write(() => update(id, { sessionId }));
     },
@@ -154,19 +153,19 @@ function orderCommands(db: Db) {
         return order ? await showOrder(db, order) : null;
       });
     },
-    /** Counts a door's orders of a span, up to `COUNTED_MAX`. */
+    /** Counts a door's orders of a time span, up to `COUNTED_MAX`. */
     async countOrders(
       endpointId: string,
       { fromMs, beforeMs }: Readonly<{ fromMs: number; beforeMs: number }>,
     ): Promise<number> {
       return (await db.read(() => count.get({ endpointId, fromMs, beforeMs }))) ?? 0;
     },
-    /** Lists a door's orders, newest first. `isPaid` null: all. */
+    /** Lists a door's orders, newest first. A null `isPaid` matches all. */
     async orders(
       endpointId: string,
       { isPaid, ...page }: Readonly<{ isPaid: boolean | null; limit: number; offset: number }>,
     ): Promise<readonly ShownOrder[]> {
-      // In the order of time, although another index has those that are paid.
+      // The expression keeps the planner on the index by time. Another one, of paid orders, would need a sort.
       const paid = 'CASE WHEN paid_session_id IS NULL THEN 0 ELSE 1 END';
       const chosen = isPaid === null ? '' : `AND ${paid} = ${Number(isPaid)}`;
       const newest = `WHERE endpoint_id = :endpointId ${chosen}
@@ -179,8 +178,7 @@ function orderCommands(db: Db) {
 }
 
 /**
- * Finds the door that gets an event: of the first session of an order that is paid, and of no other. To be called
- * within a transaction.
+ * Finds the door that gets an event. Only the first paid session of an order has one. Call it within a transaction.
  * @returns the id of an endpoint; null if the event is for no door
  */
 export async function doorOf(
@@ -199,7 +197,7 @@ export async function doorOf(
   return (await present.get({ id: endpointId })) ?? null;
 }
 
-/** Adds to an order how it was paid. To be called within a transaction. */
+/** Adds the payment to an order. Call it within a transaction. */
 async function showOrder(db: Db, order: OrderRow): Promise<ShownOrder> {
   const { paidSessionId } = order;
   const session = paidSessionId === null ? undefined : await findSession(db, paidSessionId);
@@ -218,7 +216,7 @@ async function showOrder(db: Db, order: OrderRow): Promise<ShownOrder> {
   return { ...order, paid: { atS: paidAtS, payment } };
 }
 
-/** Returns the order that a session paid. To be called within a transaction. */
+/** Returns the order that a session paid. Call it within a transaction. */
 export async function paidOrderOf(db: Db, sessionId: string): Promise<ShownOrder> {
   const order = await findRow(db, doorOrders, { paidSessionId: sessionId });
   invariant(order, `session ${sessionId}, whose door has a delivery, paid an order`);

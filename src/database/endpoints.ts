@@ -19,41 +19,41 @@ import { endpoints, stores } from './tables.ts';
 type EndpointRow = typeof endpoints.$inferSelect;
 
 /**
- * A webhook endpoint. `url`: the origin of the URLs that single sessions named, if `perSession`. `extendedEvents`:
- * events beyond the documented ones that it opted in to. `failingSinceMs`: since when it has accepted nothing although
- * it was tried. `dialect`, `pid` and `door`: a door's; null for webhooks.
+ * A webhook endpoint. With `perSession`, `url` is the origin of URLs that single sessions named. `extendedEvents`:
+ * events that it opted in to. `failingSinceMs`: start of the time in which it accepted no attempt. `dialect`, `pid` and
+ * `door` are null unless it is a door.
  */
 export type Endpoint = Omit<EndpointRow, 'secret'>;
 
 const toEndpoint = ({ secret: _, ...endpoint }: EndpointRow): Endpoint => endpoint;
 
-/** Without a secret of its own, the store's secret of the endpoint's mode signs. */
+/** An endpoint to add. If it has no secret, the store's secret of its mode signs. */
 export type NewEndpoint = Pick<Endpoint, 'id' | 'storeId' | 'mode' | 'url' | 'extendedEvents' | 'createdAtMs'> &
   Readonly<{ secret?: string }>;
 
-/** Makes an endpoint with a secret of its own; saves nothing. */
+/** Makes an endpoint with a secret of its own, without saving it. */
 export type IssueEndpoint = (
   ...of: [storeId: string, mode: Mode, url: string, extendedEvents: readonly ExtendedEventType[], nowMs: number]
 ) => NewEndpoint & Readonly<{ secret: string }>;
 
-/** `other_mode`: the URL already receives events of the other mode, at the endpoint `endpointId`. */
+/** `other_mode`: the endpoint `endpointId` with the same URL receives events of the other mode. */
 export type EndpointAdded =
   | Readonly<{ kind: 'added'; endpoint: Endpoint }>
   | Readonly<{ kind: 'other_mode'; endpointId: string }>;
 
 /**
- * The outcome of a merchant's request for an endpoint. `replayed`: the same request made it before. `removed`: it did,
- * and the endpoint is gone. `too_many`: the store has `STORE_ENDPOINTS_MAX`.
+ * The outcome of a merchant's request for an endpoint. `replayed`: the same request made it before. `removed`: the same
+ * request made it before, and it was removed since. `too_many`: the store has `STORE_ENDPOINTS_MAX`.
  */
 export type EndpointRequested =
   | Readonly<{ kind: 'added' | 'replayed'; endpoint: Endpoint; secret: string }>
   | Extract<EndpointAdded, { kind: 'other_mode' }>
   | Readonly<{ kind: 'removed' | 'too_many' | 'idempotency_key_conflict' }>;
 
-/** Waiting deliveries that one transaction ends. */
+/** Most waiting deliveries that one transaction ends. */
 const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 4);
 
-/** The state of a new endpoint, besides what its creator decides. */
+/** The state columns of a new endpoint. */
 export const freshEndpoint = {
   perSession: false,
   disabledAtMs: null,
@@ -70,15 +70,15 @@ export const freshEndpoint = {
   door: null,
 };
 
-/** SQL for an endpoint that has answered nothing lately. */
+/** SQL flag of an endpoint whose last attempts all got no answer. */
 export const IS_UNPROVEN = `CASE WHEN silences >= ${SILENT_COUNT} THEN 1 ELSE 0 END`;
 
-/** The part of an endpoint that decides whether it gets an event. */
+/** The columns of an endpoint that decide whether it gets an event. */
 export type EventEndpoint = Pick<Endpoint, 'id' | 'url' | 'extendedEvents'>;
 
 const OF_STORE = 'WHERE store_id = :storeId AND mode = :mode AND removed = 0';
 
-/** Returns a store's webhooks in one mode, on or off, without those that single sessions named. */
+/** Returns a store's own webhooks in one mode, on or off. Webhooks that single sessions named are not among them. */
 const webhooksOf = (db: Db, { storeId, mode }: Readonly<{ storeId: string; mode: Mode }>) =>
   findRows(db, endpoints, `${OF_STORE} AND per_session = 0 AND dialect IS NULL`, { storeId, mode });
 
@@ -86,15 +86,15 @@ const webhooksOf = (db: Db, { storeId, mode }: Readonly<{ storeId: string; mode:
 type Named = Readonly<{ storeId: string; mode: Mode; webhookUrl: string | null; nowMs: number }>;
 
 /**
- * Returns the endpoints of a session's events, on or off: the store's, and the one of the URL that the session named,
- * which is added if needed. To be called within a transaction.
+ * Returns the endpoints of a session's events, on or off: the store's, and the one of the URL that the session named.
+ * That one is added if needed. Call it within a transaction.
  */
 export async function endpointsOf(
   db: Db,
   { storeId, mode, webhookUrl, nowMs }: Named,
 ): Promise<readonly EventEndpoint[]> {
   const found = await webhooksOf(db, { storeId, mode });
-  // One URL gets an event once.
+  // A URL that is the store's too gets each event once.
   if (webhookUrl === null || found.some(({ url }) => url === webhookUrl)) return found;
   const url = new URL(webhookUrl).origin;
   const known = await findRow(db, endpoints, `${OF_STORE} AND per_session = 1 AND url = :url`, {
@@ -143,7 +143,7 @@ export function endpointCommands(db: VaultDb) {
   const countOfStore = async (storeId: string): Promise<number> =>
     (await mapInOrder(modes, (mode) => webhooksOf(db, { storeId, mode }))).flat().length;
 
-  /** Returns what an earlier request made. */
+  /** Returns the result of an earlier request. */
   async function made(id: string): Promise<EndpointRequested> {
     const row = await findRow(db, endpoints, { id, removed: false });
     if (!row) return { kind: 'removed' };
@@ -175,7 +175,7 @@ export function endpointCommands(db: VaultDb) {
         return { ...added, secret: input.secret };
       });
     },
-    /** Returns a store's endpoints and doors in one mode by their ids, without those that single sessions named. */
+    /** Returns a store's own endpoints and doors in one mode, in the order of their ids. */
     async ofStore({ storeId, mode }: Readonly<{ storeId: string; mode: Mode }>): Promise<readonly Endpoint[]> {
       const own = `${OF_STORE} AND per_session = 0 ORDER BY id`;
       return (await db.read(() => findRows(db, endpoints, own, { storeId, mode }))).map(toEndpoint);
@@ -189,7 +189,7 @@ export function endpointCommands(db: VaultDb) {
       const present = `WHERE removed = 0 ${ofStore} ORDER BY created_at_ms, id`;
       return (await db.read(() => findRows(db, endpoints, present, { storeId }))).map(toEndpoint);
     },
-    /** Returns an endpoint, also one that was removed. */
+    /** Returns an endpoint, even a removed one. */
     async find(id: string): Promise<Endpoint | null> {
       const row = await db.read(() => findRow(db, endpoints, { id }));
       return row ? toEndpoint(row) : null;
@@ -248,7 +248,7 @@ export function endpointCommands(db: VaultDb) {
   };
 }
 
-/** Brings an endpoint up to date with its deliveries. To be called within a transaction. */
+/** Updates the time at which an endpoint is due, from its deliveries. Call it within a transaction. */
 export async function refreshDue({ client }: Db, endpointId: string): Promise<void> {
   const refresh = client.prepare(
     `UPDATE endpoints SET due_at_ms = CASE WHEN disabled_at_ms IS NULL AND removed = 0 THEN (
@@ -261,22 +261,22 @@ export async function refreshDue({ client }: Db, endpointId: string): Promise<vo
   await refresh.run({ endpointId });
 }
 
-/** Refreshes each of the endpoints once. */
+/** Does `refreshDue` once for each of the endpoints. */
 export async function refreshEach(db: Db, of: readonly Readonly<{ endpointId: string }>[]): Promise<void> {
   for (const endpointId of new Set(of.map((one) => one.endpointId))) await refreshDue(db, endpointId);
 }
 
 // ── Secrets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-/** `nextSecret` is set while a rotation is under way: Standard Webhooks signatures are made with both. */
+/** `nextSecret` is set during a rotation, in which Standard Webhooks signatures are made with both. */
 export type SecretPair = Readonly<{ secret: string; nextSecret: string | null }>;
 
-/** The secret as it is sealed. */
+/** The sealed form of the secret. */
 type KeptSecret = SecretPair & Readonly<{ rotatedAtMs: number | null }>;
 
-/** The secret that signs for an endpoint or store. `owner`: an endpoint's id, or a store's. */
+/** The secret that signs for an endpoint or store, whose id is `owner`. */
 export type WebhookSecret = KeptSecret & Readonly<{ owner: string; mode: Mode }>;
 
-/** `start` makes a second secret valid, `finish` ends the validity of the first. */
+/** `start` makes a second secret valid. `finish` ends the first. */
 export type RotationStep = Readonly<{ kind: 'start'; secret: string }> | Readonly<{ kind: 'finish' }>;
 
 export type RotationOutcome =
@@ -341,8 +341,8 @@ function secretCommands(db: VaultDb) {
 
   return {
     /**
-     * Returns what signs for an endpoint, or for a store in one mode.
-     * @param mode of a store's secret; not used for an endpoint, which has one mode
+     * Returns the secret that signs for an endpoint, or for a store in one mode.
+     * @param mode the mode of a store's secret; not used for an endpoint, which has one mode
      * @returns null when there is neither an endpoint of webhooks nor a store with this id
      */
     async findSecret(id: string, mode: Mode): Promise<WebhookSecret | null> {
@@ -352,9 +352,9 @@ function secretCommands(db: VaultDb) {
       });
     },
     /**
-     * Takes one step of a rotation. An endpoint that the store's secret signs for gets a secret of its own by it.
-     * @returns `one_off` for an endpoint that single sessions named: the store's secret signs for it; `door`: its key
-     * is shown once
+     * Takes one step of a rotation. It gives an endpoint without a secret one of its own.
+     * @returns `one_off` for an endpoint that single sessions named, because the store's secret signs for it. `door`
+     * for a door, because its key is shown only once
      */
     async rotateSecret({
       id,

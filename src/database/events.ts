@@ -1,6 +1,6 @@
 /**
- * Events and their deliveries, written in the transaction of the change that they report. An endpoint that is switched
- * off gets deliveries too: they wait until it is on.
+ * Events and their deliveries, written in the transaction of the change that they report. Deliveries to an endpoint
+ * that is switched off wait until it is on.
  */
 
 import { type EventType, eventBody, eventTypes, isExtended } from '../core/event.ts';
@@ -20,38 +20,42 @@ import { type attempts, type deliveries, events } from './tables.ts';
 
 type EventRow = typeof events.$inferSelect;
 
-/** `body` is the exact text that every endpoint gets. */
+/** An event. `body` is the exact text that every endpoint gets. */
 export type StoredEvent = Omit<EventRow, 'id' | 'facts'> & Readonly<{ id: string; body: string }>;
 
-/** A store's ids rise in the order of commits, so a merchant who reads on from the last id misses none. */
+/**
+ * A filter of events. A store's ids rise in the order of commits, so a merchant who reads on from the last id misses
+ * none.
+ */
 export type EventFilter = Readonly<{
   storeId: string;
   mode: Mode;
   /** Only these types; all if absent. */
   types?: readonly EventType[];
-  /** Only ids from here on, and only ids below. */
+  /** The lowest id. */
   fromId: string;
+  /** The id after the highest. */
   beforeId: string;
-  /** Which of the matching events come first. */
+  /** The end from which the matching events are listed. */
   first: 'newest' | 'oldest';
   limit: number;
 }>;
 
 // ── Ids ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
-// Those of events and deliveries are numbers in the file, where each index has them, and texts for readers.
+// Ids of events and deliveries are stored as numbers, because every index contains them. Readers get texts.
 
 const US_PER_MS = 1_000;
 
-/** Returns the number before those of all events since then. */
+/** Returns a lower bound for the numbers of all events since a time. */
 export const firstEvent = (sinceMs: number): number => sinceMs * US_PER_MS;
 
 /** Returns an event's id: `evt_` and nanoseconds, 19 digits until 2286. */
 export const eventIdOf = (number: number): string => `evt_${number}000`;
 
-/** Returns an event's number; 0, which none has, for any other text. */
+/** Returns an event's number; 0, which no event has, for a text that is no id. */
 const eventNumberOf = (id: string): number => Number(/^evt_(\d{16})000$/.exec(id)?.[1] ?? 0);
 
-/** Returns the lowest number of an event whose id does not come before a text. */
+/** Returns the lowest event number whose id is not below a text. */
 function firstEventFrom(text: string): number {
   const [, digits = '', rest = ''] = /^(?:evt_)?(\d{0,19})(.*)$/s.exec(text) ?? [];
   const nanoseconds = rest === '' ? BigInt(digits.padEnd(19, '0')) : BigInt(digits.padEnd(19, '9')) + 1n;
@@ -60,25 +64,25 @@ function firstEventFrom(text: string): number {
 
 export const deliveryIdOf = (number: number): string => `dlv_${number}`;
 
-/** Returns a delivery's number; 0, which none has, for any other text. */
+/** Returns a delivery's number; 0, which no delivery has, for a text that is no id. */
 export const deliveryNumberOf = (id: string): number => Number(/^dlv_(\d{1,16})$/.exec(id)?.[1] ?? 0);
 
 /** Numbers of deliveries in one second: five hexadecimal digits. */
 const DELIVERIES_PER_S = 16 ** 5;
 
-/** Returns the number of a delivery, unless another one has it. */
+/** Returns the number that a delivery gets unless it is taken. */
 const deliveryNumber = (nowMs: number, eventId: number, endpointId: string): number =>
   toSeconds(nowMs) * DELIVERIES_PER_S + Number.parseInt(hashOf(eventId + endpointId).slice(0, 5), 16);
 
 // ── Events ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Returns an event as it is sent. */
+/** Returns an event with its body. */
 const toEvent = ({ id: number, facts, ...row }: EventRow): StoredEvent => {
   const id = eventIdOf(number);
   return { ...row, id, body: eventBody({ ...row, id, createdAtS: toSeconds(row.createdAtMs) }, facts) };
 };
 
-/** Saves an event with the store's next number. A number that another store has is passed over. */
+/** Saves an event with the store's next number. Numbers of other stores are skipped. */
 async function saveEvent(db: Db, event: Omit<EventRow, 'id'>): Promise<number> {
   const { storeId, createdAtMs } = event;
   const insert = db.client.prepare(
@@ -107,9 +111,9 @@ const receives = ({ extendedEvents }: EventEndpoint, type: EventType): boolean =
   !isExtended(type) || extendedEvents.includes(type);
 
 /**
- * Saves an event and one delivery, due at once, for each endpoint that receives its type, on or off, and for the door
- * whose order it pays. To be called within a transaction.
- * @param facts what happened: see `eventBody`
+ * Saves an event, and one delivery for each endpoint that receives its type, on or off, and for the door whose order it
+ * pays. The deliveries are due at once. Call it within a transaction.
+ * @param facts see `eventBody`
  */
 export async function postEvent(
   db: Db,
@@ -131,8 +135,8 @@ export function eventQueries(db: Db) {
 
   return {
     /**
-     * Returns at most `limit` events by their ids; the cost does not grow with what is stored. The index has them by
-     * type, so up to `limit` of each are read, and a rare type is not searched among the others.
+     * Returns at most `limit` events by their ids, at a cost that does not depend on the number stored. The index is by
+     * type. Up to `limit` events of each type are read, so that a rare type is not searched among the others.
      */
     async list({
       types = eventTypes,
@@ -163,7 +167,7 @@ export function eventQueries(db: Db) {
 }
 
 // ── Deliveries ───────────────────────────────────────────────────────────────────────────────────────────────────────
-// `sending.ts` leases them and records attempts.
+// `sending.ts` leases deliveries and records attempts.
 
 type DeliveryRow = typeof deliveries.$inferSelect;
 export type DeliveryState = DeliveryRow['state'];
@@ -172,32 +176,32 @@ export type DeliveryState = DeliveryRow['state'];
 export type Delivery = Omit<DeliveryRow, 'id' | 'eventId' | 'leaseUntilMs' | 'leaseHolder'> &
   Readonly<{ id: string; eventId: string; eventType: EventType; sessionId: string; createdAtMs: number }>;
 
-/** One attempt and its result. `status` is the HTTP status; `error` a class such as `timeout` or `blocked_address`. */
+/** One attempt and its result. `status` is the HTTP status, and `error` a class such as `timeout`. */
 export type Attempt = Omit<typeof attempts.$inferSelect, 'id' | 'deliveryId'> & Readonly<{ deliveryId: string }>;
 
-/** Ids of attempts rise with the time of their start. */
+/** Ids of attempts per millisecond. They rise with the time of the start. */
 export const ATTEMPTS_PER_MS = 1_000;
 
-/** Which deliveries of a store a list shows; null: any. */
+/** A filter of a store's deliveries. Null matches all. */
 export type DeliverySearch = Readonly<{ endpointId: string | null; state: DeliveryState | null }>;
 
-/** The last of a page of a store's deliveries, or the last that was looked at; its `id` is empty for an event alone. */
+/** The last delivery that a page looked at. Its `id` is empty for an event without deliveries. */
 export type DeliveryCursor = Pick<Delivery, 'id' | 'eventId'>;
 
-/** A choice of deliveries to resend: one, all of an event, or what failed since a time. `endpointId` null: of all. */
+/** The deliveries to resend: one, or those that failed since a time. A null `endpointId` stands for all endpoints. */
 export type Resend = Readonly<{ deliveryId: string }> | Readonly<{ sinceMs: number; endpointId: string | null }>;
 
-/** Between the first attempts of what is sent again, so that a shop that works again is not flooded. */
+/** Pause between first attempts of resent deliveries, so that a shop that just recovered is not flooded. */
 export const RESEND_PACE_MS = 100;
 
-/** Deliveries that one transaction looks at. Each that is sent again changes itself and its endpoint. */
+/** Most deliveries that one transaction looks at. A resend changes two rows, the delivery and its endpoint. */
 const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 8);
 
 const COLUMNS = `d.id, d.endpoint_id AS "endpointId", v.id AS "eventId", v.type AS "eventType",
   v.session_id AS "sessionId", d.state, d.attempts, d.due_at_ms AS "dueAtMs", v.created_at_ms AS "createdAtMs",
   d.last_status AS "lastStatus", d.last_error AS "lastError"`;
 
-/** A delivery as it is selected; an event without deliveries has null in the place of one's number. */
+/** A selected row of a list. `id` is null for an event without deliveries. */
 type ListedRow = Omit<Delivery, 'id' | 'eventId'> & Readonly<{ id: number | null; eventId: number }>;
 
 const toDelivery = ({ id, eventId, ...row }: ListedRow): Delivery => ({
@@ -206,7 +210,7 @@ const toDelivery = ({ id, eventId, ...row }: ListedRow): Delivery => ({
   eventId: eventIdOf(eventId),
 });
 
-/** The newest events of a store, of each type: among them are the newest of all. */
+/** SQL for the newest events of each type of a store. The newest of all types are among them. */
 const NEWEST = eventTypes
   .map(
     (type) => `SELECT id FROM (SELECT id FROM events
@@ -231,7 +235,7 @@ export function deliveryQueries({ client, read }: Db) {
   );
 
   return {
-    /** Lists one delivery, those of a session, or all; newest event first. */
+    /** Lists one delivery, the deliveries of a session, or all, newest event first. */
     async list({ id, sessionId, limit }: Readonly<{ id?: string; sessionId?: string; limit: number }>) {
       const where = id !== undefined ? 'd.id = :id' : sessionId !== undefined ? 'v.session_id = :sessionId' : '1 = 1';
       const text = `SELECT ${COLUMNS} FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
@@ -243,8 +247,8 @@ export function deliveryQueries({ client, read }: Db) {
     },
     /**
      * Lists the deliveries of a store's events in one mode, newest event first.
-     * @param page `lookMax`: how many are looked at, events without any included; others may be in the next
-     * @returns `goOn`: where older ones may be; null after the last event
+     * @param page `lookMax`: most rows to look at, with those of events without deliveries
+     * @returns `goOn`: the start of the next page; null after the last event
      */
     async ofStore(
       at: Readonly<{ storeId: string; mode: Mode }>,
@@ -298,10 +302,10 @@ export function resendCommands(db: Db) {
 
   return {
     /**
-     * Starts a new schedule for deliveries, whatever their state; of those since a time, for what failed or waits after
-     * a failure. The first attempts are `RESEND_PACE_MS` apart, oldest event first. An endpoint that is switched off
-     * gets them once it is on.
-     * @returns how many
+     * Starts a new schedule for deliveries. A choice by id resends a delivery in any state. A choice by time resends
+     * those that failed, or wait after a failure. The first attempts are `RESEND_PACE_MS` apart, oldest event first. An
+     * endpoint that is switched off gets them once it is on.
+     * @returns the number of deliveries
      */
     async resend(
       which: Resend,
@@ -331,16 +335,16 @@ export function resendCommands(db: Db) {
 }
 
 // ── Troubles of sending ──────────────────────────────────────────────────────────────────────────────────────────────
-/** More deliveries that failed for good are not counted. */
+/** Most deliveries that failed for good that are counted. */
 export const FAILED_COUNTED_MAX = 1_000;
-/** Endpoints that are listed when they are off or accept nothing. */
+/** Most endpoints that are listed because they are off or accept nothing. */
 export const TROUBLED_MAX = 100;
-/** More endpoints of a store are not looked at for deliveries that failed. */
+/** Most endpoints of a store that are searched for failed deliveries. */
 const LOOKED_MAX = 200;
 
 type Troubled = Readonly<{ id: string; url: string }>;
 
-/** As the index has it. */
+/** The condition of the index `endpoints_in_trouble`, in its words. */
 const IN_TROUBLE = '(failing_since_ms IS NOT NULL OR disabled_at_ms IS NOT NULL)';
 
 export function troubleQueries({ client, read }: Db) {
@@ -374,17 +378,17 @@ export function troubleQueries({ client, read }: Db) {
         const due = await mapInOrder([0, 1], (isUnproven) => firstDue.get({ isUnproven, nowMs }));
         const dueMs = due.filter((atMs) => atMs !== undefined);
         return {
-          // The first that are on and have accepted nothing since a time, longest first.
+          // Endpoints that are on and accept nothing, longest first.
           failing: await failing.all(),
           disabled: await disabled.all(),
-          // When the first delivery that can be sent now became due; null for none.
+          // The earliest due time of the deliveries that can be sent now; null for none.
           dueSinceMs: dueMs.length === 0 ? null : Math.min(...dueMs),
-          // Those that failed for good, of events since `sinceMs`, counted up to `FAILED_COUNTED_MAX`.
+          // Deliveries that failed for good, of events since `sinceMs`, up to `FAILED_COUNTED_MAX`.
           failed: (await failed.get({ from: firstEvent(sinceMs) })) ?? 0,
         };
       });
     },
-    /** Counts what failed for good at a store's endpoints in one mode, of events since a time, up to `limit`. */
+    /** Counts deliveries that failed for good at a store's endpoints in one mode, up to `limit`. */
     async countFailed(at: Readonly<{ storeId: string; mode: Mode }>, sinceMs: number, limit: number): Promise<number> {
       const counted = await read(() => failedOf.all({ ...at, limit, from: firstEvent(sinceMs) }));
       return Math.min(

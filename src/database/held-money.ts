@@ -34,8 +34,8 @@ import { storeOf } from './stores.ts';
 import { heldMoney as records, sessions } from './tables.ts';
 
 /**
- * One kind of held money of one session, which waited until `expiresAtS`. `settledPar`: how much of the value operators
- * have decided about. `returns`: oldest first, with those that failed.
+ * One kind of held money of one session, which was open until `expiresAtS`. `settledPar`: the value that operators have
+ * decided about. `returns`: all returns, oldest first, with failed ones.
  */
 export type HeldMoney = Readonly<Awaited<ReturnType<typeof listHeld>>[number]>;
 
@@ -46,9 +46,7 @@ export type AcceptHeldOutcome =
   | Readonly<{ kind: 'done'; effect: AcceptEffect; held: HeldMoney; after: HeldSession }>
   | Readonly<{ kind: 'not_open' | 'not_found' }>;
 
-/**
- * Held money to return. `to` is the address as somebody typed it. `network` and `currency` choose among its parts.
- */
+/** Held money to return. `to` is an address as typed. `network` and `currency` choose one of its parts. */
 export type ReturnHeldMoney = Readonly<{
   id: string;
   to: string;
@@ -56,24 +54,24 @@ export type ReturnHeldMoney = Readonly<{
   currency?: Currency;
   act: OperatorAct;
   /**
-   * The id of the person who orders it for the store: it is then the store's, like a refund. Null for the operator,
-   * whom neither the store's suspension nor its limits bind.
+   * The id of the person who orders the return for the store, whose suspension and limits then apply as to a refund.
+   * Null for the operator, to whom they do not apply.
    */
   requestedBy: string | null;
-  /** Nothing is saved; the outcome is what it would be. */
+  /** Whether to return the outcome without saving anything. */
   isDryRun: boolean;
 }>;
 
 export type ReturnHeldOutcome =
   | Readonly<{ kind: 'done'; refund: Refund }>
-  /** None of its parts was chosen, or several were. */
+  /** The input chose no part, or several. */
   | Readonly<{ kind: 'choose'; parts: readonly HeldPart[] }>
   | Readonly<{ kind: 'bad_destination'; why: DestinationFault }>
-  /** `refunded`: refunds of the session have used it. */
+  /** `refunded`: refunds of the session have used the money. */
   | Readonly<{ kind: 'not_open' | 'not_found' | 'refunded' }>
   /**
-   * Of what a store orders alone. `above_limit`: it is more than is refunded without an approval. `daily_limit`: more
-   * than the store may still refund today.
+   * Refusals of a store's order. `above_limit`: it would need an approval as a refund. `daily_limit`: it exceeds the
+   * store's refunds of the day.
    */
   | Readonly<{ kind: 'store_suspended' | 'above_limit' | 'daily_limit' }>;
 
@@ -83,7 +81,7 @@ type HeldFilter = Readonly<{ id?: string; storeId?: string; mode?: Mode; session
 const { storeId, mode, orderId, terms, canceledAtS } = sessions;
 const sessionColumns = { storeId, mode, orderId, terms, canceledAtS };
 
-/** Returns held money, newest first. To be called within a transaction. */
+/** Returns held money, newest first. Call it within a transaction. */
 async function listHeld(db: Db, { storeId, mode, limit, ...values }: HeldFilter) {
   const of = and(haveValues(sessions, { storeId, mode }), haveValues(records, values));
   const all = db.orm.select({ held: records, session: sessionColumns }).from(records);
@@ -105,8 +103,8 @@ export function heldMoneyCommands(db: SealedDb) {
       return (await db.read(() => listHeld(db, { id, limit: 1 })))[0] ?? null;
     },
     /**
-     * Accepts open held money: see `core/held-money`. `held` is how it was before.
-     * @param isDryRun nothing is saved; the outcome is what it would be
+     * Accepts open held money (see `core/held-money`). `held` is its state before.
+     * @param isDryRun returns the outcome without saving anything
      */
     async accept(id: string, act: OperatorAct, isDryRun: boolean): Promise<AcceptHeldOutcome> {
       return writeOrTry(db, isDryRun, async (): Promise<AcceptHeldOutcome> => {
@@ -131,16 +129,16 @@ export function heldMoneyCommands(db: SealedDb) {
 }
 
 // ── Returns ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-// The operator, or an owner of the store, sends held money back to whom it came from. A return is a refund that no
-// merchant asked for: it has an intent of its own, and goes out like any other.
+// The operator, or an owner of the store, sends held money back. A return is a refund that no merchant requested
+// through the API. It has an intent of its own, and is paid like any other refund.
 
-/** Derives a return's id from what it returns, and from how many such returns there were. */
+/** Derives a return's id from the part that it returns, and from the number of earlier returns of it. */
 function returnIdOf(row: HeldRow, { network, currency }: HeldPart, count: number): string {
   const name = JSON.stringify(['held return', row.sessionId, row.kind, network, currency, count]);
   return `rt_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`;
 }
 
-/** Returns why a store may not send this out itself, or null. The operator may. */
+/** Returns why a store may not order this return itself; null if it may, and for the operator. */
 async function refusalOf(db: SealedDb, row: RefundRow, nowMs: number): Promise<ReturnHeldOutcome | null> {
   const rows = refundRowsOf(db);
   const { storeId, mode, amountMinor } = row;
@@ -157,7 +155,7 @@ export function heldReturnCommands(db: SealedDb) {
   const payouts = payoutStepsOf(db);
   const transitions = transitionsOf(db);
 
-  /** Returns an id that neither this database nor the adopted journal of the signer has. */
+  /** Returns an id that is used neither in this database nor in the adopted journal of the signer. */
   async function freeId(of: HeldRow, part: HeldPart): Promise<string> {
     for (let count = 0; ; count++) {
       const id = returnIdOf(of, part, count);
@@ -173,7 +171,7 @@ export function heldReturnCommands(db: SealedDb) {
   ): Promise<Omit<RefundRow, 'destination'>> {
     const { id: sessionId, storeId, mode } = session;
     const id = await freeId(of, part);
-    // The person who ordered it has decided already; above its caps, the signer asks for an approval.
+    // The order itself is the approval. Above its caps the signer asks for another one.
     const decided = { approvedAtMs: nowMs, createdAtMs: nowMs, requestedBy, heldKind: of.kind };
     return { ...newRefund, ...part, ...decided, id, sessionId, storeId, mode, refundId: id, bodyHash: '' };
   }
@@ -184,7 +182,7 @@ export function heldReturnCommands(db: SealedDb) {
     if (!row) return { kind: 'not_found' };
     if (row.state !== 'open') return { kind: 'not_open' };
     const session = await sessionOf(db, row.sessionId);
-    // The clock's changes of the session come first.
+    // The clock may change the session first.
     await transitions.advance(session, act.atMs, null, []);
     const now = await sessionOf(db, session.id);
     const counting = await countingSums(db, now, now.sums);
@@ -224,8 +222,8 @@ export function heldReturnCommands(db: SealedDb) {
 
   return {
     /**
-     * Begins to return open held money. From then on it counts for nothing; if the return fails, it is held again.
-     * Returned money can be neither accepted nor refunded.
+     * Begins to return open held money. From then on the money counts for nothing, and can be neither accepted nor
+     * refunded. If the return fails, the money is held again.
      */
     async giveBack(input: ReturnHeldMoney, check: DestinationCheck): Promise<ReturnHeldOutcome> {
       return writeOrTry(db, input.isDryRun, () => returnNow(input, check));

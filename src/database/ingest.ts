@@ -1,6 +1,6 @@
 /**
- * One step of a follower: dropped blocks, connected blocks, confirmations, the cursor, and everything that follows for
- * sessions, events and alarms. Saved whole or not at all.
+ * One step of a follower: dropped blocks, connected blocks, confirmations, the cursor, and the consequences for
+ * sessions, events and alarms. It is saved whole or not at all.
  */
 
 import { type BlockRef, isLinked } from '../core/block.ts';
@@ -36,22 +36,22 @@ import { blocks, networks } from './tables.ts';
 import { shownIn, type TransferRow, transferRowsOf } from './transfers.ts';
 
 /**
- * - `stale_watch`: an address or a wallet was added after the matcher looked; load it and match the blocks again.
- * - `recovered`: an operator moved the network's position; load it again.
- * - `moved`: another writer moved the cursor, so this process is not the only follower of the network.
+ * - `stale_watch`: an address or a wallet was added after the match. Load it and match the blocks again.
+ * - `recovered`: an operator moved the network's position. Load it again.
+ * - `moved`: another process moved the cursor, so it follows the network too.
  */
 export type IngestOutcome = 'done' | 'stale_watch' | 'recovered' | 'moved';
 
-/** A transfer that is not confirmed yet, with what decides on its credit. */
+/** A transfer that is not confirmed yet, with the facts that decide on its credit. */
 export type WaitingTransfer = ChainTransfer &
   Readonly<{
-    /** The sums that its session received; the transfer alone if its address has none. */
+    /** The sums that its session received; the transfer alone if no session has its address. */
     received: Received;
-    /** The store's own policy on this network, besides the network's. */
+    /** The store's own policy on this network, which applies besides the network's. */
     stricter: CreditPolicy;
   }>;
 
-/** Blocks this far below the final height are pruned if they hold no transfer to our addresses. */
+/** Blocks below the final height that are kept. Lower ones without transfers to our addresses are pruned. */
 const BLOCKS_KEPT = 1_000;
 
 export function ingestCommands(db: SealedDb) {
@@ -70,7 +70,7 @@ export function ingestCommands(db: SealedDb) {
     const known = await findRow(db, blocks, { network: step.network, hash: block.hash });
     if (known) refuseContradiction(step, known, block, await transfers.ofBlock(known.id), ours);
     const id = await makeCanonical(db, step, block, known, step.watchedThrough);
-    // Of a known block, only transfers to addresses that were not watched when it was first read are new.
+    // In a known block, only transfers to addresses that were not watched at its first reading are new.
     for (const found of ours) {
       if (found.address.seq > (known?.watchedThrough ?? 0)) await facts.add(step, id, block, found);
     }
@@ -148,7 +148,7 @@ async function confirm(db: SealedDb, { network, confirm: confirmations, nowMs }:
     await mapInOrder(confirmations, async ({ hash, txs }) => {
       const block = await findRow(db, blocks, { network, hash });
       invariant(block, `the block ${hash} to confirm is known on ${network}`);
-      // A block that this step itself drops is not confirmed.
+      // This step itself may have dropped the block.
       if (!block.canonical) return [];
       await ledgerOf(db).confirmed(block.id, true, nowMs, txs);
       await transferRowsOf(db).confirm(block.id, nowMs, txs);
@@ -157,7 +157,7 @@ async function confirm(db: SealedDb, { network, confirm: confirmations, nowMs }:
   ).flat();
 }
 
-/** Checks that new blocks follow the remaining tip and one another, or come after a gap that an operator made. */
+/** Checks that new blocks are linked to the remaining tip and to one another, or follow an operator's gap. */
 function refuseGap(
   network: NetworkKey,
   tip: BlockRow | undefined,
@@ -173,8 +173,8 @@ function refuseGap(
 }
 
 /**
- * Checks that a block has the content that it had when it was read before, for the addresses watched then: one hash has
- * one content. Its number may be corrected: where numbers are slots, no hash contains them.
+ * Checks that a block has the same content as at its first reading, for the addresses watched then. One hash has one
+ * content. The number may be corrected, because a hash does not cover numbers that are slots.
  * @throws Fault transient `node_contradicts_itself`
  */
 function refuseContradiction(
@@ -212,11 +212,11 @@ function refuseContradiction(
 /** A transfer to one of our addresses. */
 export type Ours = Readonly<{ transfer: IncomingTransfer; address: Address; decimals: number; isDust: boolean }>;
 
-/** How the transfers of a network are read. */
+/** The context in which transfers of a network are read. */
 export type FactsContext = Pick<Ingest, 'network' | 'family' | 'decimals' | 'dustFloorPar' | 'nowMs'> &
   Readonly<{ ids: RowIds }>;
 
-/** The pool whose addresses a network can pay. */
+/** Returns the pool whose addresses a network can pay. */
 export const poolOf = ({ network, family }: Pick<Ingest, 'network' | 'family'>): { family: string; mode: Mode } => ({
   family,
   mode: modeOf(network),
@@ -226,7 +226,7 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
   const [addresses, transfers] = [addressRowsOf(db), transferRowsOf(db)];
   const transitions = transitionsOf(db);
 
-  /** @returns the phase of what pays its session; null for what does not, and for dust */
+  /** @returns the transfer's phase in its session; null for dust, and if it pays no session */
   async function insert(
     { network, ids }: FactsContext,
     blockId: number,
@@ -262,7 +262,7 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
     return phase;
   }
 
-  /** Raises an alarm for money that belongs to no session; an address without a session is spoiled. */
+  /** Raises an alarm for money that belongs to no session, and spoils an address without a session. */
   async function disclaim(
     { network, nowMs }: FactsContext,
     { transfer, address }: Ours,
@@ -286,7 +286,7 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
   }
 
   return {
-    /** Returns those of a block's transfers that pay our addresses. */
+    /** Returns the transfers of a block that pay our addresses. */
     async recognise(context: FactsContext, content: readonly ChainTransfer[]): Promise<Ours[]> {
       return (
         await mapInOrder(content, async (transfer) => {
@@ -299,7 +299,7 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
         })
       ).flat();
     },
-    /** Adds a transfer to a block that holds it not yet. */
+    /** Adds a transfer to a block that lacks it. */
     async add(context: FactsContext, blockId: number, block: BlockRef, ours: Ours): Promise<void> {
       const { sessionId } = ours.address;
       const session = sessionId === null ? undefined : await findSession(db, sessionId);
@@ -313,7 +313,7 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
       await ledgerOf(db).confirmed(id, false, nowMs);
       await transfers.unconfirm(id);
     },
-    /** Brings the sessions that blocks pay up to date. @returns their ids */
+    /** Updates the sessions that blocks pay. @returns their ids */
     async settle(network: NetworkKey, blockIds: readonly number[], floor: number, nowMs: number): Promise<string[]> {
       const found = await transfers.recount(blockIds, floor);
       for (const [id, changed] of found) {
@@ -327,32 +327,32 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
 /** One step of a follower, saved whole or not at all. */
 export type Ingest = Readonly<{
   network: NetworkKey;
-  /** The network's chain family. With the network's mode it names the pool whose addresses the matcher watched. */
+  /** The network's chain family. With the network's mode it identifies the pool of watched addresses. */
   family: string;
-  /** Hash of the tip that the step starts from, a guard against a second writer; null for a network's first step. */
+  /** Hash of the tip before the step, a guard against a second writer; null for a network's first step. */
   expectTip: string | null;
   /** The network's `recoveries` when the position was loaded; compared if it is present. */
   recoveries?: number;
-  /** The `seq` of the newest address that the matcher knew when it read the blocks to connect. */
+  /** The `seq` of the newest address that was watched when the blocks to connect were read. */
   watchedThrough: number;
-  /** The `seq` of the newest of our own wallets that the matcher knew then; it knew none if absent. */
+  /** The `seq` of the newest of our own wallets that was watched then; none was watched if absent. */
   ownWallet?: number;
-  /** Tokens by symbol with their decimals on this network. */
+  /** Decimals of the tokens on this network, by symbol. */
   decimals: Readonly<Partial<Record<Currency, number>>>;
-  /** Transfers of less than this value at par are dust: facts that touch no session. */
+  /** Least value at par. Transfers below it are dust, and touch no session. */
   dustFloorPar: bigint;
   drop: readonly string[];
-  /** Oldest first, each the child of the one before (the first: of the tip that remains after `drop`). */
+  /** Blocks to add, oldest first. Each is the child of the one before, and the first of the tip after `drop`. */
   connect: readonly Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>[];
-  /** Transactions whose transfers are credited: they meet the policy and were just re-checked with the node. */
+  /** Transactions to credit. They meet the policy, and were just re-checked with the node. */
   confirm: readonly Confirmation[];
-  /** The height that is final from now on; never falls. */
+  /** The height that is final from now on. It never falls. */
   floor: number | null;
   readThroughS: number;
   nowMs: number;
 }>;
 
-/** Transactions in one block; all of the block's if `txs` is absent. */
+/** Transactions of one block; all of them if `txs` is absent. */
 export type Confirmation = Readonly<{ hash: string; txs?: readonly string[] }>;
 
 // ── Transfers that are not credited yet ──────────────────────────────────────────────────────────────────────────────
@@ -380,7 +380,7 @@ function waitingQueries(db: SealedDb) {
           const session = sessionId === null ? null : (known.get(sessionId) ?? (await judged(sessionId, network)));
           if (sessionId !== null && session) known.set(sessionId, session);
           const { openPar, allPar } = session?.received ?? { openPar: own, allPar: own };
-          // Money that is older than its session is in none of the session's sums.
+          // Money that came before the session is in none of its sums.
           const received = openPar < own ? { openPar: own, allPar: allPar + own } : { openPar, allPar };
           const stricter = session?.stricter ?? [];
           return { tx, index: position, currency, from: fromKey, to, units, received, stricter };

@@ -11,10 +11,10 @@ import type { MacedRow, SealedDb } from './sealing.ts';
 import type { MerchantStore } from './stores.ts';
 import { keys, stores } from './tables.ts';
 
-/** An API key as operators see it; of the key itself only the SHA-256 is stored. */
+/** An API key as operators see it. The key itself is stored only as its SHA-256. */
 export type ApiKey = Omit<typeof keys.$inferSelect, 'keyHash' | 'secret' | 'mac'> &
   Readonly<{
-    /** Its row was changed by somebody without the secret key, so the key is refused. Absent otherwise. */
+    /** Present if the row's MAC fails. The key is then refused. */
     isAltered?: true;
   }>;
 
@@ -23,7 +23,7 @@ export type NewApiKey = Omit<ApiKey, 'name' | 'createdBy' | 'lastUsedAtMs' | 'la
   Partial<Pick<ApiKey, 'name'>> &
   Readonly<{ keyHash: string; secret: string }>;
 
-/** A key with what authentication needs. `secret` signs requests and is stored encrypted. */
+/** A key as authentication needs it. `secret` signs requests and is stored encrypted. */
 export type ApiKeyWithSecret = ApiKey &
   Readonly<{ secret: string; storeStatus: MerchantStore['status']; storeSettings: StoreSettings }>;
 
@@ -68,7 +68,7 @@ export function keyCommands(db: SealedDb) {
         await recordAct(db, act, { target, before: null, after });
       });
     },
-    /** Returns keys, altered ones too, which are marked. */
+    /** Returns keys. Altered ones are marked. */
     async list(ofStore: string | null): Promise<readonly ApiKey[]> {
       const where = ofStore === null ? '' : 'WHERE store_id = :ofStore';
       const all = `${where} ORDER BY created_at_ms, id`;
@@ -86,7 +86,7 @@ export function keyCommands(db: SealedDb) {
         if (key?.revokedAtMs === null) {
           const revoked = { ...key, revokedAtMs: act.atMs };
           const { revokedAtMs } = revoked;
-          // An altered row gets a MAC too: what is revoked may do nothing.
+          // An altered row gets a valid MAC too, because a revoked key has no rights.
           const set = { revokedAtMs, mac: guard.seal(macedKey(revoked)) };
           await changeRows(db, keys, { id: keyId }, set);
           await recordAct(db, act, { target: keyId, before: { revokedAtMs: null }, after: { revokedAtMs: act.atMs } });

@@ -1,7 +1,7 @@
 /**
- * Leases: jobs that one process does at a time, on whichever machine. A holder renews its lease. When it has not for
- * `LEASE_MS`, by the database's clock, another process takes it with a higher fence; from then on the writes of the old
- * holder are refused, however long it was paused: each compares its fence in its own transaction.
+ * Leases: jobs that one process does at a time, on any machine. A holder renews its lease. If it has not done so for
+ * `LEASE_MS` by the database's clock, another process may take the lease with a higher fence. Each write of a holder
+ * compares its fence in its own transaction, so those of the old holder are refused after any pause.
  */
 import { Fault, transient } from '../core/fault.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -11,18 +11,20 @@ import type { Db } from './engine/open.ts';
 import { findRow, findRows } from './engine/rows.ts';
 import { leases } from './tables.ts';
 
-/** A holder that was silent for this long has died, or is paused. */
+/** Lifetime of a lease. A holder that was silent for longer is dead or paused. */
 export const LEASE_MS = 10_000;
 
-/** Jobs: following one network, what one server does for the whole installation, and the comparison of the night. */
+/** Returns the name of the job of following a network. */
 export const indexerLease = (network: string): string => `indexer ${network}`;
+/** The job of the work that one server does for the whole installation. */
 export const CHORES = 'chores';
+/** The job of the nightly comparison. */
 export const COMPARISON = 'comparison';
 
 /** A lease as its holder knows it. */
 export type HeldLease = Readonly<{ name: string; fence: number }>;
 
-/** Wishes for a lease. `isBack`: the holder may have been started again, so its name alone is reason to take it. */
+/** A request for a lease. `isBack`: the holder may have been restarted, and takes a lease of its own name at once. */
 export type LeaseWish = Readonly<{ name: string; holder: string; isBack: boolean }>;
 
 export function leaseCommands(db: Db) {
@@ -35,7 +37,7 @@ export function leaseCommands(db: Db) {
   const move = client.prepare('UPDATE leases SET until_ms = :untilMs WHERE name = :name AND fence = :fence');
   const all = 'ORDER BY name';
 
-  /** Returns the fence of a lease that may be taken; 0: nobody has had it. Null: another process holds it. */
+  /** Returns the fence of a free lease, or 0 if it was never taken; null if another process holds it. */
   async function freeFence({ name, holder, isBack }: LeaseWish): Promise<number | null> {
     const row = await findRow(db, leases, { name });
     if (!row) return 0;
@@ -46,7 +48,7 @@ export function leaseCommands(db: Db) {
   return {
     /** Takes a lease if nobody else holds it. @returns its fence; null if another process does */
     async take(wish: LeaseWish): Promise<number | null> {
-      // Those who wait look often, and need not write.
+      // Standbys look often, and need no write for that.
       if ((await db.read(() => freeFence(wish))) === null) return null;
       return db.write(async () => {
         const last = await freeFence(wish);
@@ -67,7 +69,7 @@ export function leaseCommands(db: Db) {
     async letGo({ name, fence }: HeldLease): Promise<void> {
       await db.write(() => move.run({ name, fence, untilMs: 0 }));
     },
-    /** Returns all leases, held or not, with how long ago each was taken. */
+    /** Returns all leases, held or not, with the time since each was taken. */
     async list() {
       return db.read(async () => {
         const [rows, nowMs] = [await findRows(db, leases, all), await db.nowMs()];
@@ -85,12 +87,12 @@ export function leaseCommands(db: Db) {
 
 // ── Writes of a holder ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The code of a write that came after another process had taken the lease. Nothing of it was saved. */
+/** The code of the refusal of a write, once another process has the lease. Nothing of the write was saved. */
 const LEASE_LOST = 'lease_lost';
 
 /**
- * Returns the same database, whose writes are refused once another process has taken the lease. The row stays locked
- * until the commit, so that nobody takes it in between.
+ * Returns the same database, whose writes are refused once another process has taken the lease. Each write locks the
+ * lease's row until its commit, so that the lease is not taken in between.
  * @param onLost called when a write was refused
  */
 export function fenced<D extends Db>(db: D, { name, fence }: HeldLease, onLost: () => void): D {
@@ -113,17 +115,16 @@ export function fenced<D extends Db>(db: D, { name, fence }: HeldLease, onLost: 
 
 const isLeaseLost = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === LEASE_LOST;
 
-const lost = (name: string) =>
-  transient(LEASE_LOST, `Another process does "${name}" now; what this one wanted to write was refused.`);
+const lost = (name: string) => transient(LEASE_LOST, `Another process does "${name}" now; this write was refused.`);
 
 // ── Work of a holder ─────────────────────────────────────────────────────────────────────────────────────────────────
-// It waits as a standby until the lease is free, works, and waits again when it was lost.
+// A process waits as a standby until the lease is free, works, and waits again after a loss.
 
-/** A lease outlives two renewals that fail. */
+/** Interval of renewals. A lease survives two that fail. */
 const RENEW_MS = LEASE_MS / 4;
 const LOOK_MS = 1_000;
 
-/** A database with leases, which refuses the writes of a holder that lost one. */
+/** A database with leases, which can refuse the writes of a holder that lost one. */
 type Leased<D> = Readonly<{
   leases: Pick<ReturnType<typeof leaseCommands>, 'take' | 'renew' | 'letGo'>;
   fenced(held: HeldLease, onLost: () => void): D;
@@ -139,12 +140,15 @@ type LeaseParts<D> = Readonly<{
   log: Log;
 }>;
 
-/** `signal` aborts with the signal that was given, and when the lease is lost: then the work ends soon. */
+/**
+ * The work of a holder. It ends soon after `signal` aborts, which it does with the caller's signal and when the lease
+ * is lost.
+ */
 type LeasedWork<D, T> = (database: D, signal: AbortSignal) => Promise<T>;
 
 /**
- * Does work whenever this process holds the lease, until the work ends by itself or the signal aborts. The database
- * that it gets refuses every write once another process has taken the lease.
+ * Does work whenever this process holds the lease, until the work ends by itself or the signal aborts. The database of
+ * the work refuses every write once another process has taken the lease.
  * @returns what the work returned; null if the signal came while another process held the lease
  * @throws the errors of the work, except those that follow from the loss of the lease
  */
@@ -154,7 +158,7 @@ export async function underLease<D extends Leased<D>, T>(
   work: LeasedWork<D, T>,
 ): Promise<T | null> {
   const { name, holder, clock, log } = parts;
-  // It may have been started again, and then need not wait for itself. After a loss, another process has this name.
+  // A restarted process need not wait for its own lease. After a loss, another process has the same name.
   for (let isBack = true; ; isBack = false) {
     const fence = await takeWhenFree(parts, isBack, signal);
     if (fence === null) return null;
@@ -211,7 +215,7 @@ async function holdDuring<D extends Leased<D>, T>(
   } finally {
     released.abort();
     await renewing;
-    // Without this, it ends by itself.
+    // Otherwise the lease runs out by itself.
     if (!lost.signal.aborted) await database.leases.letGo(held).catch(ignoreFault);
   }
 }

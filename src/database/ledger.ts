@@ -1,6 +1,4 @@
-/**
- * The ledger: entries are written in the transaction of the change that they record.
- */
+/** The ledger. Entries are written in the transaction of the change that they record. */
 
 import { isOlder } from '../core/arrival.ts';
 import { invariant } from '../core/fault.ts';
@@ -42,7 +40,7 @@ export const ledgerOf = perDatabase((db: Db) => {
     'SELECT coalesce(max(occurrence), -1) + 1 FROM ledger_entries WHERE cause = :cause AND kind = :kind',
   );
 
-  /** Returns how often an entry of this kind was written for a cause. */
+  /** Counts the entries of this kind for a cause. */
   const occurrenceOf = async (cause: string, kind: EntryKind): Promise<number> =>
     Number(await nextOccurrence.get({ cause, kind }));
 
@@ -63,7 +61,7 @@ export const ledgerOf = perDatabase((db: Db) => {
     for (const posting of postings) await insertRow(db, ledgerPostings, { seq, ...posting });
   }
 
-  /** Returns the session that a transfer's money belongs to; null for money that came before its session. */
+  /** Returns the session of a transfer's money; null for money that came before its session. */
   async function ownerOf(sessionId: string | null, phase: Phase | null): Promise<SessionRow | null> {
     const session = sessionId === null ? undefined : await findSession(db, sessionId);
     return session && phase !== null ? session : null;
@@ -72,7 +70,10 @@ export const ledgerOf = perDatabase((db: Db) => {
   return {
     /** Saves an entry; null saves nothing. Saving an entry twice breaks a constraint, and with it the transaction. */
     post: (entry: Entry | null, atMs: number): Promise<void> => post(entry, atMs),
-    /** Books what left the wallets without a payout, for an operator; `isBack`: a payout explains it by now. */
+    /**
+     * Books an operator's explanation of money that left the wallets without a payout. `isBack`: takes it back, because
+     * a payout explains the money by now.
+     */
     async adjust(
       network: NetworkKey,
       moved: readonly Unexplained[],
@@ -83,7 +84,7 @@ export const ledgerOf = perDatabase((db: Db) => {
       const occurrence = await occurrenceOf(network, 'adjustment');
       await post(adjustmentEntry(network, moved, occurrence, isBack), atMs, null, reason);
     },
-    /** Books that a sweep is in transit, or no longer is. */
+    /** Books the begin or the end of a sweep's transit. */
     async transit(intent: Intent, isUnderway: boolean, atMs: number): Promise<void> {
       const sent = await occurrenceOf(intent.id, 'sweep_sent');
       const returned = await occurrenceOf(intent.id, 'sweep_returned');
@@ -91,7 +92,7 @@ export const ledgerOf = perDatabase((db: Db) => {
       const milestone = isUnderway ? 'sent' : 'returned';
       await post(payoutEntry(intent, null, milestone, isUnderway ? sent : returned), atMs);
     },
-    /** Books a block's transfers that are to be confirmed, or reverses those that were; all of them without `txs`. */
+    /** Books a block's transfers as confirmed, or reverses them. Without `txs` it does so for all of them. */
     async confirmed(blockId: number, isTaken: boolean, atMs: number, txs?: readonly string[]): Promise<void> {
       const only = txs && new Set(txs);
       for (const { transfer, sessionId } of await shownIn(db, blockId)) {
@@ -107,7 +108,7 @@ export const ledgerOf = perDatabase((db: Db) => {
 });
 
 // ── The audit ────────────────────────────────────────────────────────────────────────────────────────────────────────
-// It recomputes the balances from transfers, payouts and attempts, without the code that writes the ledger.
+// The audit recomputes the balances from transfers, payouts and attempts, without the code that writes the ledger.
 
 type PostingRow = Omit<Posting, 'units'> & Readonly<{ seq: number; units: string }>;
 
@@ -121,7 +122,7 @@ type Fact = Readonly<{
   units: string;
 }>;
 
-/** A confirmed transfer; a session received it unless it is older than the session. */
+/** A confirmed transfer. Its session received it, unless it came before the session. */
 type PaymentFact = Omit<Fact, 'other'> &
   Readonly<{ phase: Phase | null; number: number; timeS: number; beforeNumbers: string; createdAtMs: number }>;
 
@@ -231,8 +232,8 @@ export function ledgerCommands(db: Db) {
 
   return {
     /**
-     * Adds up the whole ledger and compares it with the facts. The time grows with the number of payments.
-     * @returns `problems`: its faults in words; none if it is sound
+     * Adds up the whole ledger and compares it with the facts, in a time that grows with the number of payments.
+     * @returns `problems`: one sentence for each fault; empty if the ledger is sound
      */
     async verify() {
       return db.read(async () => {
@@ -267,14 +268,14 @@ const differenceText = ({ place, journal, facts }: Difference): string =>
   `${place}: the ledger has ${journal}, the facts say ${facts}`;
 
 /**
- * Returns one line for each session that paid back more of a coin than it received of it. A refund is paid on one
- * network, from what the session received on all: no network alone says whether it was covered.
+ * Returns one line for each session that paid back more of a coin than it received. A refund on one network may use
+ * money that came on others, so the networks are added up.
  */
 function overdrawn(journal: Balances, decimals: ReadonlyMap<string, number>): string[] {
   const left = new Map<string, bigint>();
   for (const [place, units] of journal) {
     const [network, asset, account, subject] = place.split(' ') as [Posting['network'], Asset, string, string?];
-    // Together, what came (negative) and what was paid of it; a promise moves from one to the other.
+    // `received` (negative) and `reserved` together are the money left. A promise moves from one to the other.
     if (!subject || (account !== 'received' && account !== 'reserved')) continue;
     const of = `${subject} ${asset}`;
     const token = decimals.get(`${network} ${asset}`);
@@ -315,10 +316,10 @@ function factsOf({ intent: text, sessionId, state, isUnderway }: PayoutFact): Fa
 }
 
 // ── The audit of sums ────────────────────────────────────────────────────────────────────────────────────────────────
-// It compares the running sums of sessions with the transfers themselves, without the code that keeps the sums, and the
-// records of held money with those sums.
+// The audit compares the running sums of sessions with their transfers, without the code that keeps the sums. It also
+// compares the records of held money with the sums.
 
-/** Transfers that count somewhere, session by session. */
+/** Transfers that are in a sum, session by session. */
 const facts = `
   SELECT a.session_id AS "sessionId", t.network || ' ' || t.currency || ' ' || t.decimals || ' ' || t.phase AS place,
     CASE WHEN t.confirmed = 0 THEN 'seen' WHEN b.number <= n.floor THEN 'final' ELSE 'confirmed' END AS state, t.units
@@ -357,7 +358,7 @@ export async function auditSums({ client }: Db): Promise<string[]> {
 
 const SESSIONS_AT_ONCE = 1_000;
 
-/** @returns one line for each session whose held money is not what its sums say */
+/** @returns one line for each session whose held money differs from its sums */
 export async function auditHeldMoney(db: Db): Promise<string[]> {
   const paid = `WHERE id > :after AND payment_count > 0 ORDER BY id LIMIT ${SESSIONS_AT_ONCE}`;
   const kept = new Map<string, string[]>();

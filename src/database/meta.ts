@@ -1,10 +1,10 @@
-/** Single values of the file, by name: marks that retention leaves, reports, proofs, and what was found last. */
+/** Single values by name: retention's marks, reports, proofs, and last results. */
 import { readBigJson, writeBigJson } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
 
-/** The last session that was looked at for payer data: all up to it are done. */
+/** The id up to which sessions were searched for old payer data. */
 export const ANONYMISED_THROUGH = 'anonymised_through';
-/** The last attempt whose answer was removed. */
+/** The id up to which attempts' answers were removed. */
 export const ATTEMPTS_THROUGH = 'attempts_aged_through';
 /** The time of retention's last run, in Unix milliseconds. */
 export const LAST_RUN = 'retention_run';
@@ -22,18 +22,18 @@ export async function writeMeta({ client }: On, name: string, value: string): Pr
   await client.prepare(text).run(name, value);
 }
 
-/** Writes plain data, with integers of any size. */
+/** Writes plain data. Integers may have any size. */
 export const writeData = (db: On, name: string, value: unknown): Promise<void> =>
   writeMeta(db, name, writeBigJson(value));
 
-/** Returns the values that were written under names of one kind, such as `compared live:tron`, by name. */
+/** Returns the values under all names of one kind, such as `compared live:tron`, in their order. */
 export async function listData<T>({ client }: On, kind: string): Promise<T[]> {
   const within = client.values<string>('SELECT value FROM meta WHERE name > ? AND name < ? ORDER BY name');
   // `!` follows the space in the order of characters.
   return (await within.all(`${kind} `, `${kind}!`)).map((text) => readBigJson<T>(text));
 }
 
-/** Has a session looked at for payer data again, however long ago it ended. */
+/** Moves the mark of payer data back before a session, so that retention searches it again. */
 export async function lookAgainForPayerData({ client }: On, sessionId: string): Promise<void> {
   await client
     .prepare(`UPDATE meta SET value = :before WHERE name = '${ANONYMISED_THROUGH}' AND value > :before`)
@@ -41,13 +41,13 @@ export async function lookAgainForPayerData({ client }: On, sessionId: string): 
 }
 
 // ── Counters ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-// Numbers that give an order: ids give none. A transaction that takes one holds the counter until its commit, so that a
-// reader who has seen a number has seen every lower one.
+// Counters give rows an order, which ids do not. A transaction that takes a number holds the counter until its commit.
+// A reader who has seen a number has therefore seen every lower one.
 
 /**
  * Takes the owner's next number, within a transaction and as late in it as possible.
  * @param owner a kind and the owner's id, such as `events:sto_1`
- * @param least the number is not below it
+ * @param least lower bound of the number
  */
 export async function nextNumber({ client }: On, owner: string, least = 1): Promise<number> {
   const next = client.values<number>(

@@ -1,6 +1,4 @@
-/**
- * Networks: what their followers report, and how far each has been read.
- */
+/** Networks: the reports of their followers, and how far each was read. */
 
 import type { Asset } from '../core/ledger.ts';
 import type { Moment } from '../core/session.ts';
@@ -13,8 +11,8 @@ import { nextNumber } from './meta.ts';
 import { type blocks, networks } from './tables.ts';
 
 /**
- * A network as its follower last reported it. `reason`: why it is `behind`, in `fault` or `halted`, or why a followed
- * network credits nothing.
+ * A network as its follower last reported it. `reason` explains the states `behind`, `fault` and `halted`, or why a
+ * followed network credits nothing.
  */
 export type NetworkRow = typeof networks.$inferSelect;
 
@@ -24,16 +22,13 @@ export const tipColumns = (tip: Pick<typeof blocks.$inferSelect, 'hash' | 'numbe
   tipNumber: tip?.number ?? null,
 });
 
-/** Networks' numbers are below it: they are the end of the ids of their rows. */
+/** Upper bound of networks' numbers, which end the ids of their rows. */
 const NUMBERS_END = 1_000;
 
 /** Ids of the blocks and transfers that one transaction saves for a network. */
 export type RowIds = Readonly<{ next(): number; last(): number }>;
 
-/**
- * Returns ids after those that a network has given, which rise with the time. The last one is to be saved with the
- * network's row.
- */
+/** Returns new ids of a network, which rise with the time. Save the last one with the network's row. */
 export function idsAfter({ number, lastId }: Pick<NetworkRow, 'number' | 'lastId'>, nowMs: number): RowIds {
   let last = lastId;
   return {
@@ -46,15 +41,16 @@ export function idsAfter({ number, lastId }: Pick<NetworkRow, 'number' | 'lastId
 }
 
 /**
- * Takes the row of a network for a transaction; null: of every network. Each decision about money out begins with it,
- * so that a freeze and an attempt wait for each other. The tag is a clause on an engine with several writers.
+ * Locks the row of a network for a transaction, or every network's row for null. Each decision about money out begins
+ * with it, so that a freeze and an attempt wait for each other. An engine with several writers turns the tag into a
+ * lock clause.
  */
 export async function lockNetwork({ client }: Pick<Db, 'client'>, network: NetworkKey | null): Promise<void> {
   if (network === null) await client.prepare('SELECT key FROM networks ORDER BY key /* lock */').all();
   else await client.prepare('SELECT key FROM networks WHERE key = ? /* lock */').get(network);
 }
 
-/** Takes the row of the network on which a payout is made. */
+/** Locks the row of a payout's network. */
 export async function lockNetworkOf({ client }: Pick<Db, 'client'>, payoutId: string): Promise<void> {
   await client
     .prepare('SELECT key FROM networks WHERE key = (SELECT network FROM payouts WHERE id = ?) /* lock */')
@@ -89,7 +85,7 @@ export async function beginNetwork(db: Db, key: NetworkKey, nowMs: number): Prom
 
 export const allNetworks = (db: Db): Promise<NetworkRow[]> => findRows(db, networks, 'ORDER BY key');
 
-/** Returns how far all of these networks have been read. */
+/** Returns how far these networks were read, all of them together. */
 export async function readingOf(
   db: Db,
   keys: readonly NetworkKey[],
@@ -112,7 +108,7 @@ export function networkCommands(db: Db) {
         await changeRows(db, networks, { key: network }, changes);
       });
     },
-    /** Returns a network as it is saved; null before its follower has ever reported. */
+    /** Returns a network; null before the first report of its follower. */
     async find(key: NetworkKey): Promise<NetworkRow | null> {
       return db.read(async () => (await findRow(db, networks, { key })) ?? null);
     },
@@ -127,10 +123,10 @@ export const numbersText = (from: number, to: number): string =>
   from === to ? `block ${from}` : `blocks ${from} to ${to}`;
 
 // ── Health ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-/** A follower reports every second; one that is silent for this long is dead or stuck, whatever it reported last. */
+/** Longest silence of a follower, which reports every second. A longer one means that it is dead or stuck. */
 const REPORT_AGE_MS_MAX = 30_000;
 
-/** A network stays on offer for this long after it was last read to its head, so that a restart refuses nobody. */
+/** Time for which a network stays on offer after it was last read to its head, so that a restart refuses nobody. */
 const READ_AGE_S_MAX = 120;
 
 /** Returns true while a payment on the network would be seen soon after it is made. */
@@ -142,8 +138,8 @@ export const isSilent = ({ updatedAtMs }: Pick<NetworkRow, 'updatedAtMs'>, nowMs
   updatedAtMs < nowMs - REPORT_AGE_MS_MAX;
 
 /**
- * Returns until when payments on a network were seen, where it has not been read to its head for half a minute; null
- * while they are seen. A restart is shorter, and needs nobody.
+ * Returns the time up to which payments on a network were seen, if it was not read to its head for half a minute.
+ * Returns null while payments are seen. A restart is shorter, and needs nobody.
  */
 export function unseenSinceMs(
   status: Pick<NetworkRow, 'state' | 'updatedAtMs' | 'readThroughS'>,
@@ -155,7 +151,7 @@ export function unseenSinceMs(
 }
 
 /**
- * Returns why a payment on the network would not be seen soon, as a code and a sentence; null while it would.
+ * Returns the reason, with a sentence, why a payment on the network would not be seen soon; null if it would be.
  * @param status null if its indexer has never reported
  */
 export function whyUnfollowed(
@@ -170,18 +166,18 @@ export function whyUnfollowed(
   return { code: 'indexer_silent', message: `its indexer has reported nothing for ${silentS} s` };
 }
 
-/** Returns true while new sessions may offer the network: it is followed, or was read to its head just before. */
+/** Returns whether new sessions may offer the network, because it is followed or was until shortly before. */
 export const isOffered = (status: Pick<NetworkRow, 'state' | 'updatedAtMs' | 'readThroughS'>, nowMs: number): boolean =>
   isFollowed(status, nowMs) ||
   (status.state !== 'halted' && status.readThroughS >= Math.floor(nowMs / 1000) - READ_AGE_S_MAX);
 
-/** Returns the networks that new sessions may offer: those that are offered, and were read from some block on. */
+/** Returns the networks that new sessions may offer and that have a canonical block. */
 export const offeredNetworks = (rows: readonly NetworkRow[], nowMs: number): ReadonlySet<NetworkKey> =>
   new Set(rows.flatMap((row) => (row.tipHash !== null && isOffered(row, nowMs) ? row.key : [])));
 
 export type NetworkState = NetworkRow['state'];
 
-/** A follower's report between commits; the cursor is not part of it. */
+/** A follower's report between commits. It contains no cursor. */
 export type NetworkReport = Pick<
   NetworkRow,
   'state' | 'reason' | 'headNumber' | 'nodeConnected' | 'nodeHeardAtMs' | 'readThroughS' | 'pid'
@@ -189,12 +185,12 @@ export type NetworkReport = Pick<
   Readonly<{
     network: NetworkKey;
     nowMs: number;
-    /** The `recoveries` of the position that it is about: of an earlier one, neither state nor reason is saved. */
+    /** The `recoveries` of the reported position. For an outdated position, neither state nor reason is saved. */
     recoveries?: number;
   }>;
 
 // ── Texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-// Formats of addresses and amounts depend on the chain and on the token, which the database does not know.
+// The formats of addresses and amounts come from outside, because they depend on the chain and the token.
 
 export type TextFormats = Readonly<{
   /** Writes an address key as people read it. */
@@ -206,7 +202,7 @@ export type TextFormats = Readonly<{
 const baseUnits: TextFormats['formatAmount'] = (_network, asset, units) =>
   `${units} base units of ${asset === 'native' ? 'the native coin' : asset}`;
 
-/** Without a configuration, keys are written as they are and amounts in base units. */
+/** Returns the formats. Without a configuration, keys stay as they are and amounts are in base units. */
 export const formatsOf = ({
   formatAddress = (_network, key) => key,
   formatAmount = baseUnits,
