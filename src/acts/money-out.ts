@@ -94,7 +94,8 @@ export const thawMoneyOut = defineAct({
       said: ended.length > 0 ? say('The freeze is ended.') : say('It was ended already.'),
       facts: others.map((one) => [say('Still frozen'), `${placeOf(one)}: ${one.reason}. ${endOf(one)} ends that`]),
       json: { network, changed: ended.length > 0, still_frozen: others.map((one) => one.network) },
-      next: 'status',
+      // With everything, the signer was frozen too, and only that check asks it.
+      next: network === null ? 'doctor' : 'status',
     };
   },
 });

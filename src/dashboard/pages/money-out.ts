@@ -161,7 +161,7 @@ async function unswept(deps: DashboardDeps, { nowMs, words }: Visit<null>): Prom
     empty: deps.config.signer
       ? 'Nothing that is final lies on deposit addresses.'
       : 'Without a signer nothing is swept: what is received stays on its deposit addresses.',
-  })}<p class="hint"><code>quayside sweep &lt;network&gt;</code> shows what a sweep brings and costs, asks, and makes it.</p>`;
+  })}<p class="hint"><code>quayside sweep &lt;network&gt;</code> shows what a sweep brings and costs, asks, and has the server make it.</p>`;
 }
 
 /** Transfers of a network that are shown. */
