@@ -67,8 +67,12 @@ async function examine(input: Input): Promise<Finding[]> {
       const nodes = input.options.withoutNodes === true ? [] : await nodeFindings(installation);
       input.progress.show('adding up the ledger');
       return [
-        ...[...found, ...(await ledgerFindings(installation)), ...(await watchFindings(installation))],
-        ...[...backupFindings(config), ...(await signerFindings(config)), ...nodes],
+        ...found,
+        ...(await ledgerFindings(installation)),
+        ...(await watchFindings(installation)),
+        ...backupFindings(config),
+        ...(await signerFindings(config)),
+        ...nodes,
       ];
     } finally {
       database.close();

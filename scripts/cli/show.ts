@@ -10,7 +10,13 @@ import { recordLines } from './table.ts';
 
 /** The nouns, in the order in which a text is tried as the name of one. */
 const nouns: readonly Finder[] = [
-  ...[findSessions, findFollowed, findRefund, findPayout, findEndpoint, findTransaction, findAddress],
+  findSessions,
+  findFollowed,
+  findRefund,
+  findPayout,
+  findEndpoint,
+  findTransaction,
+  findAddress,
 ];
 
 /** The members of rows that people see, of lists that have more. */

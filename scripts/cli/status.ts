@@ -47,7 +47,8 @@ export const status: Command = {
       lines: [
         ...(wrong.length > 0 ? [...wrong, ''] : []),
         ...recordLines({ ...incoming?.state, ...payouts?.state, ...kept?.state }, shown),
-        ...['', open_alarms.length > 0 ? 'open alarms:' : 'no open alarms'],
+        '',
+        open_alarms.length > 0 ? 'open alarms:' : 'no open alarms',
         ...open_alarms.map(({ id, code, at, message }) => `${id} ${code}, ${at}: ${message}`),
       ],
     };

@@ -50,7 +50,8 @@ export function recordLines(record: object, shown: Readonly<Record<string, reado
   return [
     ...table(plain.map(([name, value]) => [titleOf(name), cellOf(value)])),
     ...deep.flatMap(([name, value]) => [
-      ...['', `${titleOf(name)}:`],
+      '',
+      `${titleOf(name)}:`,
       ...(Array.isArray(value) ? listLines<Record<string, unknown>>(value, shown[name]) : recordLines(value, shown)),
     ]),
   ];
