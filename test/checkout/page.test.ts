@@ -246,13 +246,16 @@ test('the stream sends each new version, and ends with the session', async ({ ap
   const url = `${api.baseUrl}${sale.path}`;
   const version = async () => /data-version="([^"]+)"/.exec((await exchange('GET', url)).text)?.[1];
   const first = await version();
-  const reading = readEvents(`${url}/events?after=${first}`, () => false);
+  let sent = 0;
+  const reading = readEvents(`${url}/events?after=${first}`, (all) => {
+    sent = all.length;
+    return false;
+  });
   await sale.send('10.50');
   const seen = await version();
   const tip = (await api.database().blocks.tail('test:ethereum', 1)).at(-1);
-  // The stream checks once a second: wait until it has seen both.
-  await readEvents(`${url}/events?after=`, (events) => events.length > 0);
-  await new Promise((resolve) => setTimeout(resolve, 1500));
+  // The stream checks once a second, and is to see both.
+  await until('the payment is announced', () => sent === 1);
   if (tip) await api.chain('ethereum').confirm(tip);
   const events = await reading;
   assert.equal(events, [

@@ -15,7 +15,7 @@ import { openPostgres } from '../../src/database/engine/postgres.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { fails } from '../conformance/database/place.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';
-import { copyTemplate, onPool } from '../support/postgres.ts';
+import { copyTemplate, onPool, untilUnused } from '../support/postgres.ts';
 import { environment, runQuayside } from '../support/quayside-process.ts';
 import { openToolBench } from '../support/tool-bench.ts';
 
@@ -163,6 +163,7 @@ onFilled(
     await other.read(() => other.client.prepare('SELECT 1').get());
     assert.match(refusal(await back(bench, url), 'database_in_use'), 'stop it on every machine');
     other.close();
+    await untilUnused(url);
     assert.match(refusal(await back(bench, url), 'target_not_empty'), 'move the file elsewhere');
     renameSync(bench.file, `${bench.file}.moved`);
     const home = answered(await back(bench, url));
@@ -221,6 +222,7 @@ onFilled('the secret key is rotated as in a file, while nobody else can use the 
   assert.match(refusal(await onUrl(bench, url, ...words), 'database_in_use'), 'stop it on every machine');
   assert.not(existsSync(join(bench.folder, 'kept')), 'nothing was begun');
   other.close();
+  await untilUnused(url);
   const there = countsOf(await onUrl(bench, url, ...words));
   assert.ok(there.resealed > 2);
   assert.match(readdirSync(join(bench.folder, 'kept')).join(), /^secret\.key-\d+T\d+Z\.gz\.age$/);
@@ -230,6 +232,7 @@ onFilled('the secret key is rotated as in a file, while nobody else can use the 
     const database = openDatabase(config, {});
     await fails(database.stores.list(), 'secret_key_wrong').finally(() => database.close());
   };
+  await untilUnused(url);
   await rotateSecretKey({
     config,
     env: {},
@@ -240,6 +243,7 @@ onFilled('the secret key is rotated as in a file, while nobody else can use the 
     },
   });
   assert.is((await Promise.all(late)).length, 1);
+  await untilUnused(url);
   renameSync(bench.file, `${bench.file}.moved`);
   answered(await back(bench, url));
   assert.equal(countsOf(await bench.run(...words)), there);

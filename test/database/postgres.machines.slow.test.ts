@@ -184,6 +184,11 @@ onServer('two servers are one shop; a standby follows a network when its indexer
   assert.is((await bench.show(a, shared)).payment_status, 'paid');
   await until('the merchant knows', () => bench.told(shared) > 0);
   assert.is(bench.told(shared), 1, 'by one of two senders');
+  // A sender that is killed before would leave the webhook to be sent again.
+  await until('that is recorded', async () => {
+    const sent = await bench.database.deliveries.list({ sessionId: shared.id, limit: 9 });
+    return sent.every(({ state }) => state === 'delivered');
+  });
 
   await a.kill();
   const late = await bench.newSession(b);

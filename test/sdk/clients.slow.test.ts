@@ -85,7 +85,7 @@ function createFaults(baseUrl: () => string) {
       const { status, text } = await forward(method, path, headers, body);
       if (fault === 'lost after') return void response.destroy();
       // Longer than the client waits.
-      if (fault === 'late') await new Promise((resolve) => setTimeout(resolve, 2500));
+      if (fault === 'late') await new Promise((resolve) => setTimeout(resolve, 6000));
       if (fault === '500 after') return void response.writeHead(500).end('{}');
       if (fault === 'no JSON after') return void response.writeHead(200).end('<html>');
       response.writeHead(status, { 'Content-Type': 'application/json' }).end(text);

@@ -11,7 +11,7 @@ $client = new Quayside\Client(
     getenv('API_KEY'),
     getenv('API_SECRET'),
     getenv('BASE_URL'),
-    timeout: 2,
+    timeout: 5,
     now: $now === false ? null : fn (): float => (float) $now,
 );
 

@@ -15,7 +15,7 @@ client = quayside.Client(
     os.environ["API_KEY"],
     os.environ["API_SECRET"],
     os.environ["BASE_URL"],
-    timeout=2,
+    timeout=5,
     now=time.time if now is None else lambda: float(now),
 )
 

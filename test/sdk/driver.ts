@@ -4,7 +4,7 @@ import { type Client, createClient, QuaysideError } from '../../sdk/typescript/q
 
 const { BASE_URL = '', API_KEY = '', API_SECRET = '', NOW } = process.env;
 const at = NOW === undefined ? {} : { nowMs: () => Number(NOW) * 1000 };
-const client = createClient({ apiKey: API_KEY, apiSecret: API_SECRET, baseUrl: BASE_URL, timeoutMs: 2000, ...at });
+const client = createClient({ apiKey: API_KEY, apiSecret: API_SECRET, baseUrl: BASE_URL, timeoutMs: 5000, ...at });
 
 const all = async (rows: AsyncIterable<unknown>) => {
   const read: unknown[] = [];

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { Pool } from 'pg';
 import { openPool, preparePostgres } from '../../src/database/engine/postgres-server.ts';
+import { until } from './until.ts';
 
 const versions = '/usr/lib/postgresql';
 /** The database that the others are copied from. */
@@ -76,11 +77,11 @@ function startOn(bin: string, folder: string, settings: Readonly<Record<string, 
     /** Stops all its processes where they are. @returns what lets them go on */
     pause() {
       const found = execFileSync('ps', ['-o', 'pid=', '--ppid', String(server.pid)], { encoding: 'utf8' });
-      const pids = [server.pid ?? 0, ...found.trim().split(/\s+/).map(Number)];
-      for (const pid of pids) process.kill(pid, 'SIGSTOP');
-      return () => {
-        for (const pid of pids) process.kill(pid, 'SIGCONT');
-      };
+      const pids = [String(server.pid), ...found.trim().split(/\s+/)];
+      // One of them may have ended meanwhile.
+      const signal = (name: string) => void spawnSync('kill', [`-${name}`, ...pids]);
+      signal('STOP');
+      return () => signal('CONT');
     },
     /** Starts a copy on a socket of its own, which every commit waits for from now on. */
     standBy() {
@@ -135,6 +136,17 @@ export async function onPool<T>(url: string, work: (pool: Pool) => Promise<T>): 
     await pool.end();
   }
 }
+
+/** Waits until no program is connected to a database: the server learns of a closed connection a moment later. */
+export const untilUnused = (url: string): Promise<void> =>
+  onPool(url, (pool) =>
+    until('no program is connected', async () => {
+      const { rowCount } = await pool.query(
+        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'quayside'",
+      );
+      return rowCount === 0;
+    }),
+  );
 
 /** Ends one of the connections of the programs to a database, by chance. @returns how many */
 export const cutOne = (url: string): Promise<number> =>

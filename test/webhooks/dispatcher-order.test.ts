@@ -74,16 +74,24 @@ test('the events of one session arrive in order, one at a time, while sessions r
   let openMax = 0;
   const openSessions = new Set<string>();
   const overlaps: string[] = [];
+  /** The first answers wait until as many requests are open as may be. */
+  let held: (() => void)[] | null = [];
   const server = await merchantServer((response, { body }) => {
     const session: string = JSON.parse(body).data.object.session_id;
     if (openSessions.has(session)) overlaps.push(session);
     openSessions.add(session);
     openMax = Math.max(openMax, ++open);
-    setTimeout(() => {
+    const answer = async (): Promise<void> => {
+      await systemClock.sleep(30);
       open--;
       openSessions.delete(session);
       response.writeHead(200).end();
-    }, 30);
+    };
+    if (held === null) void answer();
+    else held.push(answer);
+    if (held?.length !== 4) return;
+    for (const one of held) one();
+    held = null;
   });
   await shop.addEndpoint(`${server.origin}/hook`, ['payment.detected', 'payment.partially_paid', 'payment.late']);
   const sessions = await Promise.all(Array.from({ length: 8 }, () => shop.order()));

@@ -108,7 +108,7 @@ func run(c *quayside.Client, call string, args []json.RawMessage) (any, error) {
 
 func main() {
 	o := quayside.Options{APIKey: os.Getenv("API_KEY"), APISecret: os.Getenv("API_SECRET"), BaseURL: os.Getenv("BASE_URL")}
-	o.Timeout = 2 * time.Second
+	o.Timeout = 5 * time.Second
 	if now, err := strconv.ParseInt(os.Getenv("NOW"), 10, 64); err == nil {
 		o.Now = func() time.Time { return time.Unix(now, 0) }
 	}

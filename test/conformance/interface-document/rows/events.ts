@@ -53,17 +53,17 @@ const down = (shop: Shop) => attempts(shop, '/down', statusReply(500), 1 + RETRY
 /** A receiver that leaves the first attempt open. @returns how long that lasted in ms, and the attempts */
 export const slow = (shop: Shop) =>
   shop.once('slow receiver', async () => {
-    let openMs = 0;
+    let leftAtMs = 0;
     const leaves: Reply = (response, earlier) => {
-      const fromMs = performance.now();
       if (earlier > 0) response.writeHead(200).end();
       else
         response.once('close', () => {
-          openMs = performance.now() - fromMs;
+          leftAtMs = Date.now();
         });
     };
     const all = await attempts(shop, '/slow', leaves, 2);
-    return { openMs, all };
+    // From the second of the event on: a busy receiver begins to read later than the time begins to pass.
+    return { openMs: leftAtMs - 1000 * all[0]?.event.created_at, all };
   });
 
 export const eventSections = [
@@ -100,7 +100,7 @@ export const eventSections = [
     ),
     row('Delivery timeout: 30 seconds', async (shop) => {
       const { openMs } = await slow(shop);
-      assert.ok(openMs >= (TIMEOUT_S - 1) * 1000, `it was left after ${openMs} ms`);
+      assert.ok(openMs >= TIMEOUT_S * 1000, `it was left after ${openMs} ms`);
     }),
     row('Header X-Service-Event-ID: unique event id', async (shop) => {
       await Promise.all([completedEvent(shop), canceled(shop)]);
