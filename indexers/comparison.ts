@@ -1,6 +1,6 @@
 /**
- * Compares the final blocks of one network that no night has compared yet, which are read again from its node, with the
- * database. A difference is an alarm until a person acknowledges it.
+ * Compares one network's final blocks with the database. They are those that no night has compared, and are read again
+ * from the node. A difference is an alarm until a person acknowledges it.
  */
 import type { Chain } from '../src/chains/chain.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
@@ -15,9 +15,9 @@ import { type Clock, DAY_MS } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
 import { rereadBlocks } from './reread.ts';
 
-/** How long a node may fail before the night ends. */
+/** The night ends after the node has failed for this long. */
 const PATIENCE_MS = 600_000;
-/** The process rests as long as it works, so that the node and the follower have half of the time for themselves. */
+/** The process rests as long as it works, so that half of the node's time is left for the follower. */
 const REST_MS_MAX = 5_000;
 
 type ComparisonParts = Readonly<{
@@ -31,7 +31,7 @@ type ComparisonParts = Readonly<{
 
 type Night = ComparisonParts & Readonly<{ signal: AbortSignal }>;
 
-/** Compares everything that is due. Faults of the node are logged, and the rest is left for the next night. */
+/** Compares all blocks that are due. A fault of the node is logged, and the rest is left for the next night. */
 export async function compareNetwork(parts: ComparisonParts, signal: AbortSignal): Promise<void> {
   const { network, database, log } = parts;
   try {
@@ -46,7 +46,7 @@ export async function compareNetwork(parts: ComparisonParts, signal: AbortSignal
 }
 
 /**
- * Returns the status of a network that is followed. The node of another has more urgent things to answer.
+ * Returns the network's status, if it is followed. If it is not, its node has more urgent requests to answer.
  * @throws Fault transient `network_not_followed`
  */
 async function followedStatus({ network: { key }, database, clock }: ComparisonParts): Promise<NetworkRow> {
@@ -56,8 +56,8 @@ async function followedStatus({ network: { key }, database, clock }: ComparisonP
 }
 
 /**
- * Compares the blocks since the last night, or since a day ago; keeps how far it came after each part of them.
- * @param final the highest number that was read and is final
+ * Compares the blocks since the last night, or the last day's. Saves its progress after each part.
+ * @param final the highest block number that was read and is final
  */
 async function compareNew(night: Night, final: number, before: BlockComparison | null): Promise<void> {
   const { network, database, clock, log } = night;
@@ -84,7 +84,7 @@ async function compareNew(night: Night, final: number, before: BlockComparison |
   log.info({ network: key, from, through, blocks, transfers, differences }, 'final blocks compared');
 }
 
-/** Compares a range part by part, and rests after each. */
+/** Compares a range part by part, with a rest after each. */
 async function readAgain(
   night: Night,
   { from, to }: Readonly<{ from: number; to: number }>,
@@ -110,7 +110,7 @@ async function readAgain(
 }
 
 function textOf({ network, chain }: Night, { kind, number, transfer }: RereadDifference): string {
-  if (!transfer) return `the database holds another block ${number}`;
+  if (!transfer) return `the database has another block ${number}`;
   const { tx, index, currency, units, to } = transfer;
   const decimals = network.tokens.find(({ symbol }) => symbol === currency)?.decimals ?? 0;
   const amount = `${formatUnits(units, decimals)} ${currency} to ${chain.address.format(to)}`;

@@ -1,6 +1,6 @@
 /**
- * The blocks before a network's first one. Addresses are those of a family, so a customer may have paid on a network
- * before it was added here; only an operator can have those blocks read.
+ * The blocks before a network's first one. The networks of a family share addresses, so a customer may have paid on a
+ * network before it was added here. Only an operator can have those blocks read.
  */
 import type { NetworkConfig } from '../src/config/network.ts';
 import type { Database } from '../src/database/database.ts';
@@ -13,8 +13,8 @@ type Parts = Readonly<{
 }>;
 
 /**
- * Returns a function that raises the alarm, once, if customers have been given addresses that the network shares. It
- * takes the number of the network's first block.
+ * Returns a function that raises the alarm, once, if customers have addresses that the network shares. It takes the
+ * number of the network's first block.
  */
 export function createFirstBlockAlarm({ network, database, clock }: Parts): (first: number) => Promise<void> {
   const { key, family, mode } = network;
@@ -25,9 +25,9 @@ export function createFirstBlockAlarm({ network, database, clock }: Parts): (fir
     isDone = true;
     if (!isUsed) return;
     const message =
-      `${key} is read from block ${first} on, and customers have addresses on it from before. Payments to them in earlier ` +
-      `blocks are unseen: \`quayside network reread ${key} --from N --to ${first - 1}\` finds it, with the N of ` +
-      'the first block that may hold a payment';
+      `${key} is read from block ${first} on, but customers may have paid to their addresses before. Payments in earlier ` +
+      `blocks are unseen: \`quayside network reread ${key} --from N --to ${first - 1}\` finds them. N is ` +
+      'the first block that may have a payment';
     const code = 'earlier_blocks_unread';
     await database.alarms.raise({ atMs: clock.nowMs(), code, message, network: key, sessionId: null });
   };

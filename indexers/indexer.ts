@@ -27,7 +27,7 @@ import { createSecondOpinion, payoutNodeOptions } from './payouts/nodes.ts';
 import { createSweepWatch } from './payouts/sweep-watch.ts';
 import { createSweeper } from './payouts/sweeper.ts';
 
-/** While the second node is asked, nothing else is read. */
+/** Short, because nothing else is read while the second node is asked. */
 const SECOND_TIMEOUT_MS = 5_000;
 
 export type IndexerOptions = Readonly<{
@@ -42,7 +42,7 @@ export type IndexerOptions = Readonly<{
   blocksPerIngestMax: number;
   /** Matcher threads; one less than there are cores if absent. */
   threadsMax?: number;
-  /** How long the signer is waited for, if the database does not know its wallets; a minute if absent. */
+  /** Time to wait for the signer, if the database does not have its wallets; a minute if absent. */
   walletsMsMax?: number;
   /** A number from 0 to 1, for jitter. */
   random: () => number;
@@ -50,7 +50,7 @@ export type IndexerOptions = Readonly<{
 
 /**
  * Follows the network until the signal aborts. The database stays open.
- * @throws anything but operating faults; those are reported, waited out, or halt the network
+ * @throws anything but operating faults, which are reported and waited out, or halt the network
  */
 export async function indexNetwork(options: IndexerOptions, signal: AbortSignal): Promise<void> {
   const { network, database, chain, clock, log, pid } = options;
@@ -71,10 +71,10 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
     fallbackUrl === undefined ? noFallback : createFallback({ network, open: openFallback(fallbackUrl), clock, log });
   const onFirst = createFirstBlockAlarm(options);
   const follower = createFollower({ ...options, node, matcher, watch, reporter, secondNode, fallback, onFirst });
-  // At a stop, requests in flight end at once, as a fault of the closed node.
+  // At a stop, requests in flight fail at once, because their node is closed.
   const closeNode = () => void Promise.all([node.close(), secondNode.close(), fallback.close()]);
   signal.addEventListener('abort', closeNode, { once: true });
-  // The work beside the follower ends with it, however it ends.
+  // The work beside the follower ends with it, also after an error.
   const beside = new AbortController();
   await recordWallets(options, before !== null, signal);
   await database.addresses.retireAfterGap({ nowMs: clock.nowMs(), sinceMs: null, derivedFamilies });
@@ -90,14 +90,14 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   }
 }
 
-/** A signer that is not unlocked yet is waited for, where blocks may hold payments that this database does not know. */
+/** Time for a person to unlock the signer, where unread blocks may have payments of ours. */
 const WALLETS_MS_MAX = 60_000;
 const WALLETS_RETRY_MS = 500;
 
 /**
- * Asks the signer for its wallets if the database does not know them: what leaves them is not looked for in blocks that
- * are read without. Without an answer money out is frozen: those blocks may have paid refunds.
- * @param wasFollowed whether the database knows blocks of the network
+ * Asks the signer for its wallets if the database does not have them, because blocks are searched only for transfers
+ * out of known wallets. Without an answer, money out is frozen, because the next blocks may have paid refunds.
+ * @param wasFollowed whether the database has blocks of the network
  */
 async function recordWallets(options: IndexerOptions, wasFollowed: boolean, signal: AbortSignal): Promise<void> {
   const { network, database, signer, clock, log, walletsMsMax = WALLETS_MS_MAX } = options;
@@ -113,7 +113,7 @@ async function recordWallets(options: IndexerOptions, wasFollowed: boolean, sign
         await clock.sleep(WALLETS_RETRY_MS, signal);
         continue;
       }
-      log.info({ code: error.code, reason: error.message }, 'our own wallets are not known yet');
+      log.info({ code: error.code, reason: error.message }, 'waiting for the signer to name our own wallets');
       if (wasFollowed && !signal.aborted) await freezeUnknown(options);
       return;
     }
@@ -132,7 +132,7 @@ async function pay(options: IndexerOptions, chainNode: Node, signal: AbortSignal
   const { network, database, chain, signer, clock, log } = options;
   const node = signer && (await openForPayouts(options));
   if (!node) return;
-  // At a stop, requests in flight end at once, as a fault of what was closed.
+  // At a stop, requests in flight fail at once, because node and signer are closed.
   const close = () => void Promise.all([node.close(), signer.close()]);
   signal.addEventListener('abort', close, { once: true });
   try {
@@ -147,7 +147,10 @@ async function pay(options: IndexerOptions, chainNode: Node, signal: AbortSignal
   }
 }
 
-/** Opens the nodes for payouts; null if the settings allow none, which an alarm reports: payments are followed. */
+/**
+ * Opens the nodes for payouts; null if the settings allow no payouts, which an alarm reports. Payments are still
+ * followed.
+ */
 async function openForPayouts({ network, database, chain, clock, log }: IndexerOptions): Promise<PayoutNode | null> {
   const { openPayoutNode } = await chain.payouts();
   try {
@@ -163,7 +166,7 @@ async function openForPayouts({ network, database, chain, clock, log }: IndexerO
   }
 }
 
-/** Returns how a follower reaches the second node: at one address, and never for final blocks. */
+/** Returns the options of the second node, which has one URL and is never asked for final blocks. */
 function secondNodeOptions({ rpcUrl: _firsts, ...network }: NetworkConfig, url: string): NodeOptions {
   return { ...followerNodeOptions({ ...network, url, finalityUrl: null }), requestTimeoutMs: SECOND_TIMEOUT_MS };
 }

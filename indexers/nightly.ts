@@ -1,6 +1,6 @@
 /**
  * Compares the final blocks of all networks with the database, one network after the other, and ends. The supervisor
- * starts it every night, on one machine after the other. A stop ends it at once; the next run goes on where it came to.
+ * starts it every night, on one machine after the other. A stop ends it at once, and the next run continues from there.
  */
 import '../src/lib/runtime.ts';
 import { openDatabase } from '../src/app/open-database.ts';

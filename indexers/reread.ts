@@ -1,7 +1,7 @@
 /**
- * Reads blocks again that a follower has passed: compares them with what the database holds, and adds the transfers
- * that were missed, to our addresses and out of our own wallets. They are credited as any other, by the network's
- * follower, once its policy is met; and judged as any other, by its payout engine.
+ * Reads blocks again that a follower has passed, and compares them with the database. It adds missed transfers to our
+ * addresses and out of our own wallets. The network's follower credits them like any other once the policy is met, and
+ * its payout engine judges them like any other.
  */
 import type { Chain, Node } from '../src/chains/chain.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
@@ -22,25 +22,25 @@ import { followerNodeOptions } from './follower/node-options.ts';
 import { patiently, type RangePart, readChainRange } from './follower/range-reader.ts';
 
 const PATIENCE_MS = 30_000;
-/** Differences that are reported one by one; the others are only counted. */
+/** Differences that are reported one by one. Further ones are only counted. */
 const REPORTED_MAX = 1_000;
 
 type RereadOptions = Readonly<{
   network: NetworkConfig;
   database: Database;
   chain: Chain;
-  /** Numbers, inclusive; not above the network's tip. */
+  /** Block numbers, inclusive, not above the network's tip. */
   from: number;
   to: number;
-  /** Only compares. */
+  /** Only compares, and adds nothing. */
   isCheck: boolean;
   act: OperatorAct;
   clock: Clock;
-  /** Called after each part; the next one waits for it. */
+  /** Called after each part. The next part waits for it. */
   onPart: (part: RereadPart) => void | Promise<void>;
-  /** How long a part that fails is tried again; half a minute if absent. */
+  /** A part that fails is tried again for this long; half a minute if absent. */
   patienceMs?: number;
-  /** Ends the reading after the part that is under way. */
+  /** Ends the reading after the present part. */
   signal?: AbortSignal;
 }>;
 
@@ -51,7 +51,7 @@ type RereadReport = Readonly<{
   /** The first `REPORTED_MAX`. */
   differences: readonly RereadDifference[];
   counts: Readonly<Record<RereadDifference['kind'], number>>;
-  /** Gaps that are closed now: those without a block that differs from what is held. */
+  /** Gaps that are closed now, because no block in them differs from the database. */
   closed: readonly BlockGap[];
 }>;
 
@@ -62,7 +62,7 @@ export function atUrl(network: NetworkConfig, url: string): NetworkConfig {
 }
 
 /**
- * Reads the blocks, part by part. Parts that were saved before a failure stay.
+ * Reads the blocks part by part. Parts that were saved before a failure stay saved.
  * @throws Fault permanent if the node is another one than configured; transient if it fails for good
  */
 export async function rereadBlocks(options: RereadOptions): Promise<RereadReport> {
@@ -75,7 +75,7 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
   const node = openNode(followerNodeOptions(network));
   const patience = { clock, patienceMs };
   const close = () => Promise.all([node.close(), matcher.close()]);
-  // At a stop, requests in flight end at once, as a fault of the closed node.
+  // At a stop, requests in flight fail at once, because their node is closed.
   signal?.addEventListener('abort', close, { once: true });
   const counts = { missing: 0, outgoing: 0, unknown: 0, other_block: 0 };
   const differences: RereadDifference[] = [];
@@ -108,18 +108,18 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
 }
 
 /**
- * Checks that no wallet became ours while blocks were read: they were not searched for what left it.
+ * Checks that no wallet was added while blocks were read, because they were not searched for its transfers.
  * @throws Fault transient `storage_moved`
  */
 async function refuseNewWallet(watch: Watch, searchedFor: number, key: NetworkKey): Promise<void> {
   await watch.load(true);
   if (watch.ownWallet() === searchedFor) return;
-  throw transient('storage_moved', `another wallet of ${key} became known while blocks were read; read them once more`);
+  throw transient('storage_moved', `a wallet of ${key} was added while blocks were read; read them once more`);
 }
 
 /**
  * Saves a part once the node has shown that it is on our chain and complete.
- * @throws Fault transient if it is not, or if the node fails
+ * @throws Fault transient if the node has not shown that, or fails
  */
 async function saveChecked(
   { network, database, isCheck, act }: RereadOptions,
@@ -129,7 +129,7 @@ async function saveChecked(
   { blocks, throughNumber: to }: RangePart,
 ): Promise<readonly RereadDifference[]> {
   const anchor = await database.blocks.rereadAnchor(network.key, to);
-  if (!anchor) throw permanent('refused', `${network.key} holds no block from ${to} on`);
+  if (!anchor) throw permanent('refused', `the database has no block of ${network.key} from ${to} on`);
   await checkEnd(node, blocks.at(-1)?.block, to, anchor);
   const [shown] = await node.range(anchor.number, anchor.number);
   if (shown?.hash !== anchor.hash) {
@@ -155,7 +155,10 @@ async function saveChecked(
   throw transient('storage_moved', 'our chain changed while blocks were read');
 }
 
-/** Checks that the node has lost no block at the beginning, and that its first one continues ours if we hold that. */
+/**
+ * Checks that the node has lost no block at the beginning, and that its first block continues ours if there is one
+ * before it.
+ */
 async function checkBeginning({ network, database, from }: RereadOptions, node: Node): Promise<void> {
   const before = await database.blocks.rereadAnchor(network.key, from - 1);
   const [first] = await rangeFrom(node, from, from);
@@ -167,7 +170,7 @@ async function checkBeginning({ network, database, from }: RereadOptions, node: 
   );
 }
 
-/** Checks that the node has lost no block at the end of what was read: the next block is the child of the last one. */
+/** Checks that the node has lost no block at the end of the range. The next block must be the child of the last one. */
 async function checkEnd(
   node: Pick<Node, 'range'>,
   last: BlockRef | undefined,

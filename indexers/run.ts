@@ -1,5 +1,5 @@
 /**
- * An indexer's process: one network, from the configuration to the end. Called by the programs next to this file.
+ * An indexer's process for one network. The programs next to this file call it.
  *
  * While another process has the network's lease, this one waits. Exit codes: see `runProgram`.
  */
@@ -20,7 +20,7 @@ import { makeRoomForAnswers } from './v8-flags.ts';
 const BLOCKS_PER_INGEST_MAX = 64;
 
 /**
- * Follows the network until the process is asked to stop, whenever no other machine's indexer does.
+ * Follows the network until the process is asked to stop, while no other process has the network's lease.
  * @param key of the network, such as `test:ethereum`
  */
 export async function runIndexer(family: Family, key = ''): Promise<void> {

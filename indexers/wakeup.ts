@@ -1,6 +1,6 @@
 /**
- * A wait that a notification ends early. Notifications carry no data, and several count as one; one that arrives during
- * work ends the next wait at once.
+ * A wait that a notification ends early. Notifications carry no data, and several count as one. A notification that
+ * arrives during work ends the next wait at once.
  */
 import type { Clock } from '../src/lib/clock.ts';
 

@@ -3,7 +3,7 @@
  * adds to it.
  *
  * Open addressing with linear probing over fixed-width keys. Each slot has a tag (a hash of the key, never 0; 0 =
- * empty) and the key as 32-bit words. The writer stores the words first and the tag last, atomically; so a reader that
+ * empty) and the key as 32-bit words. The writer stores the words first and the tag last, atomically. A reader that
  * sees the tag also sees the words. Keys are never removed, so a probe may stop at the first empty slot.
  *
  * Layout in 32-bit words: key bytes, capacity (a power of two), key count, 0, then `capacity` tags, then `capacity`
@@ -16,7 +16,7 @@ const AT_KEY_BYTES = 0;
 const AT_CAPACITY = 1;
 const AT_COUNT = 2;
 
-/** With a larger share of used slots a miss probes too long: about 4 slots at 0.6, 9 at 0.75. */
+/** Largest share of used slots. A miss probes about 4 slots at 0.6, and 9 at 0.75. */
 const LOAD_MAX = 0.6;
 const CAPACITY_MIN = 1024;
 
@@ -29,11 +29,9 @@ export type AddressReader = Readonly<{ has(key: string): boolean }>;
 /** The writer's side. There is one writer. */
 export type AddressTable = AddressReader &
   Readonly<{
-    /**
-     * Returns false if the key is in the table already. It is a broken invariant if it is not hex of the table's width.
-     */
+    /** Adds a key, which must be hex of the table's width. Returns false if it is in the table already. */
     add(key: string): boolean;
-    /** Returns the buffer to hand to readers now; it contains all keys added so far. */
+    /** Returns the present buffer for readers. It has all keys added so far. */
     buffer(): SharedArrayBuffer;
     size(): number;
   }>;
@@ -70,7 +68,7 @@ export function createAddressTable(keyBytes: number): AddressTable {
   };
 }
 
-/** Opens a table's buffer for reading; keys added to that buffer later are seen too. */
+/** Opens a table's buffer for reading. Keys that are added to the buffer later are seen too. */
 export function openAddressTable(buffer: SharedArrayBuffer): AddressReader {
   const slots = openSlots(buffer);
   return { has: (key) => slots.read(key) && slots.find(slots.tagOf()) >= 0 };
@@ -141,7 +139,7 @@ function openSlots(buffer: SharedArrayBuffer) {
     }
   }
 
-  /** Puts `key`, which is not in the table, into its slot: words first, then the tag that publishes them. */
+  /** Writes `key`, which is not in the table, into its slot: first the words, then the tag, which publishes them. */
   function put(tag: number): void {
     const slot = -1 - find(tag);
     keys.set(key, slot * words);

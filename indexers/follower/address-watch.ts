@@ -1,6 +1,6 @@
 /**
  * Keeps the table of watched addresses and the set of our own wallets up to date with the database. Both only grow, so
- * the newest address and wallet tell how far it has been read.
+ * their newest entry is the place to read on from.
  */
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { PoolKey } from '../../src/database/addresses.ts';
@@ -12,8 +12,8 @@ const PAGE = 10_000;
 export type Watch = ReturnType<typeof createWatch>;
 
 /**
- * Creates the watch of a network: of its pool, whose addresses serve every network of the family and mode, and of our
- * own wallets, whose keys are added to `own`.
+ * Creates the watch of a network. It loads the addresses of the network's pool, which every network of the family and
+ * mode shares, and adds the keys of our own wallets to `own`.
  */
 export function createWatch(
   database: Database,
@@ -37,7 +37,9 @@ export function createWatch(
     through: () => through,
     /** Returns the `seq` of the newest of our own wallets that are in the set. */
     ownWallet: () => ownWallet,
-    /** Loads what was added since the last load. Without `force`, only if something was committed in between. */
+    /**
+     * Loads the entries added since the last load. Without `force`, it asks only if something was committed in between.
+     */
     async load(force: boolean): Promise<void> {
       const change = database.changeCount();
       if (change === seenChange && !force) return;

@@ -1,6 +1,4 @@
-/**
- * Goes on beyond blocks that were not read, where nothing of ours can be linked to.
- */
+/** Continues after blocks that were not read, where no block can be linked to ours. */
 import type { Node } from '../../src/chains/chain.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { Fault, transient } from '../../src/core/fault.ts';
@@ -8,8 +6,8 @@ import type { NetworkKey } from '../../src/core/transfer.ts';
 import { isLost } from './fallback.ts';
 
 /**
- * Returns the block that the node has at the height of our tip, if it is another one; null if it is ours, or if the
- * node has none there any more.
+ * Returns the node's block at the height of our tip, if it is another one; null if it is our tip, or if the node has no
+ * block there.
  * @throws Fault if the node fails
  */
 export async function replacedTip(node: Pick<Node, 'range'>, tip: BlockRef | undefined): Promise<BlockRef | null> {
@@ -26,8 +24,8 @@ export async function replacedTip(node: Pick<Node, 'range'>, tip: BlockRef | und
 type Blocks = Pick<Node, 'range' | 'header'>;
 
 /**
- * Returns the node's chain from a number on, as `Node.range` does, and makes sure that it has lost no block at the
- * beginning: where numbers may be skipped, a node that lost blocks lists none either.
+ * Returns the node's chain from a number on, like `Node.range`, and checks that the node has lost no block at the
+ * beginning. Where numbers may be skipped, a lost block looks like a skipped number.
  * @throws Fault transient `node_block_missing`
  */
 export async function rangeFrom(node: Blocks, from: number, to: number): Promise<readonly BlockRef[]> {
@@ -41,7 +39,7 @@ export async function rangeFrom(node: Blocks, from: number, to: number): Promise
 }
 
 /**
- * Returns the range as above, after blocks that an operator skipped.
+ * Returns the range like `rangeFrom`, after blocks that an operator skipped.
  * @throws Fault transient `node_block_missing` if the node lacks more blocks than were skipped
  */
 export async function rangeAfterGap(

@@ -1,6 +1,6 @@
 /**
- * Reads blocks' content: concurrently, by the cheap request; thoroughly if the answer may hide something or the request
- * keeps failing; from the fallback if the node cannot serve the block at all.
+ * Reads blocks' content concurrently, by the cheap request. If the answer may hide something or the request keeps
+ * failing, the block is requested thoroughly. If the node cannot serve it at all, the fallback does.
  */
 import PQueue from 'p-queue';
 import type { Node } from '../../src/chains/chain.ts';
@@ -11,16 +11,16 @@ import type { MatchedBlock } from './cursor.ts';
 import { type Fallback, isLost, isUnserved } from './fallback.ts';
 import { type Matcher, matchContent } from './matcher.ts';
 
-/** Concurrent requests for blocks' content; bounds memory to as many answers. */
+/** Concurrent requests for blocks' content. This bounds memory to as many answers. */
 const FETCHES_MAX = 8;
-/** A block that failed this often in a row is asked for in another way. */
+/** After this many failures in a row, a block is requested in another way. */
 const FAILURES = 3;
-/** Failing blocks that are remembered; one step has far fewer. */
+/** Failing blocks that are remembered. One step has far fewer. */
 const FAILING_MAX = 4_096;
 
 export function createBlockReader(node: Pick<Node, 'content'>, matcher: Pick<Matcher, 'match'>, fallback: Fallback) {
   const fetches = new PQueue({ concurrency: FETCHES_MAX });
-  /** How often in a row each block failed. */
+  /** Failures in a row, by block. */
   const failures = new Map<string, number>();
 
   function countFailure({ hash }: BlockRef): number {
@@ -40,7 +40,7 @@ export function createBlockReader(node: Pick<Node, 'content'>, matcher: Pick<Mat
     }
   }
 
-  /** A node may be unable to answer the cheap request for one block for ever, for instance if its logs are damaged. */
+  /** Reads a block thoroughly. If a node's logs are damaged, for example, the cheap request fails for ever. */
   async function readOtherwise(block: BlockRef, fault: Fault): Promise<ChainTransfer[]> {
     try {
       return await matcher.match(await node.content(block, true));
@@ -52,8 +52,8 @@ export function createBlockReader(node: Pick<Node, 'content'>, matcher: Pick<Mat
 
   return {
     /**
-     * Reads blocks. Everything before the first failure is kept, so that even a node which fails often is caught up
-     * with.
+     * Reads blocks. Everything before the first failure is kept, so that the follower catches up even with a node that
+     * fails often.
      */
     async read(blocks: readonly BlockRef[]): Promise<{ read: MatchedBlock[]; fault: Fault | null }> {
       const results: (MatchedBlock | undefined)[] = blocks.map(() => undefined);

@@ -1,15 +1,13 @@
-/**
- * Checks with the node, at the moment of credit, blocks that are due and the final block.
- */
+/** Checks blocks that are due, and the final block, with the node at the moment of credit. */
 import type { Attestation, Node } from '../../src/chains/chain.ts';
 import type { BlockRef, Tail } from '../../src/core/block.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { Unconfirmed } from '../../src/database/blocks.ts';
 
 /**
- * Returns how the node's final block relates to our chain: `ours`, `elsewhere` (beyond our tip, older than the tail, or
- * among blocks that an operator skipped: nothing to compare), or `foreign`: at a height that we hold, but another
- * block. A foreign one means that we hold a fork; nothing may become final because of it.
+ * Returns the place of the node's final block relative to our chain. `elsewhere` is beyond our tip, older than the
+ * tail, or among blocks that an operator skipped, where there is nothing to compare. `foreign` is another block than
+ * ours at its height. Our chain is then a fork, and nothing may become final because of the node's block.
  */
 export function placeFinal(tail: Tail, finalized: BlockRef): 'ours' | 'elsewhere' | 'foreign' {
   const oldest = tail[0];
@@ -23,12 +21,12 @@ export function placeFinal(tail: Tail, finalized: BlockRef): 'ours' | 'elsewhere
 }
 
 /**
- * `gone` contradicts the chain that we read from the same node; `fault` is the first failure, if any, and says nothing
- * about the other blocks.
+ * `gone` contradicts the chain that we read from this node. `fault` is the first failure, if any. It is not about the
+ * other blocks.
  */
 type Attested<T> = Readonly<{ confirmed: T[]; gone: T[]; fault: Fault | null }>;
 
-/** Asks the node about each due block. Answers received before or besides a failure count. */
+/** Asks the node about each due block. Other answers count even if one request fails. */
 export async function attestAll<T extends Unconfirmed>(
   node: Pick<Node, 'attest'>,
   due: readonly T[],

@@ -1,6 +1,4 @@
-/**
- * Which payments meet the network's policy and their stores'.
- */
+/** Finds the payments that meet the network's policy and their store's. */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import {
   type CreditPolicy,
@@ -15,21 +13,21 @@ import type { Unconfirmed } from '../../src/database/blocks.ts';
 import type { Blocks } from '../../src/database/database.ts';
 import type { WaitingTransfer } from '../../src/database/ingest.ts';
 
-/** Blocks that are looked at together. */
+/** Blocks that are examined together. */
 const PAGE_BLOCKS = 500;
 
-/** A block with transactions that meet the policy; `secondNode` are transfers of theirs that a second node confirms. */
+/** A block with transactions that meet the policy. `secondNode` are their transfers that a second node must confirm. */
 export type DueBlock = Unconfirmed & Readonly<{ secondNode: readonly ChainTransfer[] }>;
 
 export type Due = Readonly<{
   blocks: readonly DueBlock[];
-  /** Reason why payments are not due. */
+  /** Reasons why other payments are not due. */
   lacking: ReadonlySet<Lack>;
 }>;
 
 /**
- * Finds the transactions that are due, lowest block first: at most those of `PAGE_BLOCKS` blocks. A transaction waits
- * if one of its recipients must; others in its block do not wait for it.
+ * Finds the transactions that are due, of at most `PAGE_BLOCKS` blocks, lowest block first. A transaction waits if one
+ * of its recipients must. Others in its block do not wait for it.
  */
 export async function findDue(
   { key, confirmations }: Pick<NetworkConfig, 'key' | 'confirmations'>,
@@ -69,7 +67,7 @@ export async function findDue(
     const page = await stored.unconfirmed(key, above, PAGE_BLOCKS);
     for (const block of page) {
       above = block.number;
-      // A depth that is not enough for any amount here is not enough in any later block.
+      // If no amount is due at this depth, none is due in a later block.
       if (note(lacks(confirmations, 0n, block.number, heights))) return { blocks, lacking };
       const due = await dueOf(block);
       if (due) blocks.push(due);

@@ -1,6 +1,4 @@
-/**
- * A follower's position on its chain: a mirror, in memory, of what the database holds, and the only way to move it.
- */
+/** A follower's position on its chain. It mirrors the database in memory and is the only way to move the position. */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import type { BlockGap } from '../../src/core/gap.ts';
@@ -11,9 +9,8 @@ import { placeFinal } from './confirmations.ts';
 import type { Freshness } from './freshness.ts';
 
 /**
- * Answer of the node at one poll. `finalized` is its final block if that can be on its head's chain; `finalNumber` is
- * the height that it called final in any case. `safe` is what it called safe, if it was asked. `askedAtMs` is our clock
- * just before.
+ * Answer of the node at one poll. `finalNumber` is the height of its final block. `finalized` is that block, unless it
+ * is above the head. `safe` is its safe block, if it was requested. `askedAtMs` is our clock just before the request.
  */
 export type Look = Freshness &
   Readonly<{
@@ -26,20 +23,20 @@ export type Look = Freshness &
 
 export type MatchedBlock = Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>;
 
-/** One change to save: blocks that are removed, blocks that are added, blocks whose transfers are confirmed. */
+/** One change to save: blocks to remove, blocks to add, and blocks whose transfers are confirmed. */
 export type Step = Readonly<{
   drop: readonly BlockRef[];
   connect: readonly MatchedBlock[];
   confirm: readonly Confirmation[];
 }>;
 
-/** State of the matcher: the highest ids of the watched addresses and of our own wallets. */
+/** State of the matcher: the newest `seq` of the watched addresses and of our own wallets. */
 type Known = Readonly<{ watchedThrough: number; ownWallet: number }>;
 
 /** `recoveries`: the network's `recoveries` when the position was loaded. */
 type Position = Readonly<{ recoveries: number; readThroughS: number }>;
 
-/** Blocks and transfers, or transactions to confirm, that are saved at once: others who write wait that long. */
+/** Blocks and transfers, or transactions to confirm, in one database transaction. Other writers wait for it. */
 const PART_MAX = 150;
 
 export function createCursor(database: Database, network: NetworkConfig, nowMs: () => number) {
@@ -50,15 +47,15 @@ export function createCursor(database: Database, network: NetworkConfig, nowMs: 
   let floor = 0;
   let readThroughS = 0;
   /**
-   * The network's `recoveries` at the time of loading, and whether to load again although no operator acted; null
-   * before.
+   * The network's `recoveries` when the position was loaded, and whether to load it again although no operator acted.
+   * Null before the first load.
    */
   let loaded: Readonly<{ recoveries: number; isOutdated: boolean }> | null = null;
   let gaps: readonly BlockGap[] = [];
 
   /**
-   * Having reached the head proves that everything up to that moment was read, less the time that a block needs to be
-   * made and to arrive. An old head proves nothing but its own time.
+   * Returns the chain time up to which everything was read. If our tip is the node's head, that is the time of the
+   * request less the time that a block needs to be made and to arrive. An old head proves only its own time.
    */
   function readThrough(tip: BlockRef | undefined, { head, askedAtMs, isOld, whyStale }: Look): number {
     if (!tip) return readThroughS;
@@ -68,7 +65,7 @@ export function createCursor(database: Database, network: NetworkConfig, nowMs: 
   }
 
   async function load(): Promise<Position> {
-    // Read first: if an operator acts in between, the next save finds out.
+    // Read first, so that the next save notices an operator's act during the load.
     const known = await database.networks.find(network.key);
     blocks = await database.blocks.tail(network.key, blocksMax);
     const recoveries = known?.recoveries ?? 0;
@@ -103,47 +100,47 @@ export function createCursor(database: Database, network: NetworkConfig, nowMs: 
       nowMs: nowMs(),
     });
     if (outcome === 'done') {
-      // Gaps above blocks that a reorg removed are read after all.
+      // A reorg that removes blocks below a gap ends the gap, so the gaps are loaded again.
       if (drop.length > 0 && gaps.length > 0 && loaded) loaded = { ...loaded, isOutdated: true };
       blocks = next;
       floor = nextFloor;
       readThroughS = nextReadThroughS;
     }
-    // The lease excludes another follower: this one's own commit was answered with a failure.
+    // The lease excludes another follower. Our own commit succeeded although the database reported a failure.
     if (outcome === 'moved' && loaded) loaded = { ...loaded, isOutdated: true };
     return outcome;
   }
 
   return {
     /**
-     * Loads the position, the first time and whenever an operator has moved it. Must be called before anything else.
-     * @returns what a report says of it; null if it was not loaded
+     * Loads the position, the first time and whenever an operator has moved it. To be called before anything else.
+     * @returns the position for a report; null if it was not loaded
      */
     async refresh(): Promise<Position | null> {
       if (loaded?.isOutdated !== false) return load();
       const { recoveries = 0 } = (await database.networks.find(network.key)) ?? {};
       return recoveries === loaded.recoveries ? null : load();
     },
-    /** Returns the number from which to go on without a link to our tip, because of a gap; null if there is none. */
+    /** Returns the number after a gap, from which to continue without a link to our tip; null if there is no gap. */
     afterGap(number = (blocks.at(-1)?.number ?? -1) + 1): number | null {
       let next = number;
-      // Gaps may follow one another.
+      // Another gap may follow directly.
       for (const { from, to } of gaps) if (from <= next && next <= to) next = to + 1;
       return next === number ? null : next;
     },
-    /** Canonical blocks we hold, oldest first; empty before the first step. */
+    /** Our canonical blocks, oldest first; empty before the first step. */
     blocks: () => blocks,
     tip: () => blocks.at(-1),
-    /** Blocks at or below are final for us. */
+    /** Blocks at or below it are final for us. */
     floor: () => floor,
-    /** Returns the chain time (Unix s) up to which everything has been read, given that the node was just polled. */
+    /** Returns the chain time (Unix s) up to which everything was read, after a poll of the node. */
     readThroughS(look: Look): number {
       readThroughS = readThrough(blocks.at(-1), look);
       return readThroughS;
     },
     /**
-     * Saves a step that starts from the tip, a large one in parts; does nothing if the step changes nothing. Each saved
-     * part moves the cursor; any outcome but `done` ends the step there.
+     * Saves a step that starts from the tip, a large one in parts. Does nothing if the step changes nothing. Each saved
+     * part moves the cursor. Any outcome but `done` ends the step.
      */
     async save(step: Step, look: Look, known: Known): Promise<IngestOutcome> {
       for (const part of partsOf(step)) {
@@ -156,8 +153,8 @@ export function createCursor(database: Database, network: NetworkConfig, nowMs: 
 }
 
 /**
- * Cuts a step into parts that take short to save. Blocks that replace removed ones stay together, or payments would
- * seem to vanish for a moment; so does one block, and one transaction to confirm.
+ * Cuts a step into parts that are saved quickly. Blocks that replace removed ones stay together, or payments would seem
+ * to vanish for a moment. One block, or one transaction to confirm, is never cut.
  */
 function partsOf(step: Step): Step[] {
   const { drop, connect, confirm } = step;
@@ -173,7 +170,7 @@ function partsOf(step: Step): Step[] {
   return parts.length > 0 ? parts : [empty];
 }
 
-/** Cuts a list into slices of at most `PART_MAX` in weight; what weighs more is a slice of its own. */
+/** Cuts a list into slices of at most `PART_MAX` in weight. A heavier item is a slice of its own. */
 function slices<T>(items: readonly T[], weigh: (item: T) => number): T[][] {
   const found: T[][] = [];
   let left = 0;

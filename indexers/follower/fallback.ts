@@ -1,7 +1,7 @@
 /**
- * The second node that serves what the first one cannot (`fallback_url`): a pruned block, a hole in its ledger, a block
- * whose content it cannot read. It never says what the head or the final block is, and never decides a reorg: it
- * serves blocks by their hash, and continues our chain below what the first node calls final.
+ * The second node (`fallback_url`), which serves blocks that the first node cannot: pruned ones, a hole in its ledger,
+ * a block whose content it cannot read. The second node serves blocks by their hash, and continues our chain below the
+ * first node's final block. It never determines the head or the final block, and never decides a reorg.
  */
 import type { Attestation, Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
@@ -13,7 +13,7 @@ import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { createIdentityProof } from './identity.ts';
 
-/** The node itself says that it does not have this, or never answers such a request. */
+/** Faults of a node that does not have the data, or never answers such a request. */
 const lost = [
   'node_block_missing',
   'node_history_pruned',
@@ -21,8 +21,8 @@ const lost = [
   'node_method_missing',
   'node_response_too_large',
 ];
-/** Faults that may pass, or may stay with this one block for ever. */
-const stubborn = [
+/** Faults that may pass, or may be permanent for one block. */
+const perhapsPermanent = [
   'node_error',
   'node_timeout',
   'node_nonsense',
@@ -31,30 +31,30 @@ const stubborn = [
   'node_infos_missing',
 ];
 const PROOF_AGE_MS_MAX = 60_000;
-/** The network's state names the fallback for this long after it was used. */
+/** The network's state names the fallback for this long after its last use. */
 const REMARK_MS = 600_000;
 
-/** Returns whether another node, or another way of asking, may have what a node failed to answer. */
-export const isUnserved = (fault: Fault): boolean => isLost(fault) || stubborn.includes(fault.code);
+/** Returns whether another node, or another request, may get the answer that a node failed to give. */
+export const isUnserved = (fault: Fault): boolean => isLost(fault) || perhapsPermanent.includes(fault.code);
 
 /** Returns whether the node will fail in the same way again. */
 export const isLost = ({ code }: Fault): boolean => lost.includes(code);
 
 export interface Fallback {
   /**
-   * Reads from the second node what the first one failed to serve.
+   * Reads from the second node after the first one failed.
    * @param what for the log and the network's state: `block 123`
-   * @throws the fault of the first node, with that of the second; as it is if there is no second node
+   * @throws the first node's fault, with the second one's if there is a second node
    */
   ask<T>(fault: Fault, what: string, read: (second: Node) => Promise<T>): Promise<T>;
-  /** Returns that the second node was used lately, or null. */
+  /** Returns the reason `fallback_used` if the second node was used lately; otherwise null. */
   remark(): NetworkReport['reason'];
   close(): Promise<void>;
 }
 
 type FallbackOptions = Readonly<{
   network: NetworkConfig;
-  /** Opens the second node when it is first needed. */
+  /** Opens the second node. Called when it is first needed. */
   open: () => Node;
   clock: Pick<Clock, 'nowMs'>;
   log: Pick<Log, 'warn'>;
@@ -115,7 +115,7 @@ export function createFallback({ network, open, clock, log }: FallbackOptions): 
 }
 
 /**
- * Continues our chain where the first node has lost blocks, up to the block that it calls final at most.
+ * Continues our chain where the first node has lost blocks, at most up to the first node's final block.
  * @throws the fault, if the second node does not continue our chain or has another final block
  */
 export async function readAcrossGap(
@@ -136,9 +136,9 @@ export async function readAcrossGap(
   });
 }
 
-const otherChain = (what: string): Fault => transient('node_inconsistent', `there, ${what}`);
+const otherChain = (what: string): Fault => transient('node_inconsistent', `its ${what}`);
 
-/** Returns the first node's `attest`, which asks the second one about final blocks that the first has lost. */
+/** Returns an `attest` of the first node that asks the second one about final blocks that the first has lost. */
 export function attestWith(node: Pick<Node, 'attest'>, fallback: Fallback, final: BlockRef | null) {
   const isFinal = ({ number }: Unconfirmed): boolean => final !== null && number <= final.number;
   const fromSecond = (fault: Fault, block: Unconfirmed, txs: readonly string[]): Promise<Attestation> =>

@@ -1,19 +1,18 @@
-/**
- * Notices that a chain's finality does not move, where payments wait for it. The server raises an alarm if this lasts.
- */
+/** Notices that a chain's finality has stopped while payments wait for it. The server raises an alarm if this lasts. */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { finalityLagMax, type Lack } from '../../src/core/credit-policy.ts';
 import type { NetworkReport } from '../../src/database/networks.ts';
 
-/** The kinds of finality whose heights nodes show. */
+/** The kinds of finality whose heights nodes report. */
 const watched = ['safe', 'finalized'] as const;
 
-/** The heights that the node calls safe and final; null if it reports none. */
+/** The heights of the node's safe and final blocks; null if it reports none. */
 type FinalHeights = Readonly<Record<(typeof watched)[number], number | null>>;
 
 /**
- * Returns why payments wait, given what the node shows; null if they do not.
- * @param lacking what payments wait for now; stores may ask for a finality that the network's policy does not name
+ * Returns why payments wait for finality; null if they do not.
+ * @param lacking conditions that payments wait for now; a store may require a finality that the network's policy does
+ * not name
  */
 type FinalityCheck = (headNumber: number, heights: FinalHeights, lacking: ReadonlySet<Lack>) => NetworkReport['reason'];
 
@@ -35,7 +34,7 @@ function hasStalled(kind: (typeof watched)[number], headNumber: number, number: 
   const name = kind === 'safe' ? 'safe' : 'final';
   const shown = number === null ? `calls no block ${name}` : `calls block ${number} ${name}`;
   const message =
-    `the node ${shown}, and its head is ${headNumber}: payments that need this are seen, and credited once their ` +
+    `the node ${shown}, and its head is ${headNumber}. Payments that need this stay seen, and are credited once their ` +
     `blocks are ${name}. Look at the node, and at its consensus client if it has one, or name a depth instead in the ` +
     "network's confirmations";
   return { code: 'finality_stalled', message };

@@ -1,10 +1,9 @@
 /**
  * Follows one network: reads the node's chain, finds the transfers to watched addresses, and saves blocks, transfers
- * and cursor together. `src/core/follow.ts` decides what a chain's answer means; this is the loop that asks and acts.
+ * and cursor together. `src/core/follow.ts` decides. This is the loop that asks and acts.
  *
- * Each iteration starts from the database's last commit and the node's head, so catching up after an outage, a
- * reconnect or a crash is the same code as following. A wake-up from the node only shortens the wait between
- * iterations.
+ * Each iteration starts from the database's last commit and the node's head. Catching up after an outage, a reconnect
+ * or a crash is therefore no special case. A wake-up from the node only shortens the wait between iterations.
  */
 import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
@@ -34,17 +33,17 @@ import { createWalk, type WalkEnd } from './walk.ts';
 
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 10_000;
-/** Our newest blocks that are compared with the node's, to find where a chain left ours. */
+/** At most this many of our newest blocks are compared with the node's to find a fork. */
 const COMPARED_MAX = 5_000;
-/** If the head is older than this, and than this many block times, the node is syncing or cut off. */
+/** If the head is older than this, and than a number of block times, the node is syncing or cut off. */
 const STALE_MS_MIN = 60_000;
 const STALE_BLOCKS = 25;
 /**
- * A gateway may put another network's node behind the same connection. If its chain links to ours, only the identity
- * shows it.
+ * Maximum age of a proof of identity. A gateway may put another network's node behind the connection. If that node's
+ * chain links to ours, only the identity shows the difference.
  */
 const PROOF_AGE_MS_MAX = 60_000;
-/** While the node's head is behind ours. A proof at every poll would double the load of a syncing node. */
+/** Maximum age while the node's head is behind ours. A proof at every poll would double the load of a syncing node. */
 const PROOF_AGE_BEHIND_MS_MAX = 5_000;
 
 type FollowerOptions = Readonly<{
@@ -55,9 +54,9 @@ type FollowerOptions = Readonly<{
   watch: Watch;
   reporter: Pick<Reporter, 'update'>;
   secondNode: SecondNode;
-  /** Serves what the node cannot; none if absent. */
+  /** Serves blocks that the node cannot; none if absent. */
   fallback?: Fallback;
-  /** Called before the network's first block is read; again if that fails. */
+  /** Called before the network's first block is read, and again if it fails. */
   onFirst?: (number: number) => Promise<void>;
   clock: Clock;
   blocksPerIngestMax: number;
@@ -81,7 +80,9 @@ export function createFollower(options: FollowerOptions) {
   const asksForSafe = namesFinality(network.confirmations, 'safe');
   /** Reason why payments wait. */
   let lacking: ReadonlySet<Lack> = new Set();
-  /** Blocks in one step: fewer after a failure, or while addresses are being added faster than a full step takes. */
+  /**
+   * Blocks in one step. There are fewer after a failure, or while addresses are added faster than a full step takes.
+   */
   let blocksMax = options.blocksPerIngestMax;
   let retryMs = RETRY_MS_MIN;
 
@@ -92,8 +93,7 @@ export function createFollower(options: FollowerOptions) {
       node.head(),
       asksForSafe ? node.safe?.() : null,
     ]);
-    // A final block above the head is from another chain (a gateway with several nodes), or a race that the next poll
-    // resolves.
+    // A final block above the head is from another node behind the gateway, or from a race that the next poll resolves.
     const finalized = final && final.number <= head.number ? final : null;
     const finalNumber = final?.number ?? null;
     return { head, finalized, finalNumber, safe, askedAtMs, ...(await judgeFreshness(head, askedAtMs)) };
@@ -121,14 +121,14 @@ export function createFollower(options: FollowerOptions) {
 
   async function goOnAfterGap(head: BlockRef, next: number): Promise<WalkEnd> {
     if (head.number < next) return { kind: 'rest', why: 'behind' };
-    // Nothing above the gap links to our tip, so its reorg would not show there.
+    // No block above the gap links to our tip, so a reorg of the tip would not show.
     const other = await replacedTip(node, cursor.tip());
     if (other) return walk.towards(other, cursor.blocks(), cursor.floor(), blocksMax);
     const to = Math.min(head.number, next + blocksMax - 1);
     return { kind: 'advance', drop: [], connect: await rangeAfterGap(node, network.key, next, to) };
   }
 
-  /** Ends a plan before the first block that an operator skipped; if that is where it begins, goes on after it. */
+  /** Cuts a plan before the first block that an operator skipped. A plan that begins there continues after the gap. */
   async function beforeGap(head: BlockRef, plan: WalkEnd): Promise<WalkEnd> {
     if (plan.kind !== 'advance' || plan.drop.length > 0) return plan;
     const at = plan.connect.findIndex(({ number }) => cursor.afterGap(number) !== null);
@@ -140,10 +140,11 @@ export function createFollower(options: FollowerOptions) {
   async function save(step: Step, seen: Look): Promise<StepEnd | 'done'> {
     const known = { watchedThrough: watch.through(), ownWallet: watch.ownWallet() };
     const outcome = await cursor.save(step, seen, known);
-    // The next step loads the position that an operator has set, or that was saved although the database failed.
+    // The next step loads the position that an operator has set, or that was saved although the database reported a
+    // failure.
     if (outcome === 'recovered' || outcome === 'moved') return 'again';
     if (outcome === 'stale_watch') {
-      // Somebody may have paid an address that the matcher did not know: read again, fewer blocks at a time.
+      // Somebody may have paid an address that the matcher did not have, so the blocks are read again, fewer at a time.
       await watch.load(true);
       shorten();
       return 'again';
@@ -167,7 +168,8 @@ export function createFollower(options: FollowerOptions) {
   ): Promise<StepEnd | 'done'> {
     const { read, fault } = await reader.read(connect);
     const top = read.at(-1)?.block.number ?? -1;
-    // A chain shorter than ours is not saved, not even on the way to a longer one: payments would seem to vanish.
+    // A chain shorter than ours is not saved, not even on the way to a longer one, because payments would seem to
+    // vanish.
     const end = top >= (cursor.tip()?.number ?? 0) ? await save({ drop, connect: read, confirm: [] }, seen) : 'done';
     if (fault) throw fault;
     return end;
@@ -206,7 +208,8 @@ export function createFollower(options: FollowerOptions) {
   }
 
   /**
-   * Returns how old a proof of identity may be for a step: what does not continue our chain may be another network's.
+   * Returns how old a proof of identity may be for a step. Blocks that do not continue our chain may be another
+   * network's.
    */
   function proofAgeMsMax(next: WalkEnd): number {
     switch (next.kind) {
@@ -237,13 +240,13 @@ export function createFollower(options: FollowerOptions) {
   /** Polls the node once, and makes at most one step towards its head. */
   async function step(): Promise<StepEnd> {
     await reload();
-    // Before anything else is asked: a node of another network may not even answer our requests.
+    // The identity comes first, because a node of another network may not even answer our other requests.
     await identity.renew(PROOF_AGE_MS_MAX);
     await watch.load(false);
     const seen = await look();
-    // At once, so that the lag is seen while the next blocks cannot be read.
+    // Reported at once, so that the lag is visible even if the next blocks cannot be read.
     reporter.update({ headNumber: seen.head.number });
-    const end = await advance(seen).catch((fault: unknown) => confirmHeld(seen, fault));
+    const end = await advance(seen).catch((fault: unknown) => confirmRead(seen, fault));
     if (end !== 'done') return end;
     const confirmed = await confirmBlocks(seen);
     if (confirmed !== 'done') return confirmed;
@@ -251,11 +254,11 @@ export function createFollower(options: FollowerOptions) {
   }
 
   /**
-   * Confirms what is held although the next blocks cannot be read: that may last, and payments that are known and final
-   * do not wait for it. If this fails too, only the first fault is reported.
+   * Confirms payments in blocks that were read although the next blocks cannot be read. That may last, and payments
+   * that are known and final should not wait for it. If this fails too, only the first fault is reported.
    * @throws the fault that kept the next blocks from being read
    */
-  async function confirmHeld(seen: Look, fault: unknown): Promise<StepEnd> {
+  async function confirmRead(seen: Look, fault: unknown): Promise<StepEnd> {
     if (!isTransient(fault)) throw fault;
     try {
       if ((await findDueNow(seen)).blocks.length > 0) {
@@ -307,7 +310,7 @@ export function createFollower(options: FollowerOptions) {
     return whyStale === null ? null : { code: 'node_stale', message: whyStale };
   }
 
-  /** Returns a remark on a chain that is followed: by its own time, its newest block is old. */
+  /** Returns the reason to report for a chain that is followed although its newest block is old by its own time. */
   function clockBehind({ head, askedAtMs, isOld }: Look): NetworkReport['reason'] {
     if (!isOld) return null;
     const message = `the chain's clock is ${ageS(head, askedAtMs)} s behind, its blocks keep coming`;
@@ -317,7 +320,8 @@ export function createFollower(options: FollowerOptions) {
   return {
     /**
      * Follows until the signal aborts. A network that must not continue (a wrong node, a reorg of final blocks) is
-     * halted: until that is over, or an operator moves the network's position, the node is only asked who it is.
+     * halted. It then only checks the node's identity, until the node is right again or an operator moves the network's
+     * position.
      */
     async run(signal: AbortSignal): Promise<void> {
       node.onChange(wakeup.notify);
@@ -329,7 +333,7 @@ export function createFollower(options: FollowerOptions) {
           if (end === 'rest') await wakeup.wait(network.pollMs);
         } catch (error) {
           if (!(error instanceof Fault)) throw error;
-          // Stopping closes the node, so requests in flight fail.
+          // The stop closes the node, so requests in flight fail.
           if (signal.aborted) break;
           if (error.kind === 'permanent') {
             await haltNetwork(error, halting, signal);
@@ -337,7 +341,7 @@ export function createFollower(options: FollowerOptions) {
           }
           reporter.update({ state: 'fault', reason: { code: error.code, message: error.message } });
           shorten();
-          // A wake-up may mean that the node is back; it never makes the retries faster than the first.
+          // A wake-up may mean that the node is back. It never makes a retry come faster than the first one.
           await clock.sleep(RETRY_MS_MIN, signal);
           await wakeup.wait((retryMs - RETRY_MS_MIN) * (0.5 + options.random() / 2));
           retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);

@@ -1,13 +1,11 @@
-/**
- * Where a node's chain left ours, below what is final: for the operator who must decide which of them is right.
- */
+/** Finds the fork point below final blocks, for the operator who must decide which chain is right. */
 import type { Node } from '../../src/chains/chain.ts';
 import type { BlockRef, Tail } from '../../src/core/block.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 
 /**
- * Returns the newest of our blocks that is on the node's chain too; null if none is.
+ * Returns our newest block that is also on the node's chain; null if there is none.
  * @throws Fault if the node fails
  */
 async function findForkPoint(node: Pick<Node, 'range'>, tail: Tail): Promise<BlockRef | null> {
@@ -22,7 +20,7 @@ async function findForkPoint(node: Pick<Node, 'range'>, tail: Tail): Promise<Blo
   return tail[shared] ?? null;
 }
 
-/** Returns what an operator can do about a chain that left ours below what is final. */
+/** Returns advice for an operator about a chain that forks from ours below final blocks. */
 export async function forkAdvice(node: Pick<Node, 'range'>, network: NetworkKey, tail: Tail): Promise<string> {
   const [oldest] = tail;
   const rewind = (to: number | string) => `\`quayside network reread ${network} --above ${to} --reason …\``;
@@ -31,7 +29,7 @@ export async function forkAdvice(node: Pick<Node, 'range'>, network: NetworkKey,
     const shared = await findForkPoint(node, tail);
     const [where, to] = shared
       ? [`The newest block that is on both chains is ${shared.number}`, shared.number]
-      : [`No block that we hold is on the node's chain`, Math.max(0, (oldest?.number ?? 0) - 1)];
+      : [`None of our blocks is on the node's chain`, Math.max(0, (oldest?.number ?? 0) - 1)];
     return `${where}. Find out which chain is right. If the node's is: ${rewind(to)}. ${ours}`;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;

@@ -1,22 +1,22 @@
 /**
  * Judges whether a node keeps up with its chain, by its newest block.
  *
- * Where block times are a clock, an old newest block means that the node is syncing or cut off. Where they follow from
- * how many blocks there were (`Node.whyBehind`), they lag behind the clock while blocks are slow; there it counts
- * whether new blocks come, and whether the node says that it is behind.
+ * Where block times are a clock, an old head means that the node is syncing or cut off. Where they are computed from
+ * the number of blocks (`Node.whyBehind`), they lag behind the clock while blocks are slow. There the node keeps up if
+ * new blocks come and it does not report that it is behind.
  */
 import type { Node } from '../../src/chains/chain.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 
 /**
- * `isOld`: by its own time, the newest block is old; having read it proves nothing about the time since. `whyStale`:
+ * `isOld`: the newest block is old by its own time, so having read it proves nothing about the time since. `whyStale`:
  * why the node does not keep up; null if it does.
  */
 export type Freshness = Readonly<{ isOld: boolean; whyStale: string | null }>;
 
 type JudgeFreshness = (head: BlockRef, nowMs: number) => Promise<Freshness>;
 
-/** @param staleMs how old the newest block may be, and how long there may be no other */
+/** @param staleMs longest age of the newest block, and longest time without a new one */
 export function createFreshness(node: Pick<Node, 'whyBehind'>, staleMs: number): JudgeFreshness {
   let highest: number | null = null;
   let roseAtMs: number | null = null;
@@ -27,11 +27,11 @@ export function createFreshness(node: Pick<Node, 'whyBehind'>, staleMs: number):
     const isOld = head.timeS * 1000 < nowMs - staleMs;
     const age = `the node's newest block ${head.number} is ${ageS(head, nowMs)} s old: the node is syncing or cut off`;
     if (!node.whyBehind) return { isOld, whyStale: isOld ? age : null };
-    // Until a block has come while we looked, only its age says anything.
+    // Before the first new block, only the head's age tells.
     const isStill = roseAtMs === null ? isOld : nowMs - roseAtMs > staleMs;
     if (isStill) return { isOld, whyStale: age };
     const said = isOld ? await node.whyBehind() : null;
-    return { isOld, whyStale: said === null ? null : `the node says that it is behind its chain: ${said}` };
+    return { isOld, whyStale: said === null ? null : `the node reports that it is behind its chain: ${said}` };
   };
 }
 

@@ -1,29 +1,29 @@
 /**
- * Halts a network that must not continue: it reports and waits, until an operator has moved its position. If the
- * node was not the configured one, it is asked who it is from time to time, because a gateway may have sent one
- * connection elsewhere; when it has proven for a while that it is the right one, the network continues.
+ * Halts a network that must not continue. It reports and waits until an operator moves the network's position. If the
+ * node is not the configured one, its identity is checked from time to time, because a gateway may have sent one
+ * connection elsewhere. The network continues when the node has been the right one for a while.
  */
 import { Fault } from '../../src/core/fault.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Wakeup } from '../wakeup.ts';
 import type { Reporter } from './reporter.ts';
 
-/** Faults of the node's identity, which the node itself can prove to be over. Others need a person. */
+/** Faults of identity, which can end by themselves. Others need a person. */
 const provable = ['chain_id_mismatch', 'decimals_mismatch'];
-/** How often it looks whether an operator has moved the network's position. */
+/** Interval of the checks whether an operator has moved the network's position. */
 const LOOK_MS = 1_000;
-/** Between two proofs. */
+/** Time between two proofs. */
 const PROOF_MS = 15_000;
-/** Proofs in a row: a gateway between two networks would otherwise let one through now and then. */
+/** Proofs needed in a row. One alone may be luck, at a gateway that alternates between two networks. */
 const PROOFS = 4;
 
 type HaltOptions = Readonly<{
   reporter: Pick<Reporter, 'update'>;
   clock: Pick<Clock, 'nowMs'>;
   wakeup: Pick<Wakeup, 'wait'>;
-  /** Asks the node who it is. @throws Fault if it is not the configured one, or does not answer */
+  /** Checks the node's identity. @throws Fault if it is not the configured node, or does not answer */
   prove: () => Promise<void>;
-  /** Whether an operator has moved the network's position. @throws Fault `storage_unavailable` */
+  /** Returns whether an operator has moved the network's position. @throws Fault `storage_unavailable` */
   isMoved: () => Promise<boolean>;
 }>;
 

@@ -9,7 +9,10 @@ import type { Clock } from '../../src/lib/clock.ts';
 /** Identity of the nodes by the settings. */
 type Expected = Pick<NetworkConfig, 'key' | 'chainId' | 'tokens'>;
 
-/** Starts without a proof. A node may be replaced without any failed request, so no proof is valid for ever. */
+/**
+ * Creates the proof, which is not made yet. A node may be replaced without any failed request, so no proof is valid for
+ * ever.
+ */
 export function createIdentityProof(
   network: Expected,
   node: Pick<Node, 'identity' | 'health'>,
@@ -32,7 +35,7 @@ export function createIdentityProof(
 
 /**
  * Compares the node's identity with the configuration. Money on another chain, or counted with other decimals, would be
- * credited wrongly, so a difference stops the network until it is over, or a person has corrected it.
+ * credited wrongly. A difference therefore halts the network.
  * @throws Fault permanent `chain_id_mismatch` or `decimals_mismatch`, naming the expected and the found value;
  * transient `token_missing`: a node that has just started may show an old state, without a token
  */

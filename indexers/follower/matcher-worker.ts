@@ -15,7 +15,7 @@ export type MatchTask = Readonly<{
   own: readonly string[];
 }>;
 
-/** The task that the matcher's threads run, by name. */
+/** The task of the matcher's threads, which find it by its name. */
 export const matchBlock = ({
   family,
   content,

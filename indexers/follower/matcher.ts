@@ -1,6 +1,6 @@
 /**
- * Finds the transfers to watched addresses in a block's raw answer: in-line if the answer is small, in a worker thread
- * if it is large enough to block the event loop.
+ * Finds the transfers to watched addresses in a block's raw answer. A small answer is decoded in-line, one that would
+ * block the event loop in a worker thread.
  */
 import { availableParallelism } from 'node:os';
 import type { Chain, Node, RawContent } from '../../src/chains/chain.ts';
@@ -13,12 +13,12 @@ import type { MatchTask } from './matcher-worker.ts';
 
 /**
  * Answers up to this size are decoded in the follower's thread. At about this size both ways took equally long in `npm
- * run bench`: a smaller answer is decoded before a thread would have received it, a larger one would block the event
- * loop for milliseconds.
+ * run bench`. A smaller answer is decoded before a thread would have received it, and a larger one would block the
+ * event loop for milliseconds.
  */
 const INLINE_BYTES_MAX = 256 * 1024;
 
-/** Threads without work for this long end; a quiet network keeps none. */
+/** A thread ends after this long without work. A quiet network keeps none. */
 const THREAD_IDLE_MS_MAX = 30_000;
 
 type MatcherOptions = Readonly<{
@@ -48,7 +48,7 @@ export async function createMatcher(options: MatcherOptions) {
 
   return {
     /**
-     * Returns the transfers to addresses that were in the table at the time of the call, in block order, and those out
+     * Returns, in block order, the transfers to addresses that were in the table at the time of the call, and those out
      * of our own wallets. The content's bytes must not be used afterwards.
      * @throws Fault as `Wire.decode` does
      */
@@ -64,7 +64,8 @@ export async function createMatcher(options: MatcherOptions) {
 }
 
 /**
- * Asks a node for a block's content and matches it. An answer that may hide something is asked for again, thoroughly.
+ * Asks a node for a block's content and matches it. If the answer may hide something, the content is requested
+ * thoroughly.
  * @throws Fault as `Node.content` and `Wire.decode` do
  */
 export async function matchContent(
@@ -82,7 +83,7 @@ export async function matchContent(
 }
 
 /**
- * Returns the same bytes in a buffer of their own, which can be transferred: a view may share its buffer with other
+ * Returns the bytes in a buffer of their own, which can be transferred. A view may share its buffer with other
  * messages.
  */
 function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {

@@ -1,18 +1,15 @@
-/**
- * How a follower reaches its node.
- */
+/** Connection options of a follower's node. */
 import type { NodeOptions } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 
 export const REQUEST_TIMEOUT_MS = 15_000;
-/** A full Ethereum block's receipts take about 1 MB as JSON; the limit is for nodes whose answer never ends. */
+/** A full Ethereum block's receipts take about 1 MB as JSON. The limit is for nodes whose answer never ends. */
 const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 const REQUESTS_MAX = 16;
-/** No working node is silent this long: it would have announced several blocks. */
+/** A working node announces several blocks in this time. */
 const IDLE_MS_MIN = 15_000;
 const IDLE_BLOCKS = 5;
 
-/** Returns how a follower reaches its node. */
 export function followerNodeOptions({
   url,
   finalityUrl,

@@ -1,6 +1,6 @@
 /**
  * Reads a range of the node's chain again: every block, linked by parent hash, with the transfers to watched addresses.
- * Part by part, so that memory does not grow with the range.
+ * It is read part by part, so that memory does not grow with the range.
  */
 import PQueue from 'p-queue';
 import type { Node } from '../../src/chains/chain.ts';
@@ -12,7 +12,7 @@ import { type Matcher, matchContent } from './matcher.ts';
 
 /** Blocks of one part. */
 const PART_BLOCKS = 64;
-/** Concurrent requests for blocks' content, which also bounds how many answers are in memory. */
+/** Concurrent requests for blocks' content. This also bounds the answers in memory. */
 const FETCHES_MAX = 4;
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 10_000;
@@ -21,11 +21,11 @@ type RangeReaderOptions = Readonly<{
   node: Pick<Node, 'range' | 'content'>;
   matcher: Pick<Matcher, 'match'>;
   clock: Clock;
-  /** A part that fails is read again for so long. */
+  /** A part that fails is tried again for this long. */
   patienceMs: number;
 }>;
 
-/** `throughNumber`: everything up to this number has been read; above it nothing. */
+/** Everything up to `throughNumber` was read, and nothing above it. */
 export type RangePart = Readonly<{ blocks: readonly MatchedBlock[]; throughNumber: number }>;
 
 /**
@@ -57,7 +57,7 @@ async function readPart(
   last: number,
   below: string | null,
 ): Promise<MatchedBlock[]> {
-  // Where none of the numbers has a block, the node answers with the next one above them.
+  // If none of the numbers has a block, the node answers with the next block above them.
   const refs = (await node.range(first, last)).filter(({ number }) => number <= last);
   const [lowest] = refs;
   if (lowest && below !== null && lowest.parent !== below) throw unlinked(lowest, below);
@@ -74,8 +74,8 @@ const unlinked = ({ number, hash, parent }: BlockRef, below: string): Fault =>
   );
 
 /**
- * Repeats what fails for an operating fault, with growing pauses.
- * @throws the last fault once the patience is over or the signal has aborted; at once, anything else
+ * Repeats work that fails with a transient fault, with growing pauses.
+ * @throws the last fault once the patience is over or the signal has aborted; any other error at once
  */
 export async function patiently<T>(
   { clock, patienceMs }: Pick<RangeReaderOptions, 'clock' | 'patienceMs'>,
@@ -87,7 +87,7 @@ export async function patiently<T>(
     try {
       return await read();
     } catch (error) {
-      // Blocks that a node has deleted do not come back.
+      // Pruned blocks do not come back.
       const isFinal = !isTransient(error) || error.code === 'node_history_pruned';
       if (isFinal || signal?.aborted || clock.nowMs() + pauseMs > giveUpAtMs) throw error;
     }

@@ -1,6 +1,6 @@
 /**
- * Reports the state of a follower: to the database, where `status`, readiness and metrics read it, and to the log when
- * the state changes. It reports once a second as a sign of life, and at once when the state or its reason changes.
+ * Reports the state of a follower to the database, for `status`, readiness and metrics, and changes of it to the log.
+ * It reports once a second as a sign of life, and at once when the state or its reason changes.
  */
 import type { Node } from '../../src/chains/chain.ts';
 import { Fault } from '../../src/core/fault.ts';
@@ -23,7 +23,7 @@ type ReporterOptions = Readonly<{
   clock: Clock;
   log: Log;
   pid: number;
-  /** The earlier report: a restart does not forget how far the chain has been read. */
+  /** The earlier report, so that a restart does not forget how far the chain was read. */
   before: Pick<Situation, 'headNumber' | 'readThroughS'> | null;
 }>;
 
@@ -62,7 +62,7 @@ export function createReporter({ network, networks, node, clock, log, pid, befor
       log[level]({ code: reason?.code, reason: reason?.message, headNumber: situation.headNumber }, state);
       wakeup.notify();
     },
-    /** Reports until `stop`; the last situation is reported too. An unavailable database is tried again. */
+    /** Reports until `stop`, also the last situation. If the database is unavailable, tries again. */
     async run(): Promise<void> {
       const what = 'reporting the network';
       await every(REPORT_MS, report, { clock, log, signal: stopping.signal, what, wait: wakeup.wait });

@@ -1,13 +1,13 @@
 /**
- * Waits, before blocks are read, for addresses that are to be watched and are not derived yet: after the database or
- * the whole machine was restored, payers may have them, and have paid in blocks that come next.
+ * Waits for retired addresses before blocks are read. After a restore, payers may have addresses that are not derived
+ * yet, and may have paid to them in the next blocks.
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Addresses } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 
-/** The server derives 50,000 in about a minute. Without a server, payments are still followed. */
+/** The server derives 50,000 addresses in about a minute. Without a server, payments are still followed. */
 const WAIT_MS_MAX = 180_000;
 const LOOK_MS = 250;
 
@@ -19,8 +19,8 @@ type Parts = Readonly<{
 }>;
 
 /**
- * Returns once all retired addresses of the network's pool are there, or after three minutes. Imported ones are not
- * waited for: a person adds them.
+ * Returns once all retired addresses of the network's pool are derived, or after three minutes. It does not wait for
+ * imported ones, which a person adds.
  * @throws Fault of the database
  */
 export async function awaitRetiredAddresses(parts: Parts, signal: AbortSignal): Promise<void> {
@@ -34,7 +34,7 @@ export async function awaitRetiredAddresses(parts: Parts, signal: AbortSignal): 
     if (clock.nowMs() >= giveUpAtMs) {
       const code = 'retired_addresses_missing';
       const reason = `${retiredThrough - nextIndex} addresses that customers may have are not derived yet`;
-      log.warn({ code, reason }, 'blocks are read although payments to addresses in them may be missed');
+      log.warn({ code, reason }, 'blocks are read now, and payments to these addresses in them may be missed');
       return;
     }
     await clock.sleep(LOOK_MS, signal);

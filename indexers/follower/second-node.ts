@@ -1,6 +1,6 @@
 /**
- * Asks a second node about large payments at the moment of credit: its chain must have the same block, and in it the
- * same transfers.
+ * Asks a second node about large payments at the moment of credit. Its chain must have the same block with the same
+ * transfers.
  */
 import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
@@ -12,12 +12,12 @@ import type { DueBlock } from './credits.ts';
 import { createIdentityProof } from './identity.ts';
 import { type Matcher, matchContent } from './matcher.ts';
 
-/** A block that it did not confirm, and a node that failed, are asked about again after this long. */
+/** Time before the next question about an unconfirmed block, or to a node that failed. */
 const RETRY_MS = 5_000;
 const PROOF_AGE_MS_MAX = 60_000;
 /**
- * How long one iteration of the follower goes on asking. A fast node thus keeps up with a follower that catches up, and
- * a slow one stops it from reading for no longer than this and one more block.
+ * Time for questions in one iteration of the follower. A fast second node keeps up with a follower that catches up. A
+ * slow one delays reading by no more than this and one more block.
  */
 const ASKING_MS_MAX = 3_000;
 
@@ -26,7 +26,7 @@ type Wait = Readonly<{ retryAtMs: number; reason: Reason }>;
 
 export type SecondNode = ReturnType<typeof createSecondNode>;
 
-/** @param open connects to the second node when it is needed first; null if the settings name none */
+/** @param open connects to the second node, when it is first needed; null if the settings name none */
 export function createSecondNode(
   network: NetworkConfig,
   open: (() => Node) | null,
@@ -34,9 +34,9 @@ export function createSecondNode(
   clock: Pick<Clock, 'nowMs'>,
 ) {
   let asked: { node: Node; prove: () => Promise<void> } | null = null;
-  /** Until it is asked again, with what it failed. */
+  /** The last failure, and the time of the next question. */
   let failed = { untilMs: 0, message: '' };
-  /** By hash, in the order in which they were asked about. */
+  /** By block hash, in the order of the questions. */
   const waits = new Map<string, Wait>();
 
   function connect() {
@@ -71,7 +71,7 @@ export function createSecondNode(
     }
   }
 
-  /** Notes what is waited for. @returns whether the block is confirmed */
+  /** Asks about a block and remembers why it waits. @returns whether the block is confirmed */
   async function isConfirmed(block: DueBlock): Promise<boolean> {
     const nowMs = clock.nowMs();
     const before = waits.get(block.hash);
@@ -84,7 +84,7 @@ export function createSecondNode(
   }
 
   return {
-    /** Returns the blocks without the transactions that need the second node and that it does not confirm now. */
+    /** Returns the blocks, without the transactions that need the second node's confirmation and do not have it. */
     async agreeing(blocks: readonly DueBlock[]): Promise<readonly DueBlock[]> {
       const hashes = new Set(blocks.map(({ hash }) => hash));
       for (const hash of waits.keys()) if (!hashes.has(hash)) waits.delete(hash);
@@ -100,7 +100,7 @@ export function createSecondNode(
       }
       return agreed;
     },
-    /** Returns why payments wait for the second node; null if none does. The server raises an alarm if this lasts. */
+    /** Returns why payments wait for the second node; null if none do. The server raises an alarm if this lasts. */
     reason(): Reason | null {
       const reasons = [...waits.values()].map(({ reason }) => reason);
       return reasons.find(({ code }) => code === DISAGREES) ?? reasons[0] ?? null;
@@ -123,7 +123,7 @@ const disagrees = (number: number, hash: string, what: string): Reason => ({
   code: DISAGREES,
   message:
     `payments in block ${number} ${hash} are due, but the second node (witness_url) ${what}: ` +
-    'they stay seen. Compare both nodes with a block explorer, and point url or witness_url at one that is right',
+    'they stay seen. Compare both nodes with a block explorer, and replace the one that is wrong in url or witness_url',
 });
 
 const unavailable = (number: number, why: string): Reason => ({

@@ -12,8 +12,8 @@ type Advance = Extract<WalkEnd, { kind: 'advance' }>;
 
 /**
  * Creates a walk.
- * @param headersMax how many walked headers are remembered. A walk that a fault interrupted continues where it was, so
- * that even a node that fails often is walked back a long way.
+ * @param headersMax limit of the headers that are remembered. An interrupted walk continues where it stopped, so that a
+ * long walk succeeds even with a node that fails often.
  */
 export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: number) {
   const walked = new Map<string, BlockRef>();
@@ -34,8 +34,9 @@ export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: num
   }
 
   /**
-   * Where numbers are slots, no hash contains them: a node may have named a block's slot wrongly when we read it. If
-   * its child shows so, the block is read again under the number that the node gives it now.
+   * Replaces blocks whose number was wrong. Where numbers are slots, a block's hash does not cover its slot, and a node
+   * may have given a wrong one when we read the block. If the block's child shows another slot, the block is read again
+   * under it.
    */
   async function renumbered(tail: Tail, next: Advance): Promise<Advance> {
     const at = tail.length - next.drop.length - 1;
@@ -54,12 +55,12 @@ export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: num
 
   return {
     /**
-     * Decides what to do about the node's `head`; at most `blocksMax` blocks above our tip are read in one go.
-     * @throws Fault transient if the node fails, or no longer knows a header on the way
+     * Plans the way to the node's `head`. At most `blocksMax` blocks above our tip are read at once.
+     * @throws Fault transient if the node fails, or no longer has a header on the way
      */
     async towards(head: BlockRef, tail: Tail, floor: number, blocksMax: number): Promise<WalkEnd> {
       const tip = tail.at(-1);
-      // The next block, or one that is no higher than ours, shows by itself where it belongs.
+      // A child of our tip, and a block no higher than our tip, can be compared without reading a range.
       const isFar = tip && head.number > tip.number && head.parent !== tip.hash;
       const branch = isFar
         ? [...(await node.range(tip.number + 1, Math.min(head.number, tip.number + blocksMax)))]
@@ -77,7 +78,7 @@ export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: num
   };
 }
 
-/** Any header can claim a parent; the number must agree with it. */
+/** Checks that the numbers of parent and child agree, because any header can claim a parent. */
 function checkRises(below: BlockRef | undefined, above: BlockRef | undefined): void {
   if (!below || !above || below.number < above.number) return;
   throw transient(

@@ -1,9 +1,10 @@
 /**
- * The payout engine of one network. It runs next to the follower if a signer is configured: it takes planned payouts,
- * has them signed, broadcasts them, and watches them until they are final. `src/core/payout.ts` decides what happens
- * next to a payout.
+ * The payout engine of one network, which runs next to the follower if a signer is configured. It takes planned
+ * payouts, has them signed, broadcasts them, and watches them until they are final. `src/core/payout.ts` decides each
+ * payout's next step.
  *
- * It works only while the network is followed: what a node that is behind does not find may exist.
+ * It works only while the network is followed, because a transaction may exist that a node that is behind does not
+ * find.
  */
 import PQueue from 'p-queue';
 import type { SpendRules } from '../../src/chains/spend.ts';
@@ -28,21 +29,21 @@ const CONCURRENCY = 8;
 /** Without nonces, signatures need no order. */
 const ALLOTTING = { sequence: 1, expiry: CONCURRENCY } as const;
 const LOOK_MS = 1000;
-/** How soon it notices that another engine uses the same signer. */
+/** Interval of the checks whether another engine uses the signer. */
 const FOLLOW_MS = 60_000;
 const RETRY_MS_MIN = 1000;
 const RETRY_MS_MAX = 30_000;
 /**
- * The interval between two broadcasts of the same bytes: nodes relay them for a while, but drop what expires soon or
- * does not fit.
+ * The interval between two broadcasts of the same bytes. Nodes relay a transaction for a while, but drop it if it
+ * expires soon or does not fit.
  */
 const RESEND_MS = { sequence: { min: 1000, max: 15_000 }, expiry: { min: 3000, max: 3000 } } as const;
-/** How long the processes of an installation take to start, at most: the first time, on a busy machine. */
+/** Longest start of an installation's processes, which is the first one on a busy machine. */
 const START_MS_MAX = 60_000;
 const OUTBID_MS_MIN = 30_000;
 const OUTBID_BLOCKS = 10;
 
-/** Faults that end by themselves. The follower reports a network that is not followed (yet). */
+/** Faults that end by themselves. The follower reports a network that is not followed. */
 const passing: readonly string[] = ['network_not_followed', SETTLING];
 
 const frozenFault = (freeze: Freeze | null): Fault | null =>
@@ -53,7 +54,7 @@ const frozenFault = (freeze: Freeze | null): Fault | null =>
       .message,
   );
 
-/** Returns how often the same bytes are broadcast, and when a fee is compared with the price. */
+/** Returns the intervals of a rebroadcast and of the comparison of a fee with the price. */
 export const paceOf = ({ lane }: SpendRules, blockTimeMs: number): PayoutRules => {
   const { min, max } = RESEND_MS[lane];
   const resendMs = Math.min(max, Math.max(min, 1.5 * blockTimeMs));
@@ -81,7 +82,7 @@ export function createPayer(options: PayerOptions) {
   const signerFreezer = createSignerFreezer({ network: network.key, signer, holds, clock, log });
   const walletWatch = createWalletWatch({ ...options, wallets });
   const balances = createBalanceWatch(options);
-  /** When each open payout is due next, what is remembered of it, and its last fault. */
+  /** By open payout: the time of its next step, its memory and its last fault. */
   const schedule = new Map<
     string,
     Readonly<{ nextAtMs: number; memory: Recent; retryMs: number; fault: Fault | null }>
@@ -90,7 +91,7 @@ export function createPayer(options: PayerOptions) {
   let advance: AdvancePayout | null = null;
   let followedAtMs = 0;
   let reported: Readonly<{ news: string | null; message: string | undefined }> | null = null;
-  /** Until then, what passes by itself is no warning: the signer may still be starting, too. */
+  /** Until then, transient faults are no warnings, because the signer may still be starting. */
   const startedMs = clock.nowMs() + START_MS_MAX;
 
   async function begin(): Promise<AdvancePayout> {
@@ -125,13 +126,13 @@ export function createPayer(options: PayerOptions) {
       const waitMs = Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN, 2 * retryMs));
       schedule.set(id, { nextAtMs: clock.nowMs() + waitMs, memory, retryMs: waitMs, fault: error });
       await recordFault(open, error).catch((failure: unknown) => {
-        // The next read reports a failing database; the other payouts go on until then.
+        // The next read reports a failing database. The other payouts continue until then.
         if (!(failure instanceof Fault)) throw failure;
       });
     }
   }
 
-  /** Saves with the payout why it cannot be advanced now. */
+  /** Saves, with the payout, why it cannot be advanced now. */
   async function recordFault({ payout }: OpenPayout, fault: Fault | null): Promise<void> {
     const { id, generation, fault: known } = payout;
     if (known?.code === fault?.code && known?.message === fault?.message) return;
@@ -140,15 +141,15 @@ export function createPayer(options: PayerOptions) {
   }
 
   /**
-   * Runs one iteration over everything that is open and due.
-   * @returns what delays single payouts, if anything
+   * Runs one iteration over all open payouts that are due.
+   * @returns a fault that delays single payouts, if any
    * @throws Fault if nothing can be paid now
    */
   async function look(): Promise<Fault | null> {
     try {
       return await lookOnce();
     } catch (error) {
-      // Another engine has the lease; it must be acquired again.
+      // Another engine has the lease, so this one must acquire it again.
       if (!(error instanceof Fault)) throw error;
       if (endsLease(error)) {
         lease = null;
@@ -205,13 +206,13 @@ export function createPayer(options: PayerOptions) {
     look,
     /**
      * Pays until the signal aborts.
-     * @throws anything but operating faults; those are reported and waited out
+     * @throws anything but operating faults, which are reported and waited out
      */
     run(signal: AbortSignal): Promise<void> {
       const work = async (): Promise<void> => report(await look());
       const paying = every(LOOK_MS, work, { clock, log, signal, what: 'paying out', onFault: report });
       if (!settlingIn) return paying;
-      // A look may take minutes if a node is slow.
+      // With a slow node, an iteration may take minutes.
       const beat = () => settlingIn.beat();
       const beating = every(BEAT_MS, beat, { clock, log, signal, what: 'beating', onFault: async () => {} });
       return Promise.all([paying, beating]).then(() => {});

@@ -1,6 +1,6 @@
 /**
- * Ends payouts on what the nodes show, when an operator asks for it: collects what they show of everything that was
- * ever signed for a payout, and has `core/payout-exit.ts` judge that.
+ * Ends payouts at an operator's request. It collects the nodes' evidence on every attempt that was ever signed for a
+ * payout, and `core/payout-exit.ts` judges it.
  */
 import {
   type PaidBy,
@@ -41,9 +41,9 @@ export type ExitParts = Readonly<{
 type Paid = Extract<Exit, { kind: 'paid' }>;
 
 /**
- * Settles a payout by a transaction, if the nodes show that it paid.
+ * Settles a payout if the nodes show that a transaction paid it.
  * @param isAgreed see `judgePaid`
- * @throws Fault permanent, with the reason, if they do not; transient if they cannot be asked now
+ * @throws Fault permanent, with the reason, if the exit is refused; transient if the nodes cannot be asked now
  */
 export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, isAgreed: boolean): Promise<Paid> {
   const file = await openCase(parts, payout);
@@ -57,7 +57,7 @@ export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, i
 /**
  * Ends a payout if the nodes show that nothing has paid it or can.
  * @param others transactions that equal the payout, and of which a person says that they were another payment
- * @throws Fault permanent, with the reason, if they do not; transient if they cannot be asked now
+ * @throws Fault permanent, with the reason, if the exit is refused; transient if the nodes cannot be asked now
  */
 export async function settleNever(parts: ExitParts, payout: Payout, others: readonly string[]): Promise<void> {
   const file = await openCase(parts, payout);
@@ -66,10 +66,10 @@ export async function settleNever(parts: ExitParts, payout: Payout, others: read
 }
 
 /**
- * Has a payout tried again: signed in a new generation if the nodes show that nothing has paid it or can, and looked at
- * again if it is stuck and nothing is signed in its generation, or what is signed can still be included.
+ * Tries a payout again. If the nodes show that nothing has paid it or can, it is signed in a new generation. A stuck
+ * payout is resumed if its generation has no signed attempt, or one that can still be included.
  * @param others as for `settleNever`
- * @throws Fault permanent, with the reason, if they do not; transient if they cannot be asked now
+ * @throws Fault permanent, with the reason, if the exit is refused; transient if the nodes cannot be asked now
  */
 export async function retry(parts: ExitParts, payout: Payout, others: readonly string[]): Promise<void> {
   const file = await openCase(parts, payout);
@@ -82,7 +82,7 @@ export async function retry(parts: ExitParts, payout: Payout, others: readonly s
 
 const look = { kind: 'look' } as const;
 
-/** A payout with everything that was signed for it. */
+/** A payout with all its attempts. */
 type Case = ExitParts & Readonly<{ payout: Payout; attempts: readonly Attempt[] }>;
 
 const openCase = async (parts: ExitParts, payout: Payout): Promise<Case> => ({
@@ -93,7 +93,7 @@ const openCase = async (parts: ExitParts, payout: Payout): Promise<Case> => ({
 
 /**
  * Returns the acknowledged transfers that equal a payout.
- * @throws Fault permanent `refund_equals_transfer` if a person has not said of each that it was another payment
+ * @throws Fault permanent `refund_equals_transfer` if `others` lacks one of them
  */
 async function dismissed({ database, payout: { id } }: Case, others: readonly string[]): Promise<readonly number[]> {
   const equal = (await database.payouts.equalTo(id)).filter(({ state }) => state === 'known');
@@ -124,7 +124,7 @@ async function conclude(
 // ── Evidence ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Returns what is known of a payout's attempts, those of all generations.
+ * Returns the evidence on a payout's attempts, of all generations.
  * @throws Fault transient if a node does not answer, or two disagree
  */
 async function gatherEvidence(of: Case): Promise<Evidence> {
@@ -143,7 +143,7 @@ async function gatherEvidence(of: Case): Promise<Evidence> {
   return { isSigning: attempts.some((one) => !isSigned(one)), generations, suspect };
 }
 
-/** Returns a lock on the chain of any wallet that has an attempt, or pays now. */
+/** Returns a lock on the chain, by any wallet that has an attempt or pays now. */
 async function findLock({ node, wallets, payout, attempts }: Case): Promise<string | null> {
   const signed = attempts.filter(isSigned).map(({ payer }) => payer);
   for (const payer of new Set([undefined, ...signed])) {
@@ -154,7 +154,7 @@ async function findLock({ node, wallets, payout, attempts }: Case): Promise<stri
   return null;
 }
 
-/** Returns a transfer that may be this payout, that no attempt explains, and that nobody has looked at. */
+/** Returns a transfer that may be this payout. No attempt explains it, and nobody has acknowledged it. */
 async function findUnexplained({ database, payout }: Case): Promise<string | null> {
   const found = (await database.payouts.equalTo(payout.id)).find(({ state }) => state !== 'known');
   return found ? `transaction ${found.tx}` : null;
@@ -170,7 +170,7 @@ async function unlessUnclear<T>(work: () => Promise<T>) {
 }
 
 /**
- * Reads what a transaction shows that an operator names, as paid by any wallet that may have.
+ * Reads a transaction that an operator names, as a payment by any wallet that may have made it.
  * @throws Fault transient if a node does not answer, or two disagree
  */
 async function readNamed(
@@ -182,7 +182,7 @@ async function readNamed(
   let first: (NamedPayment & Readonly<{ draft: SpendDraft }>) | null = null;
   for (const payer of new Set([...known, undefined])) {
     const draft = await wallets.draft(payout.intent, { payer });
-    // No record of its effects shows a transfer of native coin: only of our own attempts is known what they do.
+    // A transaction's record does not show transfers of native coin. Only our own attempts are known to make them.
     const isReadable = draft.token !== null || ownerId === payout.id;
     const paid = isReadable ? await unlessUnclear(() => node.paidBy(draft, tx)) : null;
     const named = { tx, ownerId, shown: shownBy(paid), draft };

@@ -1,7 +1,7 @@
 /**
- * The signer's journal and this database: the lease, an engine's right to request signatures on a network, with the
- * proof that this database knows every signature that was made; and adoption, which brings a database that was restored
- * from a backup up to date. An operator asks for that after making sure that no other installation uses the signer.
+ * The signer's journal and this database. The lease is an engine's right to request signatures on a network. It needs
+ * proof that this database has every signature. Adoption brings a database that was restored from a backup up to date.
+ * An operator requests it after making sure that no other installation uses the signer.
  */
 
 import type { SpendRules } from '../../src/chains/spend.ts';
@@ -13,13 +13,13 @@ import type { Database, Payouts } from '../../src/database/database.ts';
 import type { Adoption } from '../../src/database/payouts/engines.ts';
 import type { PayingSigner } from '../../src/signer/client.ts';
 
-/** How many signatures are read from the signer at a time, and saved in one write transaction. */
+/** Signatures in one request to the signer and one write transaction. */
 const PAGE = 100;
-/** Why an engine does nothing after the database was restored from a backup. */
+/** Stops an engine after its database was restored from a backup. */
 export const NOT_ADOPTED = 'payouts_not_adopted';
 const JOURNAL_BEHIND = 'signer_journal_behind';
 
-/** Returns whether a fault ends the lease: whatever is signed next could be a second payment. */
+/** Returns whether a fault ends the lease, because the next signature could be a second payment. */
 export const endsLease = ({ code }: Fault): boolean =>
   code === NOT_ADOPTED || code === JOURNAL_BEHIND || judgeRefusal(code) === 'stop';
 
@@ -37,8 +37,8 @@ export async function acquireLease(network: NetworkKey, signer: PayingSigner, da
   let journalId = (await database.engines.list()).find((engine) => engine.network === network)?.journalId ?? 0;
 
   /**
-   * Reads what the signer's journal has beyond what is recorded here, and records it. Called after each signature,
-   * before its bytes are used.
+   * Reads the signer's journal beyond the entries that are recorded here, and records the new ones. Called after each
+   * signature, before its bytes are used.
    * @throws Fault permanent `payouts_not_adopted`
    */
   async function follow(): Promise<void> {
@@ -70,15 +70,16 @@ type Parts = Readonly<{
   signer: Pick<PayingSigner, 'fence' | 'journal'>;
   payouts: Pick<Payouts, 'adopt'>;
   nowMs: number;
-  /** Called with the number of signatures that were compared so far. */
+  /** Called with the number of signatures compared so far. */
   onProgress?: (signatures: number) => void;
-  /** Instead of 100 signatures in a page. */
+  /** Signatures in a page; 100 if absent. */
   page?: number;
 }>;
 
 /**
- * Adopts the network's journal, page by page. Interrupted, it leaves payouts stopped until another call finishes it.
- * @returns how many signatures the signer has made on the network, and how many attempts were added for them
+ * Adopts the network's journal, page by page. If it is interrupted, payouts stay stopped until another call finishes
+ * it.
+ * @returns the numbers of the network's signatures and of the attempts added for them
  * @throws Fault those of the signer and the database
  */
 export async function adoptPayouts(parts: Parts): Promise<Readonly<{ signatures: number; added: number }>> {
@@ -89,7 +90,7 @@ export async function adoptPayouts(parts: Parts): Promise<Readonly<{ signatures:
   let entries = await signer.journal(network, 0, page);
   for (let isContinued = false; ; isContinued = true) {
     const last = entries.at(-1);
-    // Only the last page, which may be empty if it is the first, ends the adoption.
+    // Only the last page ends the adoption. The first page may be the last and empty.
     const next = last ? await signer.journal(network, last.id, page) : [];
     added += await payouts.adopt(network, {
       signatures: entries.map((entry): Adoption => ({ ...entry, payerRole: rules.payer(entry.intent).role })),
@@ -104,7 +105,7 @@ export async function adoptPayouts(parts: Parts): Promise<Readonly<{ signatures:
   }
 }
 
-/** Returns whether the signer has signed on the network what this database does not know. */
+/** Returns whether the signer has signatures on the network that this database lacks. */
 export async function isBehindSigner(
   network: NetworkKey,
   database: Database,

@@ -1,6 +1,6 @@
 /**
- * How payouts reach the nodes of a network, and have signed bytes read by the chain's own SDK before they are sent. The
- * SDK is loaded with the first payout.
+ * The nodes of a network for payouts, and the chain's own SDK, which reads signed bytes before they are sent. The SDK
+ * is loaded with the first payout.
  */
 
 import type { Chain, Node } from '../../src/chains/chain.ts';
@@ -20,8 +20,8 @@ const REQUEST_TIMEOUT_MS = 15_000;
 const RESPONSE_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * If the node does not report finality, a block counts as final once the network's own settings no longer allow it to
- * be replaced.
+ * If the node does not report finality, a block counts as final once `reorg_depth_max` no longer allows it to be
+ * replaced.
  */
 export function payoutNodeOptions(network: NetworkConfig): PayoutNodeOptions {
   const { url, finalityUrl, rpcUrl, witnessUrl, chainId, tokens, reorgDepthMax, payoutExpiryMs } = network;
@@ -39,7 +39,7 @@ export function payoutNodeOptions(network: NetworkConfig): PayoutNodeOptions {
   };
 }
 
-/** A node without the final state does not tell which nonces of a wallet are final. */
+/** Returns the fault of a node without the final state, which cannot count a wallet's final nonces. */
 export const finalCountLost = (network: NetworkKey, payer: string): Fault =>
   transient(
     'node_history_pruned',
@@ -47,7 +47,7 @@ export const finalCountLost = (network: NetworkKey, payer: string): Fault =>
       'finality no longer lags, or use an archive node',
   );
 
-/** Returns how signed bytes differ from what was ordered, one sentence each; none if they agree. */
+/** Returns how signed bytes differ from the order, one sentence each; none if they agree. */
 export type SecondOpinion = (draft: SpendDraft, attempt: SignedAttempt) => Promise<readonly string[]>;
 
 export const createSecondOpinion =
@@ -60,7 +60,7 @@ export const createSecondOpinion =
     return differencesFrom({ draft, attempt, chainId, tokens }, readBySdk);
   };
 
-/** Everything that pays on a network. */
+/** The parts of a network's payouts. */
 export type PayerOptions = Readonly<{
   network: Pick<
     NetworkConfig,

@@ -1,9 +1,9 @@
 /**
- * Reconciles a frozen network once an operator agrees: what no payout explains is listed beside open refunds that it
- * may have paid. A refund is settled only by what every node shows; the rest is acknowledged, so that a refund which
- * equals it asks first.
+ * Reconciles a frozen network once an operator agrees. Transactions that no payout explains are listed beside the open
+ * refunds that they may have paid. A refund is settled only if every node shows the payment. Other transfers are
+ * acknowledged, and a refund that equals one of them is not paid before a person has ruled it out.
  *
- * Before the freeze ends, the network settles in once more: nothing is signed until every block of this moment is final
+ * Before the freeze ends, the network settles in once more. Nothing is signed until every block of this moment is final
  * and read.
  */
 import type { PayoutNode } from '../../src/chains/spend.ts';
@@ -17,9 +17,9 @@ import { type ExitParts, settlePaid } from './exits.ts';
 import { finalCountLost } from './nodes.ts';
 import { settling } from './settling-in.ts';
 
-/** Transfers that one run lists. With more, the network stays frozen for the rest. */
+/** Transfers listed in one run. If there are more, the network stays frozen for the rest. */
 const LISTED_MAX = 100;
-/** Open refunds that are compared, of each state. */
+/** Open refunds of each state that are compared. */
 const OPEN_MAX = 1_000;
 
 export type ReconcileParts = Omit<ExitParts, 'node' | 'isDryRun'> &
@@ -28,13 +28,13 @@ export type ReconcileParts = Omit<ExitParts, 'node' | 'isDryRun'> &
     node: ExitParts['node'] & Pick<PayoutNode, 'count'>;
   }>;
 
-/** A transaction that an operator names: only an explorer explains it. */
+/** A transaction that an operator found in an explorer. */
 export type NamedTransaction = Readonly<{ tx: string; settles: string | null; refusal: string | null }>;
 
-/** Transactions of a wallet that nothing here explains, by their nonces. `to` is the first one that is free. */
+/** Unexplained transactions of a wallet, by their nonces. `to` is the first free nonce. */
 export type UnknownNonces = Readonly<{ payer: string; from: number; to: number; isFinal: boolean }>;
 
-/** Unexplained transactions, each with the open refund that it paid according to every node; null if none. */
+/** Unexplained transactions, each with the open refund that it paid according to every node, or null. */
 export type Survey = Readonly<{
   freezes: readonly Freeze[];
   transfers: readonly Readonly<{ transfer: OutgoingRecord; settles: string | null; refusal: string | null }>[];
@@ -47,7 +47,7 @@ export const isEmpty = ({ freezes, transfers, named, nonces }: Survey): boolean 
   [freezes, transfers, named, nonces].every(({ length }) => length === 0);
 
 /**
- * Lists what no payout explains, and asks the nodes which refunds it paid. Changes nothing.
+ * Lists transactions that no payout explains, and asks the nodes which refunds they paid. Changes nothing.
  * @param named transactions that the operator names
  * @throws Fault those of node, signer and database
  */
@@ -79,10 +79,10 @@ export async function survey(parts: ReconcileParts, named: readonly string[]): P
 }
 
 /**
- * Does what a survey says: settles the refunds, acknowledges the transfers, passes the nonces, and ends the freezes
- * that were shown.
- * @returns the freezes that are left, for what has come since
- * @throws Fault if something has changed since; what was settled stays settled, and the network stays frozen
+ * Carries out a survey: settles the refunds, acknowledges the transfers, passes the nonces, and ends the freezes that
+ * were shown.
+ * @returns the freezes that are left, because of later events
+ * @throws Fault if something has changed since the survey; settled refunds stay settled, and the network stays frozen
  */
 export async function reconcile(parts: ReconcileParts, seen: Survey): Promise<readonly Freeze[]> {
   const { network, database, act } = parts;
@@ -99,14 +99,14 @@ export async function reconcile(parts: ReconcileParts, seen: Survey): Promise<re
   return (await database.holds.list()).filter((one) => one.network === network && isAutomatic(one));
 }
 
-/** Returns the refunds that are settled, each with its transaction. */
+/** Returns the refunds that a survey settles, each with its transaction. */
 export const settledBy = ({ transfers, named }: Survey): readonly Readonly<{ id: string; tx: string }>[] =>
   [
     ...transfers.map(({ settles, transfer: { tx } }) => ({ id: settles, tx })),
     ...named.map(({ settles, tx }) => ({ id: settles, tx })),
   ].flatMap(({ id, tx }) => (id === null ? [] : [{ id, tx }]));
 
-/** @returns why a transaction does not settle a refund; null if it does, as every node shows */
+/** @returns why a transaction does not settle a refund; null if every node shows that it does */
 async function refusalOf(parts: ReconcileParts, refund: Payout, tx: string): Promise<string | null> {
   try {
     await settlePaid({ ...parts, isDryRun: true }, refund, tx, false);
@@ -127,7 +127,7 @@ async function openRefunds({ database, network }: ReconcileParts): Promise<reado
     .sort((a, b) => a.createdAtMs - b.createdAtMs);
 }
 
-/** @throws Fault transient `node_history_pruned` if the node cannot count what is final */
+/** @throws Fault transient `node_history_pruned` if the node cannot count final nonces */
 async function unknownNonces({ database, network, node }: ReconcileParts): Promise<UnknownNonces[]> {
   const unknown = [];
   for (const { payer, nextNonce: from } of await database.payouts.nonces(network)) {
@@ -148,7 +148,10 @@ export async function refuseUnsettled(
 ): Promise<void> {
   const open = nonces.find(({ isFinal }) => !isFinal);
   if (open)
-    throw transient('payouts_settling', `transactions of wallet ${open.payer} are not final yet. Reconcile it then`);
+    throw transient(
+      'payouts_settling',
+      `transactions of wallet ${open.payer} are not final yet. Reconcile the network when they are`,
+    );
   const untilMs = (await database.engines.list()).find((one) => one.network === network)?.settlingUntilMs ?? null;
   if (untilMs !== null) throw settling(network, untilMs);
 }

@@ -1,8 +1,8 @@
 /**
- * Settling-in: after a start without a heartbeat of the last two minutes, the machine may have been restored to an
- * earlier state, and what was signed since may be on its way. Nothing is signed, and nothing ends as never paid, for a
- * fixed time of the family and until the head of that moment is final and read. Transactions that were on their way
- * have then expired, or a node has shown them.
+ * Settling-in: the wait after a start without a heartbeat in the last two minutes. The machine may have been restored
+ * to an earlier state, and later transactions may be pending. Nothing is signed, and no payout ends as never paid, for
+ * a time that depends on the family, and then until the head of that moment is final and read. Pending transactions
+ * have expired by then, or a node has shown them.
  */
 import type { Node } from '../../src/chains/chain.ts';
 import type { Fault } from '../../src/core/fault.ts';
@@ -11,7 +11,7 @@ import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Engines } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 
-/** How often a run leaves its heartbeat. */
+/** Interval of heartbeats. */
 export const BEAT_MS = 10_000;
 export const SETTLING = 'payouts_settling';
 
@@ -29,17 +29,20 @@ export type SettlingIn = ReturnType<typeof createSettlingIn>;
 export function createSettlingIn(parts: SettlingInParts) {
   const { network, settleMs, chainNode, engines, clock } = parts;
   let beatAtMs = Number.NEGATIVE_INFINITY;
-  /** By the chain's time; 0: not known yet. Null: it is over, or was never needed. */
+  /**
+   * End of the fixed time, by the chain's time; 0 if it is not known yet. Null: settling-in is over, or was never
+   * needed.
+   */
   let untilMs: number | null = 0;
-  /** The head when the time was over. */
+  /** The head at the end of the fixed time. */
   let lastNumber: number | null = null;
 
-  /** An operator who reconciles the network lets it settle in, too. */
+  /** Read again and again, because the network also settles in when an operator reconciles it. */
   const readUntilMs = async (): Promise<number | null> =>
     (await engines.list()).find((one) => one.network === network)?.settlingUntilMs ?? null;
 
   return {
-    /** Leaves a heartbeat; to be called at least every two minutes. @throws Fault of the database */
+    /** Saves a heartbeat. To be called at least every two minutes. @throws Fault of the database */
     async beat(): Promise<void> {
       const nowMs = clock.nowMs();
       const isDue = nowMs < beatAtMs || nowMs >= beatAtMs + BEAT_MS;
@@ -49,12 +52,12 @@ export function createSettlingIn(parts: SettlingInParts) {
       untilMs = known;
     },
     /**
-     * Looks whether it is over.
-     * @param floor the newest block that is final and read, and whose outgoing transfers have been judged
-     * @param lastLook called when it is over, before anything is signed
+     * Ends settling-in if it is over.
+     * @param floor the newest block that is final and read, and whose outgoing transfers were judged
+     * @param lastLook called at the end, before anything is signed
      */
     async renew(floor: number, lastLook: () => Promise<void>): Promise<void> {
-      // Before the first heartbeat nobody knows whether it is due, and nothing is signed.
+      // Before the first heartbeat, nothing is signed, because settling-in may be needed.
       if (untilMs === null || beatAtMs === Number.NEGATIVE_INFINITY) return;
       const head = await chainNode.head();
       const headMs = head.timeS * 1000;
@@ -69,12 +72,12 @@ export function createSettlingIn(parts: SettlingInParts) {
       await engines.settle(network, null);
       untilMs = null;
     },
-    /** Returns why nothing is signed; null when it may be. */
+    /** Returns why nothing may be signed; null if signing is allowed. */
     current: (): Fault | null => (untilMs === null ? null : settling(network, untilMs)),
   };
 }
 
-/** @param untilMs by the chain's time; 0: not known yet */
+/** @param untilMs by the chain's time; 0 if it is not known yet */
 export const settling = (network: NetworkKey, untilMs: number): Fault =>
   reasonFault(SETTLING, {
     network,

@@ -1,9 +1,9 @@
 /**
- * Freezes the signer with the network: what left a wallet without a payout may mean that somebody else has its key or
- * the signer's socket, and a freeze in the database alone binds only this installation.
+ * Freezes the signer with the network. A transfer without a payout may mean that somebody else has the wallet's key or
+ * access to the signer's socket. A freeze in the database stops only this installation.
  *
- * It is asked for as long as the network is frozen: a signer that was restored from an older backup does not know its
- * freeze. So after a freeze the installation is thawed first, and the signer by an approver after it.
+ * The request is repeated while the network is frozen, because a signer that was restored from an older backup does not
+ * have the freeze. So an operator first ends the freeze of the installation, then an approver that of the signer.
  */
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Holds } from '../../src/database/database.ts';
@@ -12,12 +12,12 @@ import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { PayingSigner } from '../../src/signer/client.ts';
 
-/** Freezes by the program itself that may mean a stolen key. */
+/** Codes of freezes that may mean a stolen key. */
 const mayBeTheft: readonly string[] = ['wallet_outflow_foreign', 'wallet_balance_short', 'payout_nonce_foreign'];
 const FROZEN_BY = 'quayside';
-/** As much of a reason as the signer keeps. */
+/** The signer takes no longer reason. */
 const REASON_CHARS_MAX = 200;
-/** How often the signer is asked whether it is still frozen. */
+/** Interval of the checks that the signer is still frozen. */
 const ASK_MS = 30_000;
 
 export function createSignerFreezer(
@@ -30,24 +30,24 @@ export function createSignerFreezer(
   }>,
 ) {
   const { network, signer, holds, clock, log } = parts;
-  /** When the signer was last found frozen, or frozen, for the network's present freeze. */
+  /** Time of the last check for the network's present freeze. */
   let frozenAtMs = Number.NEGATIVE_INFINITY;
 
   async function freezeFor({ code, reason }: Freeze): Promise<void> {
     const state = await signer.freezeState();
     if (state.freeze) return;
     if (state.approvers.length === 0) {
-      const why = 'its policy names no approver who could end that; only this installation is frozen';
+      const why = 'its policy names no approver, who could end the freeze. Only this installation is frozen';
       log.warn({ code }, `the signer is not frozen: ${why}`);
       return;
     }
-    log.warn({ code }, 'the signer is frozen, on every network, until an approver ends that');
+    log.warn({ code }, 'freezing the signer, on every network, until an approver ends the freeze');
     await signer.freeze(`${network}: ${reason}`.slice(0, REASON_CHARS_MAX), FROZEN_BY);
   }
 
   return {
     /**
-     * Freezes the signer at once when the network is frozen, and again while it is.
+     * Freezes the signer when the network is frozen, and again while it stays frozen.
      * @throws Fault of the signer
      */
     async renew(): Promise<void> {

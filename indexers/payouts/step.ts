@@ -1,6 +1,4 @@
-/**
- * Advances one payout as far as it gets now: asks `core/payout` for the next step, does it, and asks again.
- */
+/** Advances one payout as far as possible: asks `core/payout` for the next step, does it, and asks again. */
 import type PQueue from 'p-queue';
 import type { PayoutNode, SentAttempt, SpendDraft } from '../../src/chains/spend.ts';
 import { Fault, invariant, permanent } from '../../src/core/fault.ts';
@@ -29,9 +27,9 @@ import type { PayoutWallets } from './wallets.ts';
 
 /** More steps than any payout needs before it must wait for something. */
 const STEPS_MAX = 20;
-/** If a wallet's newest attempt is just being signed, its next nonce will be free soon. */
+/** While a wallet's newest attempt is being signed, the next nonce will be free soon. */
 const LANE_WAIT_MS = 1000;
-/** How often an allotted attempt looks whether it may be signed again. */
+/** Interval of the checks whether an allotted attempt may be signed. */
 const HOLD_MS = 5000;
 
 type AdvanceParts = PayerOptions &
@@ -39,17 +37,20 @@ type AdvanceParts = PayerOptions &
     wallets: PayoutWallets;
     lease: PayoutLease;
     pace: PayoutRules;
-    /** Queues allotting and signing. One at a time where nonces must not have gaps. */
+    /** Queues allotting and signing, one at a time where nonces must not have gaps. */
     allotting: PQueue;
-    /** Null where the family needs none. A refund's lock on the chain excludes no payment by another wallet. */
+    /**
+     * Null where the family needs no settling-in. Locks do not replace it, because a lock excludes no payment by
+     * another wallet.
+     */
     settlingIn: Pick<SettlingIn, 'current'> | null;
   }>;
 
-/** When the payout is due next, and what to remember until then. */
+/** The time of the payout's next step, and its memory until then. */
 export type Progress = Readonly<{
   nextAtMs: number;
   memory: Recent;
-  /** The newest quote of a first attempt, with what it is for; null if none was asked for. */
+  /** The newest quote of a first attempt, with its draft; null if there was none. */
   quoted: Readonly<{ draft: SpendDraft; quote: Quote }> | null;
 }>;
 
@@ -103,7 +104,7 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
       if (hold) return waitFor(work, { code: hold.code, message: hold.message });
       return allotting.add(() => begin(work));
     case 'sign':
-      // A replacement excludes what it replaces.
+      // A replacement needs no hold, because only one of the two can be mined.
       if (hold && step.attempt.attempt === 0) return restUntil(work, nowMs + HOLD_MS);
       return allotting.add(() => sign(work, step.attempt));
     case 'send':
@@ -117,7 +118,7 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
       await database.payouts.settle({ ...name, outcome: { kind: 'succeeded', ended: step.ended }, nowMs });
       return lookAgain(work);
     case 'renew':
-      // Conclusions from the known attempts hold only if no others exist.
+      // Conclusions from the known attempts are valid only if there are no others.
       await lease.follow();
       await database.payouts.renew({ ...name, ...step, nowMs });
       return lookAgain(work);
@@ -128,7 +129,9 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
   }
 }
 
-/** Makes a first attempt: a nonce, a quote, and the signature, before another payout gets the wallet's next nonce. */
+/**
+ * Makes a first attempt. It gets a nonce, a quote and the signature before another payout gets the wallet's next nonce.
+ */
 async function begin(work: Work): Promise<Progress | null> {
   const { parts, draft } = work;
   const { node, database, clock } = parts;
@@ -153,8 +156,8 @@ async function waitFor(work: Work, wait: Reason): Promise<Progress> {
 }
 
 /**
- * Returns the wallet's next nonce; null if the family has none, `soon` while another one is in use.
- * @throws Fault transient `node_history_pruned` if nothing shows where the wallet begins
+ * Returns the wallet's next nonce; null if the family has no nonces, `soon` while another payout uses one.
+ * @throws Fault transient `node_history_pruned` if nothing shows the wallet's first nonce here
  */
 async function nextNonce(work: Work): Promise<number | null | 'soon'> {
   const { parts, payout, draft } = work;
@@ -199,7 +202,7 @@ async function allot(
  */
 async function sign(work: Work, { attempt, terms }: Attempt): Promise<Progress | null> {
   const { payout, approval, parts } = work;
-  // Its turn may have come long after it was decided.
+  // The queue may have delayed this long after the decision.
   if (await isFrozen(work)) return lookAgain(work);
   const { id, generation, intent, proof } = payout;
   try {
@@ -207,7 +210,7 @@ async function sign(work: Work, { attempt, terms }: Attempt): Promise<Progress |
     const request = { fence: parts.lease.fence, intent, generation, attempt, proof, terms, approval, payer };
     await parts.signer.sign(request);
   } catch (error) {
-    // Without an answer it may have been signed: the same request is repeated.
+    // Without an answer, the attempt may have been signed, so the request is repeated.
     if (!(error instanceof Fault) || error.kind === 'transient') throw error;
     return refused(work, attempt, error);
   }
@@ -233,7 +236,7 @@ async function refused(work: Work, attempt: number, fault: Fault): Promise<Progr
   const judged = judgeRefusal(code);
   if (judged === 'stop') throw permanent(code, message);
   await reload(work);
-  // It had been signed before, whatever the answer is now.
+  // The refusal does not matter, because the attempt had been signed before.
   if (isSignedHere(work, attempt)) return null;
   const wait: Reason = { code, message };
   const nowMs = clock.nowMs();
@@ -243,7 +246,7 @@ async function refused(work: Work, attempt: number, fault: Fault): Promise<Progr
 }
 
 /**
- * Broadcasts an attempt, unless the chain's SDK reads something else than what was ordered.
+ * Broadcasts an attempt, unless the chain's SDK reads something other than the order.
  * @returns null to decide again at once
  */
 async function send(work: Work, attempt: SignedAttempt): Promise<Progress | null> {
@@ -261,7 +264,7 @@ async function send(work: Work, attempt: SignedAttempt): Promise<Progress | null
   return null;
 }
 
-/** Stops a payout whose bytes are not what was ordered, and its network: others may be altered, too. */
+/** Stops a payout whose bytes differ from the order, and its network, because other payouts may be altered too. */
 async function holdBack(work: Work, { tx }: SignedAttempt, differences: readonly string[]): Promise<Progress> {
   const { database, clock } = work.parts;
   const { id, network } = work.payout;
@@ -270,7 +273,7 @@ async function holdBack(work: Work, { tx }: SignedAttempt, differences: readonly
   return lookAgain(work);
 }
 
-/** Broadcasts. No answer proves anything: a node that fails may still have relayed it. */
+/** Broadcasts. No answer proves anything, because a node that fails may still have relayed the transaction. */
 async function broadcast(node: PayoutNode, { bytes }: SignedAttempt) {
   try {
     const answer = await node.broadcast(bytes);
@@ -284,7 +287,7 @@ async function broadcast(node: PayoutNode, { bytes }: SignedAttempt) {
   }
 }
 
-/** Makes a replacement with the same nonce, if the price has risen above the offer. */
+/** Makes a replacement with the same nonce, if the price of gas has risen above the offer. */
 async function outbid(work: Work, newest: SignedAttempt): Promise<Progress | null> {
   const { node, clock } = work.parts;
   const { draft } = work;

@@ -1,6 +1,6 @@
 /**
- * Manages a network's deposit addresses next to the payout engine: records the money on them, sends waiting sweeps the
- * native coin they lack, and plans sweeps if the policy says so.
+ * Manages a network's deposit addresses next to the payout engine. It records the money on them, sends waiting sweeps
+ * the native coin that they lack, and plans sweeps if `sweep.auto` is set.
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Fault } from '../../src/core/fault.ts';
@@ -14,9 +14,9 @@ import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Sweeper } from './sweeper.ts';
 
-/** How soon a waiting sweep gets what it lacks. */
+/** Interval of the checks of waiting sweeps. */
 const TOP_UP_MS = 15_000;
-/** The interval between two passes over all addresses that ever received money. */
+/** Interval of the passes over all addresses that ever received money. */
 const LOOK_MS = 600_000;
 
 type SweepWatchOptions = Readonly<{
@@ -30,7 +30,7 @@ type SweepWatchOptions = Readonly<{
 export function createSweepWatch(options: SweepWatchOptions) {
   const { network, sweeper, database, clock, log } = options;
   const { key, sweep: policy } = network;
-  /** Codes already reported; once per process is enough. */
+  /** Codes that this process has reported. Once is enough. */
   const reported = new Set<string>();
 
   async function alarm(code: string, message: string): Promise<void> {
@@ -69,7 +69,7 @@ export function createSweepWatch(options: SweepWatchOptions) {
     return status !== null && isFollowed(status, clock.nowMs());
   }
 
-  /** A fault that only a person can end is an alarm; anything else is retried. */
+  /** A fault that only a person can end is an alarm. Others are retried. */
   async function onFault({ kind, code, message }: Fault): Promise<void> {
     if (kind === 'permanent') await alarm(code, message);
     else log.debug({ code, reason: message }, 'sweeps are waiting');
@@ -92,13 +92,13 @@ export function createSweepWatch(options: SweepWatchOptions) {
   };
 }
 
-/** Addresses in one read, after which other work gets its turn. */
+/** Addresses in one read. Other work gets its turn between two reads. */
 const PAGE = 200;
 const PAUSE_MS = 1;
 
 /**
- * Returns everything that is on a network's deposit addresses, and what open sweeps will take, in currencies that the
- * network has now.
+ * Returns the money on a network's deposit addresses, and the part that open sweeps will take, in the network's present
+ * currencies.
  */
 export async function readOwners(
   { key, family, mode, tokens }: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens'>,
@@ -116,7 +116,7 @@ export async function readOwners(
   return all;
 }
 
-/** Returns the unswept money added up by currency. */
+/** Returns the sums of unswept money by currency. */
 export function levelsOf(network: NetworkKey, owners: readonly SweepOwner[], readAtMs: number): UnsweptLevel[] {
   const levels = new Map<Currency, UnsweptLevel>();
   for (const { currency, units, openUnits } of owners) {

@@ -1,6 +1,6 @@
 /**
- * Finds the money on a network's deposit addresses and brings it to the treasury: applies the policy, prices sweeps
- * with the gas that they need, and plans them. The payout engine makes them.
+ * Plans the sweeps of a network's deposit addresses to the treasury: applies the policy, and prices each sweep with the
+ * gas that it needs. The payout engine makes the sweeps.
  */
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
@@ -36,17 +36,17 @@ import { createPayoutWallets, type PayoutWallets } from './wallets.ts';
 type Price = Priced | Refused;
 type Priced = Pick<PricedSweep, 'costUnits' | 'before' | 'after'>;
 
-/** Energy that one plan has lent already. */
+/** Energy that the present plan has lent already. */
 type Round = { lentUnits: bigint };
 
 type Pricing = Pick<SweeperOptions, 'rules' | 'node'> & Readonly<{ wallets: Pick<PayoutWallets, 'draft' | 'own'> }>;
 
-/** Sends a tenth more native coin than is missing now: the price moves until the sweep is signed. */
+/** Adds a tenth to the missing native coin, because the price may move until the sweep is signed. */
 const withMargin = (missing: bigint): bigint => divideCeil(missing * 11n, 10n);
 
 /**
  * Prices a sweep with the gas that it needs.
- * @param round what has been lent to others of the same plan; what is lent for this one is added
+ * @param round loans of this plan so far, to which a loan for this sweep is added
  * @throws Fault of the node or the signer
  */
 async function priceOf(pricing: Pricing, sweep: SweepIntent, round: Round): Promise<Price> {
@@ -57,11 +57,11 @@ async function priceOf(pricing: Pricing, sweep: SweepIntent, round: Round): Prom
   if (quote.refused !== 'native_short' || payer.role !== 'collection' || !quote.missing) return quote;
   const { units, costUnits = units, loan } = quote.missing;
   const lent = loan && (await lend(pricing, sweep, payer.index, loan, round));
-  // The coin that the address holds counts, too: otherwise coin sent in small parts would never be too much.
+  // The coin on the address counts too. Otherwise coin sent in small parts would never be too much.
   return lent ?? give(pricing, sweep, payer.index, units, costUnits);
 }
 
-/** Plans native coin for what is missing. `sweepUnits`: the cost of the sweep itself. */
+/** Plans a transfer of the missing native coin. `sweepUnits`: the cost of the sweep itself. */
 async function give(
   { node, wallets }: Pricing,
   sweep: SweepIntent,
@@ -75,8 +75,8 @@ async function give(
 }
 
 /**
- * Plans a loan of the gas wallet's stake, reclaimed after the sweep, if enough of the stake is free; null otherwise.
- * Lent resources cost only the transactions around them.
+ * Plans a loan of the gas wallet's stake, which is reclaimed after the sweep; null if too little of the stake is free.
+ * A loan costs only its two transactions.
  */
 async function lend(
   pricing: Pricing,
@@ -88,7 +88,7 @@ async function lend(
   const { node, wallets } = pricing;
   const units = withMargin(loan.units);
   const delegate = gasIntent(sweep, 'delegate', index, units);
-  // Nothing can be lent to an address without an account; the refund wallet, which has one, is quoted instead.
+  // Nothing can be lent to an address without an account. The refund wallet has one, and is quoted instead.
   const draft = { ...(await wallets.draft(delegate)), to: (await wallets.own()).refund };
   const asked = { ...draft, intent: { ...delegate, units: round.lentUnits + units } };
   const quote = await node.quote(asked, null, []);
@@ -104,14 +104,14 @@ async function lend(
   };
 }
 
-/** Returns a share as people read it. */
+/** Returns a share in percent. */
 const percentOf = (ppm: bigint): string => `${Number(ppm) / 10_000} %`;
 
-/** Transactions of one round; each takes a few requests to the node. */
+/** Sweeps in one plan. Each takes a few requests to the node. */
 const SWEEPS_MAX = 200;
-/** At most this many are priced for them. */
+/** Sweeps that are priced for one plan. */
 const PRICED_MAX = 5 * SWEEPS_MAX;
-/** Reasons to withdraw a sweep, because its address does not hold what was planned. */
+/** Refusals that withdraw a sweep, because its address has less than was planned. */
 const withdrawing: readonly string[] = ['token_short', 'would_fail'];
 
 export type SweeperOptions = Readonly<{
@@ -123,10 +123,7 @@ export type SweeperOptions = Readonly<{
   clock: Clock;
 }>;
 
-/**
- * A sweep as it would be planned now. `costUnits` is its likely cost including its gas, in base units of the native
- * coin.
- */
+/** A sweep that would be planned now. `costUnits` is its likely cost with its gas, in base units of the native coin. */
 export type PricedSweep = Omit<PlannedSweep, 'keys'> &
   Readonly<{
     group: SweepGroup;
@@ -135,7 +132,7 @@ export type PricedSweep = Omit<PlannedSweep, 'keys'> &
     sharePpm: bigint | null;
   }>;
 
-/** Sweeps that would be planned, and what would be left. */
+/** Sweeps that would be planned, and owners that would be left out. */
 export type SweepPlan = Judged & Readonly<{ treasury: string }>;
 type Judged = Readonly<{ sweeps: readonly PricedSweep[]; left: readonly LeftOwner[] }>;
 
@@ -149,7 +146,8 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
   const decimalsOf = (currency: Currency): number => tokens.find(({ symbol }) => symbol === currency)?.decimals ?? 0;
 
   /**
-   * Separates the owners whose key the signer has at their index; the others would be signed for with the wrong key.
+   * Separates the owners whose address the signer has at their index. Sweeps of others would be signed with the wrong
+   * key.
    */
   async function ours(due: readonly SweepOwner[]): Promise<Readonly<{ own: SweepOwner[]; foreign: LeftOwner[] }>> {
     const own: SweepOwner[] = [];
@@ -176,7 +174,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       left: group.owners.map((owner) => ({ owner, why, detail })),
     });
     if (isRefused(priced)) {
-      // One of them may be frozen, or hold less than it received: the others must not wait for it.
+      // One owner may be frozen, or have less than it received. The others must not wait for it.
       if (group.owners.length > 1 && withdrawing.includes(priced.refused))
         return judgeGroups(groupSweeps(group.owners, 1), policy, round);
       return leave('refused', `${priced.refused}: ${priced.message}`);
@@ -188,7 +186,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     return { sweeps: [{ ...priced, group, sweep, sharePpm }], left: [] };
   }
 
-  /** Prices groups until there are enough transactions for a round. */
+  /** Prices groups until there are enough sweeps for a plan. */
   async function judgeGroups(groups: readonly SweepGroup[], policy: SweepPolicy, round: Round): Promise<Judged> {
     const [sweeps, left]: [PricedSweep[], LeftOwner[]] = [[], []];
     for (const [priced, group] of groups.entries()) {
@@ -202,16 +200,16 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     return { sweeps, left };
   }
 
-  /** Returns whether a waiting sweep could never be signed as it was planned. */
+  /** Returns whether a waiting sweep can never be signed as planned. */
   function isImpossible({ intent, wait }: Payout): boolean {
     if (!wait) return false;
-    // The next plan sends the address what it lacks, if it is still worth its cost.
+    // The next plan sends the missing coin to the address, if the sweep is still worth its cost.
     const isAddressShort = wait.code === 'native_short' && rules.payer(intent).role === 'collection';
     return isAddressShort || withdrawing.includes(wait.code);
   }
 
   /**
-   * Money that an older database calls unswept may have been swept already.
+   * Refuses to plan while the database is behind the signer, because money that looks unswept may have been swept.
    * @throws Fault permanent `payouts_not_adopted`
    */
   async function refuseBehind(): Promise<void> {
@@ -228,7 +226,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
      */
     async plan(all: readonly SweepOwner[], policy: SweepPolicy): Promise<SweepPlan> {
       await refuseBehind();
-      // Another gas wallet may pay by now.
+      // Another gas wallet may pay now.
       await wallets.refresh();
       const { treasury } = await wallets.own();
       await database.sweeps.checkTreasury(place.pool, treasury);
@@ -239,16 +237,16 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     },
     /**
      * Saves a plan.
-     * @returns the ids of the planned sweeps: those whose money is in no other plan meanwhile
+     * @returns the ids of the planned sweeps; those whose money got into another plan meanwhile are left out
      */
     async commit({ treasury, sweeps }: SweepPlan): Promise<readonly string[]> {
       const planned = sweeps.map((one) => ({ ...one, keys: one.group.owners.map((owner) => owner.key) }));
       return database.sweeps.plan({ ...place, treasury, sweeps: planned, nowMs: clock.nowMs() });
     },
     /**
-     * Withdraws waiting sweeps, to be planned again: those that are impossible, because an address holds less, is
-     * frozen or lacks native coin, and automatic ones that were not signed in time.
-     * @returns how many were withdrawn
+     * Withdraws waiting sweeps, to be planned again. A sweep is withdrawn if an address has less than was planned, is
+     * frozen or lacks native coin, or if the sweep is automatic and was not signed in time.
+     * @returns the number of withdrawn sweeps
      */
     async tend(): Promise<number> {
       const nowMs = clock.nowMs();

@@ -1,12 +1,12 @@
 /**
- * Watches our own wallets for what no attempt explains: a database that was restored from a backup does not know its
+ * Watches our own wallets for transfers that no attempt explains. A database that was restored from a backup lacks its
  * newest attempts, and a key may be stolen.
  *
- * After each start nothing is signed until the follower has read everything that was on the chain at that moment, at
- * finality: whatever an earlier run has paid, even one that this database does not know, then freezes the network.
+ * After each start, nothing is signed until the follower has read all blocks of that moment, at finality. A payment by
+ * an earlier run that this database lacks then freezes the network.
  *
- * Their balances are read every minute for `status`, metrics, and the alarm of one that is low. Where transactions have
- * no nonces, native coin is compared with the books.
+ * The wallets' balances are read every minute for `status`, metrics, and the alarm of a low wallet. Where transactions
+ * have no nonces, native coin is compared with the books.
  */
 import type { SpendDraft } from '../../src/chains/spend.ts';
 import { invariant } from '../../src/core/fault.ts';
@@ -19,20 +19,20 @@ import type { SignerWallets } from '../../src/signer/protocol.ts';
 import type { PayerOptions } from './nodes.ts';
 import type { PayoutWallets } from './wallets.ts';
 
-/** How often the nonces that a wallet has used are compared with those given out here. */
+/** Interval of the comparisons of a wallet's used nonces with those given out here. */
 const COUNT_MS_MIN = 10_000;
 
 export function createWalletWatch(parts: PayerOptions & Readonly<{ wallets: PayoutWallets }>) {
   const { network, rules, node, chainNode, database, wallets, clock } = parts;
-  /** The block that must be final and read before anything is signed; null until the node shows it. */
+  /** The block that must be final and read before anything is signed; null until it is known. */
   let startNumber: number | null = null;
   let isRead = false;
   let countedAtMs = Number.NEGATIVE_INFINITY;
   let askedAtMs = clock.nowMs();
 
   /**
-   * Where transactions have nonces, only final ones can be missed: the next attempt excludes any other with its nonce.
-   * Where they expire, everything that is in a block must be final first.
+   * Returns the number of the block that must be read first. Where transactions have nonces, it is the final block,
+   * because the next attempt excludes any other transaction with its nonce. Where they expire, it is the head.
    */
   async function begin(): Promise<number> {
     await database.wallets.recordOwn(network.key, await wallets.own());
@@ -43,7 +43,7 @@ export function createWalletWatch(parts: PayerOptions & Readonly<{ wallets: Payo
 
   const readFloor = async (): Promise<number> => (await database.networks.find(network.key))?.floor ?? 0;
 
-  /** Freezes the network if a node counts transactions of the refund and gas wallets that are not known here. */
+  /** Freezes the network if a node counts nonces of the refund and gas wallets that were not given out here. */
   async function compareCounts(): Promise<void> {
     if (rules.lane === 'expiry') return;
     const own = await wallets.own();
@@ -54,7 +54,7 @@ export function createWalletWatch(parts: PayerOptions & Readonly<{ wallets: Payo
     }
   }
 
-  /** Begins again when other wallets pay: nothing leaves them before they are watched. */
+  /** Begins again if other wallets pay now, because they must be watched before they pay. */
   async function followRotation(): Promise<void> {
     if (clock.nowMs() < askedAtMs + COUNT_MS_MIN) return;
     if (await wallets.refresh()) [startNumber, isRead] = [null, false];
@@ -64,7 +64,7 @@ export function createWalletWatch(parts: PayerOptions & Readonly<{ wallets: Payo
   return {
     compareCounts,
     /**
-     * Judges what has left the wallets since it was last called.
+     * Judges the transfers out of the wallets since the last call.
      * @throws Fault transient `payouts_settling` until the chain of the start is read; others of node and database
      */
     async renew(): Promise<void> {
@@ -86,9 +86,9 @@ export function createWalletWatch(parts: PayerOptions & Readonly<{ wallets: Payo
 }
 
 const READ_MS = 60_000;
-/** A payout that waits is quoted again within this time; without a newer quote, what it lacked no longer counts. */
+/** A waiting payout is quoted again within this time. Without a newer quote, its shortage no longer counts. */
 const SHORT_MS_MAX = WAIT_MS_MAX + READ_MS;
-/** A wallet that cannot pay for this many more payouts is low. */
+/** A wallet is low if it cannot pay the fees of this many more payouts. */
 const PAYOUTS_AHEAD = 10n;
 
 export function createBalanceWatch(options: PayerOptions) {
@@ -106,14 +106,14 @@ export function createBalanceWatch(options: PayerOptions) {
   }
 
   return {
-    /** Learns from a quote what payouts cost now, and what is short. */
+    /** Takes the present cost of payouts, and any shortage, from a quote. */
     recordQuote({ intent }: SpendDraft, quote: Quote): void {
       const { role } = rules.payer(intent);
       if (!isRefused(quote)) feeUnitsMax.set(role, quote.feeUnitsMax);
       const asset = shortAsset(intent, quote);
       if (asset) shortAtMs.set(role, { ...shortAtMs.get(role), [asset]: clock.nowMs() });
     },
-    /** Reads the balances if they are due. A fault of the node is the caller's. */
+    /** Reads the balances if they are due. @throws Fault of the node */
     async renew({ feeUnitsMax: spentMax, ...own }: SignerWallets): Promise<void> {
       const nowMs = clock.nowMs();
       if (nowMs < readAtMs + READ_MS) return;
@@ -126,14 +126,14 @@ export function createBalanceWatch(options: PayerOptions) {
         const read = { units: { native, ...tokens }, low: lowAssets(role, native), readAtMs: nowMs };
         await database.wallets.recordBalance({ network: network.key, role, key, ...read });
       }
-      // Where transactions are counted, native coin is watched by that.
+      // Where transactions have nonces, an unknown payment of native coin shows as an unknown nonce.
       if (rules.lane === 'sequence') return;
       await database.wallets.compareBooks({ network: network.key, heldUnits, feeUnitsMax: spentMax, nowMs });
     },
   };
 }
 
-/** Returns what a quote says that the paying wallet lacks; null if nothing. */
+/** Returns the asset that the paying wallet lacks according to a quote; null if it lacks none. */
 function shortAsset(intent: Intent, quote: Quote): Asset | null {
   if (!isRefused(quote)) return null;
   if (quote.refused === 'native_short') return 'native';

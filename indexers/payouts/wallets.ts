@@ -8,7 +8,7 @@ import type { NetworkKey, Token } from '../../src/core/transfer.ts';
 import type { PayingSigner } from '../../src/signer/client.ts';
 import type { SignerWallets } from '../../src/signer/protocol.ts';
 
-/** Deposit addresses, and locks of refunds, that are remembered; each is needed for a few minutes. */
+/** Deposit addresses and locks of refunds that are remembered. Each is needed for a few minutes. */
 const REMEMBERED_MAX = 10_000;
 
 export type PayoutWallets = ReturnType<typeof createPayoutWallets>;
@@ -60,7 +60,7 @@ export function createPayoutWallets(
     );
   }
 
-  /** Returns where the money goes, and from where. */
+  /** Returns the addresses that the money leaves and the one that it goes to. */
   async function endsOf(intent: Intent, payer: string): Promise<Pick<SpendDraft, 'owners' | 'to'>> {
     switch (intent.kind) {
       case 'refund':
@@ -105,8 +105,8 @@ export function createPayoutWallets(
 const otherWallet = (network: NetworkKey, id: string, payer: string): Fault =>
   permanent(
     'signer_refused_wallet',
-    `wallet ${payer} has signed ${id} on ${network}, and the signer's policy names another refund wallet: let ` +
-      'policy.json name that one again until what it has signed has ended, and restart the signer',
+    `wallet ${payer} has signed ${id} on ${network}, but the signer's policy names another refund wallet. Let ` +
+      'policy.json name the first one again until its payouts have ended, and restart the signer',
   );
 
 function remember<K>(known: Map<K, string>, name: K, key: string): void {

@@ -128,7 +128,7 @@ const wrongs: readonly (readonly [string, string, RegExp])[] = [
   [
     'another block',
     "UPDATE blocks SET hash = '0xabc' WHERE id = (SELECT block_id FROM transfers)",
-    /the database holds another block \d+/,
+    /the database has another block \d+/,
   ],
 ];
 for (const [what, statement, words] of wrongs) {

@@ -106,7 +106,7 @@ for (const fault of ['finality_missing', 'finality_stalled'] as const) {
         s.mine(5);
         s.node.world.finalize(33);
         await s.isIn('following', 'finality_stalled');
-        assert.match((await s.status())?.reason?.message ?? '', /its head is 35: payments that need this are seen/);
+        assert.match((await s.status())?.reason?.message ?? '', /its head is 35. Payments that need this stay seen/);
         assert.is((await order.read()).payments[0]?.state, 'seen');
         s.node.faults.heal();
         await until('the session is paid', async () => (await order.read()).life.status === 'paid');
