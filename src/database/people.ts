@@ -1,7 +1,7 @@
 /**
  * People of the dashboard: their memberships, one-time links, attempts to sign in, factors, and sessions of browsers.
- * Tokens and codes are stored as their SHA-256 (hex), passwords as the caller's scrypt text, and the secret of the
- * one-time codes encrypted.
+ * Tokens and codes are stored as SHA-256 (hex), passwords as the caller's scrypt text. The secret of the one-time codes
+ * is encrypted.
  */
 
 import type { Membership } from '../core/access.ts';
@@ -22,42 +22,42 @@ export type Person = Readonly<ReturnType<typeof toPerson>>;
 
 type NewPerson = Readonly<{ id: string; name: string; membership: Membership; createdAtMs: number }>;
 
-/** Secrets that a sign-in is checked against. `totpStep` is the newest 30-second step whose code was used. */
+/** Secrets that a sign-in is checked against. `totpStep` is the 30-second step of the newest used code. */
 export type SignInSecrets = Pick<PersonRow, 'totpSecret' | 'totpStep'> & Readonly<{ person: Person; password: string }>;
 
 /**
- * A browser in which a person is signed in. Until `sudoUntilMs` it may do what lets money or power out: the second
- * factor was proved shortly before. `formToken` proves that a form was written for this session, and names it while its
- * token changes.
+ * A browser in which a person is signed in. Until `sudoUntilMs` it may give out money and rights, because the second
+ * factor was proved shortly before. `formToken` proves that a form was made for this session. It identifies the session
+ * while the session's token changes.
  */
 export type WebSession = Omit<typeof webSessions.$inferSelect, 'previousHash' | 'previousUntilMs'>;
 
-/** Lifetimes of a session: without use, and at all. */
+/** Lifetimes of a session: without use, and in total. */
 export type WebSessionLimits = Readonly<{ idleMs: number; lifeMs: number }>;
 
-/** A second factor that was found right: a code of this step and app, or a passkey. */
+/** A second factor that was verified: a code of this step and app, or a passkey. */
 export type UsedFactor =
   | Readonly<{ totpStep: number; totpSecret: string }>
   | Readonly<{ passkeyId: string; counter: number }>;
-/** A recovery code makes a link, and starts no session. */
+/** A verified factor, or a recovery code, which makes a link and starts no session. */
 type AnyFactor = UsedFactor | Readonly<{ recoveryHash: string }>;
 
-/** An authenticator app, with the recovery codes that stand for it. */
+/** An authenticator app, and the recovery codes that can replace it. */
 export type NewFactor = Readonly<{ totpSecret: string; totpStep: number; recoveryHashes: readonly string[] }>;
 
-/** Secrets that a person sets with a one-time link. `factor`: null to set it up later. */
+/** Secrets that a person sets with a one-time link. A null `factor` is set up later. */
 type NewSecrets = Readonly<{ password: string; factor: NewFactor | null }>;
 
-/** A one-time link. `salt`: random; gone once the link is used. Null: the link signs in, and sets nothing. */
+/** A one-time link. `salt` is random, and null for a link that only signs in. */
 type NewLink = Readonly<{ hash: string; salt: string | null; expiresAtMs: number }>;
 
-/** The id of the person whom the link of a sandbox's start signs in. */
+/** The id of the person of a sandbox, whom the link at its start signs in. */
 export const SANDBOX_PERSON = 'usr_sandbox';
 
-/** A person's sessions beyond this many end, the oldest first. */
+/** Most sessions of a person. Older ones end. */
 const WEB_SESSIONS_MAX = 20;
 const PASSKEYS_MAX = 10;
-/** A session's use is saved at most this often. */
+/** Shortest time between two saved uses of a session. */
 const SEEN_EVERY_MS = 60_000;
 
 const noLink = { linkHash: null, linkSalt: null, linkExpiresAtMs: null };
@@ -65,7 +65,7 @@ const noFailures = { failures: 0, lockedUntilMs: 0 };
 const noFactor = { totpSecret: null, totpStep: 0, recoveryHashes: [] };
 const unused = { password: null, ...noFactor, ...noFailures, removedAtMs: null, passkeys: [], ...noLink };
 
-/** The name under which the secret of a person's one-time codes is sealed. */
+/** Returns the name under which the secret of a person's one-time codes is sealed. */
 export const totpSecretName = (personId: string): string => `one-time codes of ${personId}`;
 
 const shown = ({ role, storeId }: Membership): string => (storeId === null ? role : `${role} of ${storeId}`);
@@ -78,11 +78,11 @@ function toPerson(row: PersonRow) {
     memberships,
     createdAtMs,
     removedAtMs,
-    // A password is set, or the sandbox's link stands for it.
+    // The sandbox's person needs no password.
     isReady: password !== null || id === SANDBOX_PERSON,
-    // An authenticator app is set up, without which there are no passkeys.
+    // Passkeys need an authenticator app, so the app alone decides.
     hasFactor: totpSecret !== null,
-    // Those that are not used yet.
+    // Used codes are removed.
     recoveryCodes: recoveryHashes.length,
   };
 }
@@ -93,15 +93,15 @@ export const peopleCommands = (db: SealedDb) => ({
   ...attemptCommands(db),
   ...passkeyCommands(db),
   ...webSessionCommands(db),
-  /** Returns the proof of a text in a challenge, in hexadecimal digits: the same on every machine. */
+  /** Returns the proof of a challenge's text, in hexadecimal digits. It is the same on every machine. */
   challengeProof: (text: string): string => db.tokens.of('challenge', text),
-  /** Uses up a challenge. @returns false when it was used before */
+  /** Uses a challenge up. @returns false when it was used before */
   async useChallenge(challenge: string, times: Readonly<{ nowMs: number; keepUntilMs: number }>): Promise<boolean> {
     return db.write(() => replaysOf(db).useNonce({ keyId: 'challenge', nonce: challenge, ...times }));
   },
 });
 
-// To be called within a transaction. Only accounts that have not ended are found.
+// Call these within a transaction. They find only accounts that have not ended.
 
 const ACTIVE = 'removed_at_ms IS NULL';
 
@@ -154,7 +154,7 @@ const accountCommands = (db: Db) => ({
       await recordAct(db, act, { target: personId, ...roles });
     });
   },
-  /** Ends somebody's role in a store. @returns false when there is none */
+  /** Ends a person's role in a store. @returns false when there is none */
   async removeMembership(personId: string, storeId: string, act: OperatorAct): Promise<boolean> {
     return db.write(async () => {
       const row = await personRow(db, personId);
@@ -165,7 +165,7 @@ const accountCommands = (db: Db) => ({
       return true;
     });
   },
-  /** Ends an account and everything that it is signed in with. @returns false when there is none, or it has ended */
+  /** Ends an account with its sessions and links. @returns false when there is none, or it has ended */
   async remove(personId: string, act: OperatorAct): Promise<boolean> {
     return db.write(async () => {
       const row = await personRow(db, personId);
@@ -177,11 +177,11 @@ const accountCommands = (db: Db) => ({
       return true;
     });
   },
-  /** Returns all accounts, also those that have ended, oldest first. */
+  /** Returns all accounts, oldest first, even those that have ended. */
   async list(): Promise<readonly Person[]> {
     return (await db.read(() => findRows(db, people, 'ORDER BY created_at_ms, id'))).map(toPerson);
   },
-  /** Finds an account by its name, in any case; not one that has ended. */
+  /** Finds an account that has not ended by its name, in any case. */
   async find(name: string): Promise<Person | null> {
     const row = await db.read(() => rowNamed(db, name));
     return row ? toPerson(row) : null;
@@ -191,13 +191,13 @@ const accountCommands = (db: Db) => ({
 // ── One-time links ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function setLink(db: Db, personId: string, { hash, salt, expiresAtMs }: NewLink): Promise<void> {
-  // A link that replaces no secret ends no session.
+  // A link without a salt replaces no secret, so it ends no session.
   if (salt !== null) await endAccess(db, personId);
   await change(db, personId, { linkHash: hash, linkSalt: salt, linkExpiresAtMs: expiresAtMs });
 }
 
 const linkCommands = (db: VaultDb) => ({
-  /** Makes a one-time link. The person's earlier link ends, and unless it only signs in, so do all sessions. */
+  /** Makes a one-time link, and ends the person's earlier one. A link that sets secrets also ends all sessions. */
   async addLink(personId: string, link: NewLink, act: OperatorAct): Promise<void> {
     await db.write(async () => {
       await setLink(db, personId, link);
@@ -208,7 +208,7 @@ const linkCommands = (db: VaultDb) => ({
     const row = await db.read(() => rowOfLink(db, hash, nowMs));
     return row?.linkSalt ? { person: toPerson(row), salt: row.linkSalt } : null;
   },
-  /** Uses up a link that only signs in. @returns false when it is none of that person, used or too old */
+  /** Uses up a link that only signs in. @returns false when it is another person's, used or too old */
   async enter(hash: string, session: WebSession, act: OperatorAct): Promise<boolean> {
     return db.write(async () => {
       const row = await rowOfLink(db, hash, session.startedAtMs);
@@ -219,7 +219,7 @@ const linkCommands = (db: VaultDb) => ({
       return true;
     });
   },
-  /** Uses a link up, sets the person's secrets and signs them in. @returns false when the link is used or too old */
+  /** Uses a link up, sets the person's secrets and signs the person in. @returns false when it is used or too old */
   async claimLink(
     { hash, secrets, session }: Readonly<{ hash: string; secrets: NewSecrets; session: WebSession }>,
     act: OperatorAct,
@@ -252,8 +252,9 @@ const secretOf = ({ vault }: VaultDb, { id, totpSecret }: PersonRow): string | n
   totpSecret && vault.open(totpSecret, totpSecretName(id));
 
 /**
- * Returns what the use of a factor changes; null when it was used before, or its app was replaced or set up meanwhile.
- * @param factor null: of a person who has none
+ * Returns the changes by the use of a factor; null when it was used before, or its app was replaced or set up
+ * meanwhile.
+ * @param factor null for a person who has none
  */
 async function usedUp(db: VaultDb, row: PersonRow, factor: AnyFactor | null, atMs: number) {
   if (factor === null) return row.totpSecret === null ? {} : null;
@@ -268,7 +269,7 @@ async function usedUp(db: VaultDb, row: PersonRow, factor: AnyFactor | null, atM
   const { passkeyId, counter } = factor;
   const own = row.passkeys.find((one) => one.id === passkeyId);
   if (!own) return null;
-  // A passkey that counts its signatures must have counted on; otherwise it was copied.
+  // A passkey's counter must have risen. Otherwise the passkey may have been copied.
   if (counter === 0 ? own.counter !== 0 : own.counter >= counter) return warnOfCopy(db, row, atMs);
   const used = { ...own, counter, usedAtMs: atMs };
   return { passkeys: row.passkeys.map((one) => (one === own ? used : one)) };
@@ -299,9 +300,9 @@ function attemptCommands(db: VaultDb) {
 
   return {
     /**
-     * Counts an attempt before it is checked, so that attempts at once cannot outrun the delay. A successful one
-     * clears the count.
-     * @returns what it is checked against; null while the account waits, and if there is none that can sign in
+     * Counts an attempt before it is checked, so that simultaneous attempts cannot outrun the delay. A success clears
+     * the count.
+     * @returns the secrets to check; null during the delay, and if there is no account that can sign in
      */
     async attempt(name: string, nowMs: number): Promise<SignInSecrets | null> {
       return db.write(async () => {
@@ -315,9 +316,9 @@ function attemptCommands(db: VaultDb) {
     },
     /**
      * Uses the factor up, and starts a session or makes a one-time link.
-     * @param begun a session; or a link with which a person who proved who they are replaces what they sign in with
-     * @param proved `password`: as it was stored when it was found right; null if none was asked for. `factor`: null
-     * for a person who has none, whose session may not do what needs one. `address`: of the request, for the audit log
+     * @param begun a session, or a link with which the person sets new secrets
+     * @param proved `password`: its stored text at the check; null if none was asked for. `factor`: null for a person
+     * who has none, whose session then has no rights that need one. `address`: the request's, for the audit log
      * @returns false when the factor was used before, or when password or app was replaced or set up meanwhile
      */
     async complete(
@@ -339,10 +340,10 @@ function attemptCommands(db: VaultDb) {
       });
     },
     /**
-     * Uses the factor up, gives the session another token, and lets it do more until `sudoUntilMs`. It clears the count
-     * of attempts.
-     * @param renewed `hash`: of the new token; with the token of before the session can be found until
-     * `previousUntilMs`, for requests that were on their way, but may not do more
+     * Uses the factor up, gives the session another token, and more rights until `sudoUntilMs`. It clears the count of
+     * attempts.
+     * @param renewed `hash`: of the new token. Requests that were on their way find the session with the earlier token
+     * until `previousUntilMs`, without the additional rights
      * @returns false when the factor was used before, or the session has ended
      */
     async confirmWebSession(
@@ -395,7 +396,7 @@ function passkeyCommands(db: Db) {
   }
 
   return {
-    /** Adds a passkey. @returns false when the person has too many, or the passkey is known already */
+    /** Adds a passkey. @returns false when the person has too many, or the passkey is known */
     addPasskey: (
       session: Pick<WebSession, 'personId' | 'formToken'>,
       passkey: Omit<Passkey, 'usedAtMs'>,
@@ -417,7 +418,7 @@ function passkeyCommands(db: Db) {
     async listPasskeys(personId: string): Promise<readonly Passkey[]> {
       return (await db.read(() => personRow(db, personId)))?.passkeys ?? [];
     },
-    /** Finds a passkey and whose it is; not of an account that has ended. */
+    /** Finds a passkey and its person, unless the account has ended. */
     async findPasskey(id: string): Promise<Readonly<{ passkey: Passkey; person: Person }> | null> {
       const row = await db.read(() => rowOfPasskey(id));
       const passkey = row?.passkeys.find((one) => one.id === id);
@@ -428,7 +429,7 @@ function passkeyCommands(db: Db) {
 
 // ── Sessions of browsers ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Returns a session that may not do what needs a second factor. */
+/** Returns a session without the rights that need a second factor. */
 const unproved = (session: WebSession): WebSession => ({ ...session, sudoUntilMs: 0 });
 
 async function startSession(db: Db, session: WebSession): Promise<void> {
@@ -445,7 +446,7 @@ const isAlive = ({ startedAtMs, seenAtMs }: WebSession, nowMs: number, { idleMs,
 function webSessionCommands(db: Db) {
   const withToken = 'WHERE hash = :hash OR (previous_hash = :hash AND previous_until_ms > :nowMs)';
   return {
-    /** Returns who a session belongs to, while it lasts, and notes its use at most once a minute. */
+    /** Returns a session and its person while it lasts, and saves its use at most once a minute. */
     async findWebSession(
       hash: string,
       nowMs: number,
@@ -456,7 +457,7 @@ function webSessionCommands(db: Db) {
         const person = row && isAlive(row, nowMs, limits) && (await personRow(db, row.personId));
         if (!row || !person) return null;
         const { previousHash: _, previousUntilMs: __, ...session } = row;
-        // An earlier token lets nobody do more.
+        // An earlier token gives no rights that need a second factor.
         return { session: row.hash === hash ? session : unproved(session), person: toPerson(person) };
       });
       if (found && found.session.seenAtMs + SEEN_EVERY_MS <= nowMs)

@@ -1,6 +1,6 @@
 /**
- * Recovery: an operator moves a network's position back, lets its follower go on beyond blocks, or adds what was missed
- * in blocks that were read again.
+ * Recovery: an operator moves a network's position back, makes its follower skip blocks, or adds transfers that were
+ * missed in blocks that were read again.
  */
 
 import { eq, sql } from 'drizzle-orm';
@@ -23,34 +23,34 @@ import type { SealedDb } from './sealing.ts';
 import { addresses as addressTable, blocks as blockTable, networks, sessions } from './tables.ts';
 import { type TransferRow, transferRowsOf } from './transfers.ts';
 
-/** Transfers in the blocks of one rewind, at most: it is one transaction. */
+/** Most transfers in the blocks of one rewind, because it is one transaction. */
 export const REWOUND_TRANSFERS_MAX = 10_000;
 
 export type Rewind = Readonly<{
   network: NetworkKey;
   /** The newest block to keep. */
   to: number;
-  /** Finds out what would happen, and changes nothing. */
+  /** Whether to return the outcome without changing anything. */
   isDryRun: boolean;
   act: OperatorAct;
 }>;
 
-/** The result of a rewind. `sessions` had money in the blocks that it took back. */
+/** The result of a rewind. `sessions` had money in the blocks that it removed. */
 export type Rewound = Readonly<{
   kind: 'done';
   blocks: number;
   transfers: number;
-  /** Those of the transfers that had been credited. */
+  /** The number of transfers that had been credited. */
   credited: number;
   sessions: readonly string[];
-  /** The number of the block that is the newest now; null if none is left. */
+  /** The number of the newest block now; null if none is left. */
   tip: number | null;
 }>;
 
 export type RewindOutcome =
   | Rewound
   | Readonly<{ kind: 'never_read' }>
-  /** There is nothing above `to`. */
+  /** No block is above `to`. */
   | Readonly<{ kind: 'not_above'; tip: number }>
   /** More than `REWOUND_TRANSFERS_MAX` transfers are above. */
   | Readonly<{ kind: 'too_many'; transfers: number }>;
@@ -58,37 +58,38 @@ export type RewindOutcome =
 export type SkipOutcome =
   | Readonly<{ kind: 'done'; gap: BlockGap }>
   | Readonly<{ kind: 'never_read' }>
-  /** Blocks up to `tip` were read already. */
+  /** Blocks up to `tip` were read before. */
   | Readonly<{ kind: 'read_already'; tip: number }>
-  /** The node showed no block above `head`: payments in blocks to come would be lost. */
+  /** The node showed no block above `head`. Payments in blocks that do not exist yet would be lost. */
   | Readonly<{ kind: 'not_made_yet'; head: number | null }>;
 
-/** Blocks that were read again from a node, of its own chain, oldest first. */
+/** Blocks of a node's chain that were read again, oldest first. */
 export type Reread = Readonly<{
   network: NetworkKey;
   family: string;
   decimals: Readonly<Partial<Record<Currency, number>>>;
   dustFloorPar: bigint;
-  /** The highest address id that the matcher knew. */
+  /** The highest `seq` of the addresses that were watched. */
   watchedThrough: number;
-  /** The numbers that were read; a number without a block was skipped by the chain. */
+  /** The first number that was read. Numbers without a block were skipped by the chain. */
   from: number;
+  /** The last one. */
   to: number;
   blocks: readonly Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>[];
-  /** Hash of the block of `rereadAnchor`, which the node showed to be on its chain too. */
+  /** Hash of the block of `rereadAnchor`, which is on the node's chain too. */
   anchor: string;
-  /** Compares, and changes nothing. */
+  /** Whether to compare without changing anything. */
   isCheck: boolean;
   act: OperatorAct;
 }>;
 
 /**
- * A difference between what the database holds and what was read again.
- * - `missing`: a transfer that the database did not hold. It is added, unless it is only checked.
- * - `outgoing`: a transfer out of the refund or gas wallet that was not known and that no attempt explains. It is added
- *   in the same way, and judged as any other.
- * - `unknown`: a transfer that the database holds and the node does not show.
- * - `other_block`: at this height the database holds another block; neither is changed.
+ * A difference between the database and the blocks that were read again.
+ * - `missing`: a transfer that the database lacked. It is added, except by a check.
+ * - `outgoing`: an unknown transfer out of the refund or gas wallet that no attempt explains. It is added in the same
+ *   way, and judged like any other.
+ * - `unknown`: a transfer in the database that the node does not show.
+ * - `other_block`: at this height the database has another block. Neither is changed.
  */
 export type RereadDifference = Readonly<{
   kind: 'missing' | 'outgoing' | 'unknown' | 'other_block';
@@ -100,21 +101,21 @@ export type RereadDifference = Readonly<{
 
 export type RereadOutcome =
   | Readonly<{ kind: 'done'; differences: readonly RereadDifference[] }>
-  /** The chain that we hold has changed; ask for the anchor again. */
+  /** Our chain has changed meanwhile. Ask for the anchor again. */
   | Readonly<{ kind: 'moved' }>;
 
 export function recoveryCommands(db: SealedDb) {
   return {
     /**
-     * Takes the blocks above `to` out of our chain, as a reorg does, even final ones, and lowers the floor. Credited
+     * Removes the blocks above `to` from our chain, even final ones, and lowers the floor. As in a reorg, credited
      * payments in them are reversed until their blocks come back.
      */
     async rewind(input: Rewind): Promise<RewindOutcome> {
       return writeOrTry(db, input.isDryRun, () => rewind(db, input));
     },
     /**
-     * Makes the follower go on beyond blocks that no node serves, and raises the alarm `block_skipped`. Money out is
-     * frozen on the network if we have wallets there: an earlier run may have paid something in these blocks.
+     * Makes the follower skip blocks that no node serves, and raises the alarm `block_skipped`. If we have wallets on
+     * the network, money out is frozen there, because an earlier run may have paid something in these blocks.
      */
     async skip({
       network,
@@ -148,7 +149,7 @@ export function recoveryCommands(db: SealedDb) {
         return { kind: 'done', gap };
       });
     },
-    /** Closes the gaps within blocks that were all read again without a doubt. @returns them */
+    /** Closes the gaps within blocks that were all read again without a doubt. @returns the closed gaps */
     async closeGaps(network: NetworkKey, read: GapReading, act: OperatorAct): Promise<readonly BlockGap[]> {
       return db.write(async () => {
         const gaps = (await findRow(db, networks, { key: network }))?.gaps ?? [];
@@ -187,7 +188,7 @@ async function recover(
   await db.orm.update(networks).set(changes).where(eq(networks.key, key)).run();
 }
 
-/** Takes blocks out within the current transaction. */
+/** Does the rewind within the current transaction. */
 async function rewind(db: SealedDb, { network, to, act }: Rewind): Promise<RewindOutcome> {
   const row = await findRow(db, networks, { key: network });
   if (!row || row.tipNumber === null) return { kind: 'never_read' };
@@ -200,7 +201,7 @@ async function rewind(db: SealedDb, { network, to, act }: Rewind): Promise<Rewin
   await forgetBefore(db, network, to);
   const tip = await moveTo(db, row, to, act);
   const after = await findRow(db, networks, { key: network });
-  // Last, because what is to be read again does not end a session.
+  // The position comes last, because blocks that will be read again must not end a session.
   const ids = above.map(({ id }) => id);
   const sessions = await blockFactsOf(db).settle(network, ids, after?.floor ?? 0, act.atMs);
   await recordAct(db, act, {
@@ -228,7 +229,7 @@ async function transfersAbove({ client }: Db, network: NetworkKey, to: number) {
   return (await counted.get(network, to)) ?? { transfers: 0, credited: 0 };
 }
 
-/** On the chain that is read instead, blocks above the rewind may be younger than the sessions that are open. */
+/** Lowers the blocks that came before open sessions. After the rewind, blocks above `to` may be younger than they. */
 async function forgetBefore(db: Db, network: NetworkKey, to: number): Promise<void> {
   const { id, beforeNumbers } = sessions;
   const open = await db.orm.select({ id, beforeNumbers }).from(sessions).where(eq(sessions.status, 'pending')).all();
@@ -239,7 +240,7 @@ async function forgetBefore(db: Db, network: NetworkKey, to: number): Promise<vo
   }
 }
 
-/** Takes blocks out of the chain; those without transfers hold no fact of ours, and are deleted. */
+/** Removes blocks from the chain. Blocks without transfers hold no fact of ours, and are deleted. */
 async function dropAll(db: SealedDb, above: readonly BlockRow[], nowMs: number): Promise<void> {
   for (const block of above) await blockFactsOf(db).drop(block, nowMs);
   const remove = db.client.prepare(
@@ -248,12 +249,12 @@ async function dropAll(db: SealedDb, above: readonly BlockRow[], nowMs: number):
   for (const { id } of above) await remove.run(id);
 }
 
-/** Makes the newest block that is left the tip. @returns its number; null if none is left */
+/** Makes the newest remaining block the tip. @returns its number; null if none remains */
 async function moveTo(db: SealedDb, row: NetworkRow, to: number, act: OperatorAct) {
   const tip = await newestBlock(db, row.key);
   const gaps = gapsThrough(row.gaps, to);
   const next = (tip?.number ?? -1) + 1;
-  // Blocks that were pruned, or came before the first, are not read again: the follower goes on after them.
+  // Blocks that were pruned, or came before the first, are not read again. The follower goes on after them.
   if (next <= to && (!tip || to <= row.prunedThrough)) {
     const below = { because: 'below a rewind', atMs: act.atMs, closedAtMs: act.atMs, holdsPayouts: false };
     gaps.unshift({ from: next, to, ...below });
@@ -312,7 +313,7 @@ export function rereadCommands(db: SealedDb) {
     }
     await changeRows(db, networks, { key: network }, { lastId: ids.last() });
     await facts.settle(network, changed, row.floor, act.atMs);
-    // A follower holds the newest blocks in memory: it must learn about one that was put between them.
+    // A follower keeps the newest blocks in memory, and must reload them when one was inserted.
     if (results.some(({ isAdded, held }) => isAdded && !held)) await recover(db, network, {});
     const added = results.filter(({ isAdded }) => isAdded);
     const after = {
@@ -323,7 +324,7 @@ export function rereadCommands(db: SealedDb) {
     return { kind: 'done', differences: [...results.flatMap((one) => one.differences), ...(await replaced(input))] };
   }
 
-  /** Returns the held blocks with transfers at heights where the node has no block at all. */
+  /** Returns our blocks with transfers at heights where the node has no block. */
   async function replaced({ network, from, to, blocks: read }: Reread): Promise<RereadDifference[]> {
     const numbers = new Set(read.map(({ block }) => block.number));
     return (await paying.all({ network, from, to }))
@@ -332,11 +333,11 @@ export function rereadCommands(db: SealedDb) {
   }
 
   return {
-    /** Returns the lowest canonical block with at least this number; null if there is none. */
+    /** Returns the lowest canonical block at or above this number; null if there is none. */
     async rereadAnchor(network: NetworkKey, number: number): Promise<Place | null> {
       return (await db.read(() => lowest.get({ network, number }))) ?? null;
     },
-    /** Compares blocks that were read again with what is held, and adds the transfers that were missed. */
+    /** Compares blocks that were read again with the database, and adds the transfers that were missed. */
     async saveReread(input: Reread): Promise<RereadOutcome> {
       return writeOrTry(db, input.isCheck, () => save(input));
     },
@@ -344,10 +345,10 @@ export function rereadCommands(db: SealedDb) {
 }
 
 /**
- * Compares a block that was read again with what is held. `held`: the canonical block at its height, if it is this one.
- * `known`: this block, canonical or not. `missing`: transfers that our chain lacks. `unsaved`: those of them that are
- * not saved; a block that a rewind or a reorg took out has kept its transfers. `leaving`: unknown transfers out of our
- * own wallets. `isAdded`: the block is to be canonical with all of them.
+ * Compares a block that was read again with the database. `held`: this block, if it is canonical. `known`: this block,
+ * canonical or not. `missing`: transfers that our chain lacks. `unsaved`: missing transfers that are not saved with the
+ * block, as they are after a rewind or a reorg. `leaving`: unknown transfers out of our own wallets. `isAdded`: the
+ * block becomes canonical with all of them.
  */
 async function compare(db: SealedDb, context: FactsContext, { block, transfers: content }: Matched) {
   const { hash, number } = block;
@@ -387,7 +388,7 @@ async function compare(db: SealedDb, context: FactsContext, { block, transfers: 
       )),
     ],
     missing,
-    // A block that is not ours now must not bring back what the node does not show in it.
+    // A block that is not canonical must not become so with transfers that the node does not show.
     isAdded: missing.length + leaving.length > 0 && (held !== undefined || unknown.length === 0),
     unsaved,
     leaving,

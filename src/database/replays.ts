@@ -1,13 +1,11 @@
-/**
- * Keys that a request uses up: the nonce of its signature, and the Idempotency-Key of a POST with what it led to.
- */
+/** Keys that a request uses up: the nonce of its signature, and the Idempotency-Key of a POST with its result. */
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import type { Db } from './engine/open.ts';
 import { perDatabase } from './engine/rows.ts';
 
-/** Identifies a repeated POST. `bodyHash` covers the parsed body with defaults applied. */
+/** Identifies a repeated POST. `bodyHash` covers the parsed body with its defaults. */
 export type Replay = Readonly<{ idempotencyKey: string | null; path: string; bodyHash: string }>;
 
 /** A key belongs to one store, mode and path. */
@@ -16,19 +14,20 @@ export type ReplayScope = Readonly<{ storeId: string; mode: Mode; replay: Replay
 type Recalled = Readonly<{ kind: 'new' | 'other_body' } | { kind: 'same_body'; madeId: string }>;
 
 /**
- * A nonce of an API key, until a request that has it would be too old anyhow. `from`: the client's address, which is
- * noted as the key's last use.
+ * A nonce of an API key. It is kept until a request with it would be too old anyhow. `from`: the client's address,
+ * which is saved with the key's last use.
  */
 export type NonceUse = Readonly<{ keyId: string; nonce: string; nowMs: number; keepUntilMs: number; from?: string }>;
 
-/** At most one use of a key is noted in this time. */
+/** Shortest time between two saved uses of a key. */
 const USE_NOTED_EVERY_MS = 60_000;
-/** A day, its last moment included. */
+/** Lifetime of an Idempotency-Key: a day, including its last millisecond. */
 const KEPT_MS = DAY_MS + 1;
-/** Expired keys that one new key removes: more than one, so that their number falls. */
+/** Expired keys that one new key removes. There are more than one, so that their number falls. */
 const CLEARED_PER_NEW = 8;
-/** Nonces are many: they remove expired keys together, this often and this many at most. */
+/** Interval in which new nonces together remove expired keys. */
 const CLEAR_EVERY_MS = 1_000;
+/** Most keys that they remove together. */
 const CLEARED_MAX = 1_000;
 
 const scopeOf = ({ storeId, mode, replay: { path } }: ReplayScope): string => `${storeId} ${mode} ${path}`;
@@ -50,8 +49,9 @@ export const replaysOf = perDatabase(({ client }: Db) => {
     `DELETE FROM replays WHERE (scope, key) IN
      (SELECT scope, key FROM replays WHERE keep_until_ms <= :nowMs ORDER BY keep_until_ms LIMIT :limit)`,
   );
-  /** New nonces since expired ones were last removed, and when that was. */
+  /** New nonces since expired ones were last removed. */
   let added = 0;
+  /** The time at which expired ones were last removed. */
   let clearedAtMs = 0;
 
   async function clearTogether(nowMs: number): Promise<void> {
@@ -70,7 +70,7 @@ export const replaysOf = perDatabase(({ client }: Db) => {
     },
     isUsed: async ({ keyId: scope, nonce: key, nowMs }: NonceUse): Promise<boolean> =>
       (await find.get({ scope, key, nowMs })) !== undefined,
-    /** Returns what this key led to within its day. */
+    /** Returns the result of this key within its day. */
     async recall(scope: ReplayScope): Promise<Recalled> {
       const { idempotencyKey: key, bodyHash } = scope.replay;
       if (key === null) return { kind: 'new' };
@@ -78,7 +78,7 @@ export const replaysOf = perDatabase(({ client }: Db) => {
       if (!known) return { kind: 'new' };
       return known.bodyHash === bodyHash ? { kind: 'same_body', madeId: known.madeId } : { kind: 'other_body' };
     },
-    /** Remembers a success and what it made, or changed, for a day; does nothing for a request without a key. */
+    /** Saves the id that a successful request made or changed, for a day. Does nothing for a request without a key. */
     async remember(scope: ReplayScope, madeId: string): Promise<void> {
       const { idempotencyKey: key, bodyHash } = scope.replay;
       const { nowMs } = scope;
@@ -100,10 +100,10 @@ export const requestNoncesOf = perDatabase((db: Db) => {
     `UPDATE keys SET last_used_at_ms = :nowMs, last_used_from = :from
      WHERE id = :keyId AND (last_used_at_ms IS NULL OR last_used_at_ms <= :nowMs - ${USE_NOTED_EVERY_MS})`,
   );
-  /** Nonces that are used up but not saved, with the time until which that matters; oldest first. */
+  /** Nonces that are used up but not saved, oldest first, with the time until which they are kept. */
   const unsaved = new Map<string, number>();
 
-  /** The time at which the use of each key was last noted. */
+  /** The time of the last saved use of each key. */
   const notedAtMs = new Map<string, number>();
 
   async function noteUseOf(keyId: string, nowMs: number, from: string): Promise<void> {
@@ -125,7 +125,7 @@ export const requestNoncesOf = perDatabase((db: Db) => {
     return isFresh;
   }
 
-  /** @param mayBeSavedLater answers at once even if another process is writing; for requests that change nothing */
+  /** @param mayBeSavedLater answers at once even if another process is writing, for requests that change nothing */
   async function use(nonce: NonceUse, mayBeSavedLater = false): Promise<boolean> {
     clearUnsaved(nonce.nowMs);
     const name = nameOf(nonce);
@@ -143,7 +143,7 @@ export const requestNoncesOf = perDatabase((db: Db) => {
           return isFresh;
         });
       const later = new Promise<true>((resolve) => setImmediate(resolve, true));
-      // If saving fails later, the nonce stays used up until this process ends.
+      // If saving fails, the nonce still stays used up until this process ends.
       saved.catch(() => {});
       return await (mayBeSavedLater ? Promise.race([saved, later]) : saved);
     } catch (error) {
@@ -153,7 +153,7 @@ export const requestNoncesOf = perDatabase((db: Db) => {
   }
 
   return {
-    /** Uses up a nonce; false when it was used before. Removes a bounded number of expired nonces. */
+    /** Uses up a nonce, or returns false when it was used before. Removes a bounded number of expired nonces. */
     use,
     /** Does the same within a transaction, for a request that changes something in it. */
     spend: async (nonce: NonceUse): Promise<boolean> => !unsaved.has(nameOf(nonce)) && (await save(nonce)),

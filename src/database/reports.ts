@@ -1,4 +1,4 @@
-/** Figures of a store over periods. Nothing here is stored: each index names the store's rows of the period. */
+/** Figures of a store over periods. They are computed from the rows of the period, which an index finds. */
 import { type SessionStatus, sessionStatuses } from '../core/event.ts';
 import type { Intent } from '../core/intent.ts';
 import type { EntryKind } from '../core/ledger.ts';
@@ -17,17 +17,17 @@ import type { ledgerEntries, ledgerPostings } from './tables.ts';
 import type { TransferRow } from './transfers.ts';
 
 /**
- * Entries of a period in one currency. `credits`: transfers that were credited to sessions. `par`: what they brought,
- * less what reorgs took back of these or of earlier ones, at par (18 decimals).
+ * Entries of a period in one currency. `credits`: number of transfers credited to sessions. `par`: their value at par
+ * (18 decimals), less reversals by reorgs of these or earlier ones.
  */
 export type CreditTotal = Readonly<{ currency: Currency; credits: number; par: bigint }>;
 
 type At = Readonly<{ storeId: string; mode: Mode }>;
 
-/** The transfer of a payment's entry `e`; other causes are no numbers. */
+/** SQL for the transfer of a payment's entry `e`. Causes of other entries are no numbers. */
 export const paidTransfer = "CASE WHEN e.kind IN ('payment', 'payment_reversed') THEN CAST(e.cause AS BIGINT) END";
 
-/** Money that a session received is below zero in the ledger. */
+/** Postings to `received` are negative in the ledger. */
 const creditsOfPeriod = `
   SELECT p.asset AS currency, t.decimals, count(*) FILTER (WHERE e.kind = 'payment') AS credits, sum_units(p.units) AS units
   FROM ledger_entries AS e
@@ -42,7 +42,7 @@ export function creditQueries({ client, read }: Db) {
   return {
     /**
      * Returns a store's totals of each period between one time and the next, by currency and decimals.
-     * @param timesMs ascending; there is one period less
+     * @param timesMs the limits of the periods, ascending
      */
     async sumCredits({ storeId, mode }: At, timesMs: readonly number[]): Promise<readonly (readonly CreditTotal[])[]> {
       const summed = client.prepare<CreditRow>(creditsOfPeriod);
@@ -71,7 +71,7 @@ export function countQueries({ client, read }: Db) {
     `SELECT count(*) FROM sessions WHERE store_id = :storeId AND mode = :mode AND status = 'pending' AND id >= :fromId`,
   );
   return {
-    /** Returns how many sessions that a store created since then are open. */
+    /** Counts a store's open sessions that were created since a time. */
     async countOpen({ storeId, mode }: At, sinceMs: number): Promise<number> {
       return (await read(() => open.get({ storeId, mode, fromId: firstSessionId(sinceMs) }))) ?? 0;
     },
@@ -79,10 +79,10 @@ export function countQueries({ client, read }: Db) {
 }
 
 // ── Counts behind the metrics ────────────────────────────────────────────────────────────────────────────────────────
-/** Sessions of one status that are counted: so it costs the same however many there are. */
+/** Most sessions of one status that are counted, so that the cost has a limit. */
 const SESSIONS_COUNTED_MAX = 10_000;
 
-/** Returns what the metrics count. */
+/** Returns the query of the counts behind the metrics. */
 export function statsQuery(db: Db) {
   const { client, read } = db;
   const countSessions = client.values<number>(
@@ -93,7 +93,7 @@ export function statsQuery(db: Db) {
   );
   const sessionsOf = async (status: SessionStatus, fromId: string) =>
     (await countSessions.get(status, fromId, SESSIONS_COUNTED_MAX)) ?? 0;
-  // Deliveries that wait have an index of their own. By that of all events, each delivered one would be passed over.
+  // Waiting deliveries have an index of their own. The index by event would visit each delivered one too.
   const waiting = 'FROM deliveries WHERE due_at_ms IS NOT NULL';
   const oldestWaiting = `SELECT created_at_ms FROM events WHERE id = (SELECT min(event_id + 0) ${waiting})`;
   const one = (text: string) => client.values<number>(text).get();
@@ -102,7 +102,7 @@ export function statsQuery(db: Db) {
       const oldestMs = await one(oldestWaiting);
       const lastRun = await readMeta(db, LAST_RUN);
       return {
-        // When old data was last removed; null if that never was.
+        // The time at which old data was last removed; null if never.
         retentionAtMs: lastRun === null ? null : Number(lastRun),
         sessions: Object.fromEntries(
           await mapInOrder(sessionStatuses, async (status) => [status, await sessionsOf(status, '')]),
@@ -116,14 +116,14 @@ export function statsQuery(db: Db) {
 }
 
 // ── Entries for accounting ───────────────────────────────────────────────────────────────────────────────────────────
-// Each page is a read of its own, so that a long export holds no transaction open.
+// Each page is a separate read, so that a long export holds no transaction open.
 
-/** Entries of one page at most; what is of another time, or in no book, is skipped. */
+/** Most entries that one page reads. It skips those of another time, or of no book. */
 export const BOOK_PAGE_ENTRIES = 2_000;
 
 /**
- * One posting with the rows that it is about; null where it has none. `units` are base units: positive as the kind
- * says, negative where an entry takes back what an earlier one booked, or moves it to another session.
+ * One posting with the rows that it is about; null where it has none. `units` are base units. They are negative if the
+ * entry takes back an earlier one, or moves its money to another session.
  */
 export type Booked = Pick<typeof ledgerEntries.$inferSelect, 'kind' | 'cause' | 'atMs' | 'network' | 'reason'> &
   Pick<typeof ledgerPostings.$inferSelect, 'asset' | 'units'> &
@@ -132,31 +132,32 @@ export type Booked = Pick<typeof ledgerEntries.$inferSelect, 'kind' | 'cause' | 
   OrNull<Pick<BlockRow, 'hash' | 'number' | 'timeS'>> &
   OrNull<Pick<RefundRow, 'refundId' | 'receiptNumber' | 'destination' | 'heldKind'>> &
   Readonly<{
-    /** Of the network's entries. */
+    /** The entry's number on its network. */
     entry: number;
     /** The entry that this one takes back. */
     reverses: number | null;
     sessionId: string | null;
-    /** The conversion that was locked at the session's creation; none at par. */
+    /** The rate that was locked at the session's creation; null at par. */
     rate: string | null;
     toKey: string | null;
-    /** Of money out: what the payout is for. */
+    /** The kind of a payout, for an entry of money out. */
     payoutKind: Intent['kind'] | null;
   }>;
 
 type OrNull<T> = Readonly<{ [Name in keyof T]: T[Name] | null }>;
 
 export type BookFilter = Readonly<{
-  /** Booked from this time on, and before that one (Unix ms). */
+  /** First booking time, in Unix ms. */
   fromMs: number;
+  /** Booking times end before it. */
   toMs: number;
-  /** Only what belongs to this store's sessions; null: everything. */
+  /** Limits the page to entries of this store's sessions; null for all entries. */
   storeId: string | null;
 }>;
 
 type Row = Omit<Booked, 'units' | 'rate'> & Readonly<{ units: string; terms: string | null }>;
 
-/** The account whose postings say how much an entry is about, their sign there, and the session that it belongs to. */
+/** The account whose postings contain an entry's amount, their sign, and the SQL for the entry's session. */
 type Book = Readonly<{ account: string; sign: 1n | -1n; session: string }>;
 
 const collected: Book = {
@@ -166,7 +167,7 @@ const collected: Book = {
 };
 const refunded: Book = { account: 'refunded', sign: -1n, session: 'p.subject' };
 
-/** The kinds of entries that are in the books: the others move money between accounts of ours. */
+/** The kinds of entries that are in the books. The other kinds move money between our own accounts. */
 const booksOf: Readonly<Partial<Record<EntryKind, Book>>> = {
   payment: collected,
   payment_reversed: collected,
@@ -177,13 +178,13 @@ const booksOf: Readonly<Partial<Record<EntryKind, Book>>> = {
   adjustment: { account: 'adjusted', sign: 1n, session: 'NULL' },
 };
 
-/** Returns SQL that says something of an entry's book. */
+/** Returns SQL that chooses a text by the entry's book. */
 const byKind = (write: (book: Book) => string): string =>
   `CASE e.kind ${Object.entries(booksOf)
     .map(([kind, book]) => `WHEN '${kind}' THEN ${write(book)}`)
     .join(' ')} END`;
 
-/** A fee's occurrence is the generation of its payout. */
+/** SQL for a page. A fee's occurrence is the generation of its payout. */
 const bookPage = `
   SELECT e.seq AS entry, e.kind, e.cause, e.at_ms AS "atMs", e.reason, p.network, p.asset, p.units,
     coalesce(t.tx, CASE e.kind WHEN 'fee' THEN (
@@ -213,13 +214,13 @@ const bookPage = `
 
 export function bookQueries(db: Db) {
   return {
-    /** Returns the number of the newest entry of each network that has some. */
+    /** Returns the number of the newest entry of each network with entries. */
     async newestEntries() {
       const query = `SELECT substr(owner, length('ledger:') + 1) AS network, last AS entry FROM counters
         WHERE owner >= 'ledger:' AND owner < 'ledger;'`;
       return db.read(() => db.client.prepare<Pick<Booked, 'network' | 'entry'>>(query).all());
     },
-    /** Returns what matches among a network's `BOOK_PAGE_ENTRIES` entries after the entry `after`, by entry. */
+    /** Returns the matches among a network's `BOOK_PAGE_ENTRIES` entries after the entry `after`, in order. */
     async bookPage(filter: BookFilter, network: NetworkKey, after: number): Promise<readonly Booked[]> {
       const page = { ...filter, network, after, through: after + BOOK_PAGE_ENTRIES };
       return db.read(async () => (await db.client.prepare<Row>(bookPage).all(page)).map(toBooked));

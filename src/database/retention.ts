@@ -1,6 +1,6 @@
 /**
- * The walks of retention. Each call looks at the next old rows and changes those that are due, within one short
- * transaction; what still has open matters is left for another night.
+ * The walks of retention. Each step looks at the next old rows and changes those that are due, within one short
+ * transaction. Sessions with open matters wait for another night.
  */
 import type { RefundPolicy } from '../core/refund.ts';
 import { toSeconds } from '../lib/clock.ts';
@@ -10,20 +10,22 @@ import { ATTEMPTS_PER_MS } from './events.ts';
 import { ANONYMISED_THROUGH, ATTEMPTS_THROUGH, LAST_RUN, readMeta, writeMeta } from './meta.ts';
 
 /**
- * `anonymised`: sessions without what their merchant sent about the payer. `attempts`: attempts without the answer of
- * the merchant's server.
+ * Kinds of removed data. `anonymised`: a merchant's data about the payer of a session. `attempts`: the answer of a
+ * merchant's server to an attempt.
  */
 export const retentionKinds = ['anonymised', 'attempts'] as const;
 export type RetentionKind = (typeof retentionKinds)[number];
 
-/** `beforeMs`: only what ended or was sent before this time. */
+/** `beforeMs`: sessions that ended, or attempts that were sent, before this time are due. */
 type RetentionTimes = Readonly<{ beforeMs: number; nowMs: number }>;
 
-/** `done`: the rows that it changed. The rest is where the next slice goes on; a body may run again. */
+/**
+ * Takes one step. `done`: the number of changed rows. The rest is where the next slice goes on; a body may run again.
+ */
 type Slice = Readonly<{ done: number; isEnd: boolean; after?: string; isHeldUp?: boolean }>;
 type Walk = (last: Slice) => Promise<Slice>;
 
-/** Rows that one transaction looks at. */
+/** Most rows that one transaction looks at. */
 const LOOKED_AT = 500;
 
 const walks: Readonly<Record<RetentionKind, (db: Db, times: RetentionTimes) => Walk>> = {
@@ -31,7 +33,7 @@ const walks: Readonly<Record<RetentionKind, (db: Db, times: RetentionTimes) => W
   attempts: agingAttempts,
 };
 
-/** Sessions that ended, and whose money can no longer be refunded or decided about. */
+/** Walks through sessions that ended, and whose money can no longer be refunded or decided about. */
 function anonymising(db: Db, { beforeMs, nowMs }: RetentionTimes): Walk {
   const { client } = db;
   const walked = client.prepare<Row>(
@@ -65,7 +67,7 @@ function anonymising(db: Db, { beforeMs, nowMs }: RetentionTimes): Walk {
     const old = looked.filter(({ createdAtMs }) => createdAtMs < beforeMs);
     const due = old.filter(({ isNamed, isLeft }) => isNamed === 1 && !isLeft);
     for (const { id } of due) for (const statement of forget) await statement.run({ id });
-    // The next night begins before the first session that is left for another day, or may still get a refund.
+    // The next night begins before the first session that has to wait or may still get a refund.
     const firstOpen = old.findIndex(({ isLeft }) => isLeft);
     const passed = last.isHeldUp ? undefined : firstOpen < 0 ? old.at(-1) : old[firstOpen - 1];
     if (passed) await writeMeta(db, ANONYMISED_THROUGH, passed.id);
@@ -74,7 +76,10 @@ function anonymising(db: Db, { beforeMs, nowMs }: RetentionTimes): Walk {
   };
 }
 
-/** The answers of merchants' servers. Times, statuses and errors stay. Ids rise with the time of the start. */
+/**
+ * Walks through attempts, and removes the servers' answers. Times, statuses and errors stay. Ids rise with the time of
+ * the start.
+ */
 function agingAttempts(db: Db, { beforeMs }: RetentionTimes): Walk {
   const { client } = db;
   const walked = client.values<number>(
@@ -96,16 +101,16 @@ function agingAttempts(db: Db, { beforeMs }: RetentionTimes): Walk {
 }
 
 /**
- * Opens the commands that remove old data, on a connection of their own to a file that `migrate` has brought to the
- * current schema. Deleted content is overwritten with zeros.
+ * Opens the commands that remove old data, on a connection of their own to a database of the current schema. Deleted
+ * content is overwritten with zeros.
  * @throws Fault: see `openSqliteDatabase`
  */
 export function openRetentionDatabase(options: OpenOptions) {
   const db = openEngine({ ...options, overwritesDeleted: true }, async () => {});
   return {
     /**
-     * Walks through what is due of one kind, in short transactions: one for each step of the iteration.
-     * @returns how many rows each of them changed
+     * Removes the data of one kind that is due, in one short transaction for each step of the iteration.
+     * @returns the number of changed rows of each step
      */
     async *retain(kind: RetentionKind, times: RetentionTimes): AsyncIterable<number> {
       const walk = walks[kind](db, times);
@@ -115,7 +120,7 @@ export function openRetentionDatabase(options: OpenOptions) {
         yield last.done;
       }
     },
-    /** Keeps the time of the run for `stats`. */
+    /** Saves the time of the run for `stats`. */
     async rememberRun(atMs: number): Promise<void> {
       await db.write(() => writeMeta(db, LAST_RUN, String(atMs)));
     },

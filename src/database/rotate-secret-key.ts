@@ -1,6 +1,6 @@
 /**
  * Seals everything that the secret key protects with another key, in one transaction, while nothing else uses the
- * database. `sealedTables` is the list of what that is.
+ * database. `sealedTables` lists the tables.
  */
 import { getTableName } from 'drizzle-orm';
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
@@ -43,34 +43,34 @@ import {
 } from './tables.ts';
 import { macedTransfer } from './transfers.ts';
 
-/** Rows that are in memory at once. */
+/** Most rows that are in memory at once. */
 const SLICE_ROWS = 1_000;
 
-/** Codecs that follow from a secret key. */
+/** Codecs made from a secret key. */
 type Sealer = Readonly<{ vault: Vault; macs: RowMacs; macOf: IntentMac; tokens: Tokens }>;
 
-/** The values that a row gets; null for a row that was altered, which stays as it is and is used by nobody. */
+/** The new values of a row; null for an altered row, which stays as it is and remains unusable. */
 type Resealed = Readonly<Record<string, unknown>> | null;
 
 type SealedTable = Readonly<{
   table: SQLiteTable;
-  /** The columns of the primary key; `id` if it is left out. */
+  /** The columns of the primary key; `id` if absent. */
   key?: readonly string[] | undefined;
-  /** The SQL of a condition; all rows if it is left out. */
+  /** The SQL of a condition; all rows if absent. */
   where?: string | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: each entry reads the rows of its own table
   reseal(row: any, from: Sealer, to: Sealer): Resealed;
 }>;
 
-/** Rows by what became of them, and how many refunds got another claim link. */
+/** The numbers of resealed and of altered rows, and of refunds with a new claim link. */
 export type Resealing = Readonly<{ resealed: number; altered: number; claimLinks: number }>;
 
-/** The database of an installation: a file, unless the URL names another. */
+/** The place of a database: a URL, or without one a file. */
 export type DatabasePlace = Required<Pick<OpenOptions, 'file' | 'url'>>;
 
 const openAlone = (place: DatabasePlace): Db => openEngine({ ...place, isAlone: true }, async () => {});
 
-/** Returns whether a key is the one that the database is sealed with. @throws Fault permanent `database_in_use` */
+/** Returns whether the database is sealed with a key. @throws Fault permanent `database_in_use` */
 export async function fitsDatabase(place: DatabasePlace, key: Uint8Array): Promise<boolean> {
   const db = openAlone(place);
   try {
@@ -81,7 +81,7 @@ export async function fitsDatabase(place: DatabasePlace, key: Uint8Array): Promi
 }
 
 /**
- * Seals everything with another key, and records the act. Nothing else may have a file open.
+ * Seals everything with another key, and records the act. No other process may have a file open.
  * @param onTable called before each table, with its name
  * @throws Fault permanent `refunds_approved`, `database_in_use`; transient `storage_unavailable`
  */
@@ -117,7 +117,10 @@ const createSealer = (key: Uint8Array): Sealer => ({
   tokens: createTokens(key),
 });
 
-/** An approver's signature covers the MAC of the refund. @throws Fault permanent `refunds_approved` */
+/**
+ * Refuses the rotation while open refunds have approvals, because an approver's signature covers the refund's MAC.
+ * @throws Fault permanent `refunds_approved`
+ */
 async function refuseApproved(db: Db): Promise<void> {
   const open = await findRows(db, refunds, "WHERE status IN ('pending', 'processing') AND approval IS NOT NULL");
   if (open.length === 0) return;
@@ -193,7 +196,7 @@ const withMacs = <T extends SQLiteTable>(
   reseal: (row, from, to) => (from.macs.isIntact(macedOf(row), row.mac) ? { mac: to.macs.seal(macedOf(row)) } : null),
 });
 
-/** Every table with values that the secret key sealed or made MACs of. */
+/** Every table with sealed values or MACs. */
 const sealedTables: readonly SealedTable[] = [
   {
     table: keys,

@@ -1,7 +1,7 @@
 /**
  * Encrypts secrets at rest with AES-256-GCM (NIST SP 800-38D). A sealed text is `v1.` and base64 of nonce (12 bytes),
- * tag (16) and ciphertext. The name of the secret is authenticated too, so that one row's secret
- * cannot be moved to another.
+ * tag (16) and ciphertext. The name of the secret is authenticated too, so that a secret cannot be moved to another
+ * row.
  */
 import {
   createCipheriv,
@@ -22,7 +22,7 @@ import type { TextFormats } from './networks.ts';
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Names the form of a sealed text. */
+/** Prefix of a sealed text, with its version. */
 const FORM = 'v1.';
 
 export type Vault = ReturnType<typeof createVault>;
@@ -61,16 +61,16 @@ const wrongKey = (name: string, why: string, cause?: unknown): Fault =>
   permanent(
     'secret_key_wrong',
     `"${name}" ${why}. Restore the secret key that belongs to this database (data/secret.key, or the file named by ` +
-      'QUAYSIDE_SECRET_KEY_FILE). If `quayside secret-key rotate` was interrupted, run it again: it ends what it began.',
+      'QUAYSIDE_SECRET_KEY_FILE). If `quayside secret-key rotate` was interrupted, run it again.',
     cause,
   );
 
 const PROBE = 'the secret key of this database';
-/** The name in `meta` of its sealed text. */
+/** The name in `meta` of the sealed probe. */
 const SEALED_PROBE = 'sealed_probe';
 
 /**
- * Compares the key with the one that the database was first opened with; the first call stores a sealed text for this.
+ * Compares the key with the key of the database. The first call stores a sealed text for later comparisons.
  * @throws Fault permanent `secret_key_wrong`
  */
 export async function checkKey(db: Db, vault: Vault): Promise<void> {
@@ -79,7 +79,7 @@ export async function checkKey(db: Db, vault: Vault): Promise<void> {
   vault.open(known, PROBE);
 }
 
-/** Returns whether a vault has the key that the file is sealed with; true for a file that no key was used with. */
+/** Returns whether a vault has the key of the database; true for a database without a key. */
 export async function opensProbe(db: Db, vault: Vault): Promise<boolean> {
   const kept = await readMeta(db, SEALED_PROBE);
   try {
@@ -90,7 +90,7 @@ export async function opensProbe(db: Db, vault: Vault): Promise<boolean> {
   }
 }
 
-/** Makes the vault's key the one of the file, within a transaction. @returns the sealed text */
+/** Makes the vault's key the key of the database, within a transaction. @returns the sealed text */
 export async function sealProbe(db: Db, vault: Vault): Promise<string> {
   const sealed = vault.seal(PROBE, PROBE);
   await writeMeta(db, SEALED_PROBE, sealed);
@@ -100,7 +100,7 @@ export async function sealProbe(db: Db, vault: Vault): Promise<string> {
 // ── MACs of rows ─────────────────────────────────────────────────────────────────────────────────────────────────────
 type Field = string | number | null;
 
-/** A row as its MAC covers it: the table's name, its primary key, and the protected fields in a fixed order. */
+/** The part of a row that its MAC covers: the table's name, the primary key, and fields in a fixed order. */
 export type MacedRow = Readonly<{ table: string; key: readonly Field[]; fields: readonly Field[] }>;
 
 export type RowMacs = ReturnType<typeof createRowMacs>;
@@ -108,7 +108,7 @@ export type RowMacs = ReturnType<typeof createRowMacs>;
 const MAC = /^v1\.([A-Za-z0-9_-]{43})$/;
 
 export function createRowMacs(secretKey: Uint8Array) {
-  // A KeyObject: a key of bytes costs Node ten times as much at each use.
+  // With a key of bytes instead of a KeyObject, each use would cost Node ten times as much.
   const macKey = createSecretKey(createHmac('sha256', secretKey).update('quayside row mac v1').digest());
   const macOf = (row: MacedRow): Buffer => createHmac('sha256', macKey).update(encode(row)).digest();
 
@@ -127,14 +127,14 @@ export function createRowMacs(secretKey: Uint8Array) {
 const encode = ({ table, key, fields }: MacedRow): string =>
   [encodeField(table), key.length, ':', ...key.map(encodeField), ...fields.map(encodeField)].join('');
 
-/** A letter for the type, the length in bytes, and the text. */
+/** Returns a letter for the type, the length in bytes, and the text. */
 function encodeField(field: Field): string {
   if (field === null) return 'n';
   const text = String(field);
   return `${typeof field === 'number' ? 'i' : 's'}${Buffer.byteLength(text)}:${text}`;
 }
 
-/** Altered rows that a process remembers, so that each raises one alarm. */
+/** Most altered rows that a process remembers, so that each raises one alarm. */
 const REPORTED_MAX = 1_000;
 
 type AlteredAlarm = Readonly<{ atMs: number; code: string; message: string; network: null; sessionId: null }>;
@@ -144,7 +144,7 @@ export function createRowGuard(db: Db, secretKey: Uint8Array, raiseAlarm: (alarm
   const { seal, isIntact } = createRowMacs(secretKey);
   const reported = new Set<string>();
 
-  /** Raises the alarm after the current transaction, which may be one that only reads. */
+  /** Raises the alarm after the current transaction, which may be read-only. */
   function report(table: string, name: string, remedy: string): void {
     if (reported.has(name) || reported.size >= REPORTED_MAX) return;
     reported.add(name);
@@ -156,7 +156,7 @@ export function createRowGuard(db: Db, secretKey: Uint8Array, raiseAlarm: (alarm
       try {
         await db.write(() => raiseAlarm(alarm));
       } catch {
-        // An alarm that cannot be saved now is raised when the row is read again.
+        // If the alarm cannot be saved now, the next read of the row raises it.
         reported.delete(name);
       }
     });
@@ -164,13 +164,13 @@ export function createRowGuard(db: Db, secretKey: Uint8Array, raiseAlarm: (alarm
 
   return {
     seal,
-    /** Raises the same alarm for a row that the caller has found to be altered. */
+    /** Raises the alarm `row_altered` for a row that the caller has found to be altered. */
     refuse: report,
     /**
-     * Returns whether a row is as this installation wrote it. If not, raises the alarm `row_altered`, once per process:
-     * the caller must not use the row.
+     * Returns whether a row is as this installation wrote it. Otherwise the caller must not use the row, and the alarm
+     * `row_altered` is raised once per process.
      * @param name of the row, for operators
-     * @param remedy what the operator does, with its command
+     * @param remedy an instruction to the operator, with its command
      */
     accepts(row: MacedRow, mac: string | null, name: string, remedy: string): boolean {
       if (isIntact(row, mac)) return true;
@@ -181,8 +181,8 @@ export function createRowGuard(db: Db, secretKey: Uint8Array, raiseAlarm: (alarm
 }
 
 // ── Tokens in links ──────────────────────────────────────────────────────────────────────────────────────────────────
-// A token is 128 bits that only the holder of the secret key can make from an id, which is no secret. A payer's token
-// lets the payer name a refund address at checkout, and a claim's token that of one refund.
+// A token is 128 bits that only the holder of the secret key can make from a public id. A payer's token permits the
+// payer to name a refund address at checkout. A claim's token permits it for one refund.
 
 const HEX_DIGITS = 32;
 
@@ -192,7 +192,7 @@ export function createTokens(secretKey: Uint8Array) {
     createHmac('sha256', key).update(`${kind} ${id}`).digest('hex').slice(0, HEX_DIGITS);
   return {
     of,
-    /** Returns what is stored of a token, by which it is found. */
+    /** Returns the stored hash of a token, by which it is found. */
     hashOf: (token: string): string => createHash('sha256').update(token).digest('hex'),
     /** Compares a text with a payer's token in constant time. */
     isPayer(sessionId: string, text: string): boolean {
@@ -209,13 +209,13 @@ export type Tokens = ReturnType<typeof createTokens>;
 /** A database whose secrets can be opened. */
 export type VaultDb = Db & Readonly<{ vault: Vault }>;
 
-/** The database of an installation, with its secret key's codecs and what its settings say. */
+/** The database of an installation, with its secret key's codecs and its settings. */
 export type SealedDb = VaultDb &
   TextFormats &
   Readonly<{
     guard: ReturnType<typeof createRowGuard>;
     macOf: IntentMac;
     tokens: Tokens;
-    /** At most this long after its deadline a session stays open because a network is unread. */
+    /** Longest time for which a session stays open after its deadline because a network is unread. */
     outageWaitS: number;
   }>;

@@ -1,6 +1,6 @@
 /**
- * The commands of the process that sends webhooks: it leases deliveries that are due, and records what came
- * of them. A lease that runs out makes its delivery due again, so an event arrives at least once.
+ * Commands of the process that sends webhooks. It leases deliveries that are due, and records the attempts. When a
+ * lease runs out, its delivery is due again, so each event arrives at least once.
  */
 import type { Verdict } from '../core/delivery.ts';
 import type { DoorDialect } from '../core/door.ts';
@@ -26,22 +26,22 @@ import type { VaultDb } from './sealing.ts';
 import { sessionOf } from './session.ts';
 import { endpoints } from './tables.ts';
 
-/** A delivery that is leased until `leaseUntilMs`, with all that is needed to send it. */
+/** A delivery that is leased until `leaseUntilMs`, with everything needed to send it. */
 export type ClaimedDelivery = Readonly<Awaited<ReturnType<typeof open>>[number]>;
 
 type Claim = Readonly<{
-  /** The sender: see `lib/holder.ts`. */
+  /** The name of the sender; see `lib/holder.ts`. */
   holder: string;
   nowMs: number;
   leaseMs: number;
   limit: number;
-  /** Of `limit`, those to unproven endpoints. */
+  /** Most deliveries to unproven endpoints among `limit`. */
   unprovenMax: number;
-  /** Returns how many more deliveries an endpoint may have under way. */
+  /** Returns the number of deliveries that an endpoint can take in addition to those under way. */
   places(endpointId: string, isUnproven: boolean): number;
 }>;
 
-/** An attempt with its consequence. */
+/** An attempt and its consequence. */
 export type RecordedAttempt = Readonly<{
   endpointId: string;
   leaseUntilMs: number;
@@ -49,7 +49,7 @@ export type RecordedAttempt = Readonly<{
   verdict: Verdict;
 }>;
 
-/** Endpoints that one claim looks at: more than can have no place left. */
+/** Most endpoints that one claim looks at. There are more than can all be busy. */
 const ENDPOINTS_LOOKED_MAX = 1_024;
 
 type EndpointRow = typeof endpoints.$inferSelect;
@@ -58,7 +58,7 @@ type DueRow = Readonly<{ id: number; eventId: number; eventType: EventType; sess
 type Found = DueRow & Readonly<{ endpoint: EndpointRow; isUnproven: boolean }>;
 type Lease = Readonly<{ id: number; endpointId: string }>;
 
-/** Chooses what can be sent now: a share for each endpoint; those that wait the longest come first. */
+/** Chooses deliveries to send now. Each endpoint has a share, and those that wait longest come first. */
 async function choose(db: Db, { nowMs, limit, unprovenMax, places }: Omit<Claim, 'leaseMs' | 'holder'>) {
   const dueEndpoints = `WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs
     ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`;
@@ -80,7 +80,7 @@ async function choose(db: Db, { nowMs, limit, unprovenMax, places }: Omit<Claim,
       const most = Math.min(free, share, end - found.length);
       if (most <= 0) break;
       const rows = await dueOf.all({ endpointId: endpoint.id, nowMs, limit: most });
-      // A clock that was set back makes a newer event due before an older one of its session.
+      // If the clock was set back, a newer event may be due before an older one of its session.
       rows.sort((a, b) => a.eventId - b.eventId);
       for (const row of rows) found.push({ ...row, endpoint, isUnproven });
     }
@@ -88,7 +88,7 @@ async function choose(db: Db, { nowMs, limit, unprovenMax, places }: Omit<Claim,
   return found;
 }
 
-/** Returns where a delivery goes: to the URL that its session or the order of a door named, or to its endpoint's. */
+/** Returns the URL of a delivery, which its session, a door's order or its endpoint names. */
 async function targetOf(
   db: Db,
   { endpoint: { dialect, pid, perSession, url }, sessionId }: Found,
@@ -99,7 +99,7 @@ async function targetOf(
   return { url: order.terms.notifyUrl, door: { dialect, pid, order } };
 }
 
-/** Adds what is needed to send. */
+/** Adds everything that sending needs. */
 async function open(db: VaultDb, leased: readonly Found[], leaseUntilMs: number) {
   const pairs = new Map<string, SecretPair>();
   return mapInOrder(leased, async (one) => {
@@ -119,10 +119,10 @@ async function open(db: VaultDb, leased: readonly Found[], leaseUntilMs: number)
       secret,
       nextSecret,
       endpointId,
-      // The endpoint has not answered of late; or never, if sessions named it.
+      // An endpoint that sessions named is unproven until its first answer.
       isUnproven,
       mode,
-      // 1 for the first.
+      // Attempts are numbered from 1.
       attempt: attempts + 1,
       leaseUntilMs,
       ...(await targetOf(db, one)),
@@ -158,9 +158,8 @@ export function claimCommands(db: VaultDb) {
 
   return {
     /**
-     * Leases deliveries that are due. Of one endpoint and session, the older event comes before the newer one.
-     * Deliveries whose lease has run out are due again. While another sender has one of a session's deliveries to an
-     * endpoint, its others wait.
+     * Leases deliveries that are due, also those whose lease has run out. At one endpoint, the events of one session
+     * come in their order. While another sender has one of them, the others wait.
      */
     async claim({ leaseMs, holder, ...limits }: Claim): Promise<readonly ClaimedDelivery[]> {
       const { nowMs } = limits;
@@ -171,7 +170,7 @@ export function claimCommands(db: VaultDb) {
       // The write lock is taken only when there is something to do.
       if (found.length === 0) return [];
       const leasing = async () => {
-        // A session's events come in order, also if another machine sends the one before.
+        // A session's events stay in order even if another machine is sending the one before.
         const elsewhere = new Set(await leasedElsewhere.all({ holder }));
         const taken = await filterInOrder(
           found.filter(({ endpoint, sessionId }) => !elsewhere.has(`${endpoint.id} ${sessionId}`)),
@@ -183,13 +182,13 @@ export function claimCommands(db: VaultDb) {
       const taken = await db.write(leasing, { isGrouped: true });
       return db.read(() => open(db, taken, leaseUntilMs));
     },
-    /** Ends leases that were not used: what they hold is due as before. */
+    /** Ends leases that were not used. Their deliveries are due as before. */
     async release(leases: readonly Pick<ClaimedDelivery, 'id' | 'endpointId' | 'leaseUntilMs'>[]): Promise<void> {
       const untilMs = Math.max(...leases.map(({ leaseUntilMs }) => leaseUntilMs));
       const own = leases.map(({ id, endpointId }) => ({ id: deliveryNumberOf(id), endpointId }));
       await db.write(() => releaseAll(own, untilMs), { isGrouped: true });
     },
-    /** Ends all leases of a sender that has ended: what it had under way is due at once. */
+    /** Ends all leases of a sender that has ended. Its deliveries are due at once. */
     async endLeases(holder: string): Promise<void> {
       await db.write(async () => releaseAll(await leased.all({ holder }), Number.MAX_SAFE_INTEGER));
     },
@@ -198,7 +197,7 @@ export function claimCommands(db: VaultDb) {
 
 const healthNames = ['failingSinceMs', 'failures', 'gones', 'silences', 'pausedUntilMs', 'disabledAtMs'] as const;
 
-/** An endpoint's health before and after the attempts of one transaction. `successes`: those answered with 2xx. */
+/** An endpoint's health before and after the attempts of one transaction. `successes`: number of 2xx answers. */
 type Followed = Readonly<{ before: EndpointRow; now: EndpointHealth; successes: number; atMs: number }>;
 
 export function recordCommands(db: Db) {
@@ -214,7 +213,9 @@ export function recordCommands(db: Db) {
      WHERE id = :id AND lease_until_ms = :leaseUntilMs`,
   );
 
-  /** Saves what attempts say about an endpoint, and brings back what it had refused once it accepts something. */
+  /**
+   * Saves an endpoint's health after attempts. If it accepted something, deliveries that it had refused are sent again.
+   */
   async function follow({ before, now, successes, atMs }: Followed): Promise<void> {
     const { id, url } = before;
     const isSwitchedOff = now.disabledAtMs !== before.disabledAtMs;
@@ -224,7 +225,7 @@ export function recordCommands(db: Db) {
       const health = Object.fromEntries(healthNames.map((name) => [name, now[name]]));
       await changeRows(db, endpoints, { id }, { ...health, disabledReason: isSwitchedOff ? why : null });
     }
-    // Of the URLs that sessions and orders name, each answers for itself.
+    // An endpoint of sessions or of a door has many URLs, and one success says nothing about the others.
     const isReplayed = !before.perSession && before.dialect === null;
     if (successes > 0 && isReplayed) await replay(db, id, atMs, successes);
   }
@@ -235,7 +236,10 @@ export function recordCommands(db: Db) {
     return { before, now: before, successes: 0, atMs: 0 };
   }
 
-  /** Saves an attempt with a free id of its start. The end of its delivery's number keeps those of one start apart. */
+  /**
+   * Saves an attempt with a free id. The id is made of the start, and of the delivery's number to separate equal
+   * starts.
+   */
   async function save(attempt: Attempt, deliveryId: number): Promise<void> {
     const first = attempt.startedAtMs * ATTEMPTS_PER_MS + (deliveryId % ATTEMPTS_PER_MS);
     for (let id = first; (await insertAttempt.run({ ...attempt, deliveryId, id })).changes === 0; ) id++;
@@ -261,8 +265,8 @@ export function recordCommands(db: Db) {
 
   return {
     /**
-     * Saves attempts and what follows from them, in the order in which they ended, in one transaction. A result that
-     * comes after its lease was ended changes nothing about the delivery.
+     * Saves attempts and their consequences in one transaction, in the order of their ends. A result that comes after
+     * the end of its lease does not change the delivery.
      */
     async record(recorded: readonly RecordedAttempt[]): Promise<void> {
       await db.write(() => recordAll(recorded), { isGrouped: true });
@@ -284,8 +288,8 @@ const switchedOff = (id: string, url: string, why: string, atMs: number) => ({
 });
 
 /**
- * Sends an endpoint's oldest refused deliveries again, after it accepted something. To be called within a transaction.
- * @param count one for each success, so that an endpoint that works again is not flooded
+ * Sends an endpoint's oldest refused deliveries again, after it accepted something. Call it within a transaction.
+ * @param count one for each success, so that an endpoint that just recovered is not flooded
  */
 async function replay({ client }: Db, endpointId: string, nowMs: number, count: number): Promise<void> {
   const refused = client.prepare<{ id: number; attempts: number }>(

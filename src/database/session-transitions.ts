@@ -1,6 +1,4 @@
-/**
- * How a session changes: add what is new to its sums, let core decide, save the result and its events.
- */
+/** Changes of a session: new transfers are added to its sums, core decides, and the result is saved with its events. */
 
 import { type PaymentEvent, type PaymentEventType, paymentFacts } from '../core/event.ts';
 import {
@@ -45,7 +43,7 @@ import { heldMoney as records, sessions } from './tables.ts';
 
 type PaymentOf = Pick<PaymentEvent, 'status' | 'sum'>;
 
-/** Saves an event about a session's money, with what it delivers. */
+/** Saves an event about a session's money, with its deliveries. */
 function postPayment(
   db: Db,
   row: SessionRow,
@@ -58,7 +56,7 @@ function postPayment(
   return postEvent(db, row, type, nowMs, paymentFacts({ ...payment, orderId, exchangeRate }));
 }
 
-/** Events that say what was due where nothing was received. */
+/** Events that report the amount due, if nothing was received. */
 const endsUnpaid: readonly PaymentEventType[] = ['payment.expired', 'payment.cancelled'];
 
 export const transitionsOf = perDatabase((db: SealedDb) => {
@@ -100,7 +98,7 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
         sessionId: row.id,
       });
     }
-    // Records follow from the sums: where nothing is held before or after, there is none to change.
+    // Records of held money follow from the sums. If nothing is held before or after, there is no record to change.
     const isHeld = (life: Life, of: readonly ReceiptSum[]) => heldMoney(terms, life, of).length > 0;
     if (!isHeld(lifeOf(row), row.sums) && !isHeld(after.life, counting)) return;
     await held.follow(row, { life: after.life, sums: counting }, { nowMs, cause, reporting });
@@ -109,8 +107,8 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
   return {
     /**
      * Advances a session as far as its transfers and the clock allow.
-     * @param cause the network whose block caused this; null for the clock
-     * @param changed what `recount` found for the session
+     * @param cause the network whose block caused the change; null for the clock
+     * @param changed the session's differences from `recount`
      * @returns whether its status changed
      */
     async advance(
@@ -137,7 +135,7 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
       await save(row, row.sums, after, nowMs, null, 'event');
       return after;
     },
-    /** Updates what counts, after a return of held money began or failed. No event reports that. */
+    /** Updates the counted money after a return of held money began or failed. No event reports that. */
     async followReturn(row: SessionRow, nowMs: number): Promise<void> {
       const [terms, life, kept] = [termsOf(row), lifeOf(row), row.sums];
       const counting = await countingSums(db, row, kept);
@@ -152,18 +150,18 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
   };
 });
 
-/** Returns a session's sums without held money that is returned, by which it is judged; within a transaction. */
+/** Returns the sums by which a session is judged, without returned held money. Call it within a transaction. */
 export const countingSums = async (
   db: Db,
   row: Pick<SessionRow, 'id'>,
   sums: readonly ReceiptSum[],
 ): Promise<readonly ReceiptSum[]> =>
-  // Nothing can be returned where nothing came: most sessions are created and expire without a look.
+  // A session without money has no returns. Most sessions have none, and are spared the query.
   sums.length === 0 ? sums : withoutReturned(sums, (await returnsOf(db, row.id)).filter(isHeld));
 
 // ── Records of held money ────────────────────────────────────────────────────────────────────────────────────────────
-// Records follow from the sums of sessions, in the transaction that changes them. A new record raises an alarm that
-// lasts until it is settled or gone, and sends an event to the endpoints that opted in.
+// Records of held money follow from the sums of sessions, and are saved in the same transaction. A new record raises an
+// alarm that lasts until it is settled or gone. It also sends an event to the endpoints that opted in.
 
 export type HeldRow = typeof records.$inferSelect;
 
@@ -176,7 +174,7 @@ const whatHappened: Readonly<Record<HeldKind, (amount: string) => string>> = {
   wrong_token: (amount) => `received ${amount}, a coin that it does not take`,
 };
 
-/** Returns an amount as people read it. */
+/** Returns an amount as readable text. */
 export const amountText = (par: bigint, currency: Currency): string =>
   `${formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS)} ${currency}`;
 
@@ -211,9 +209,9 @@ export const heldRecordsOf = perDatabase((db: Db) => {
   return {
     /**
      * Brings a session's records up to date.
-     * @param moment `cause`: the network whose block caused this; null for the clock or a person. `reporting`: `alarm`
-     * for an alarm, and an event for the merchant; `event` if an operator decides now: what is newly held is known to
-     * them, and settled at once
+     * @param moment `cause`: the network whose block caused the change; null for the clock or a person. `reporting`:
+     * `alarm` for an alarm and an event to the merchant. `event` for an event only, while an operator decides, who
+     * knows newly held money and settles it at once
      */
     async follow(
       row: SessionRow,

@@ -1,6 +1,4 @@
-/**
- * A session's row, and its parts as core sees them.
- */
+/** A session's row, and the parts of it that core reads. */
 
 import { type SessionStatus, sessionStatuses } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
@@ -17,15 +15,15 @@ import type { transferRowsOf } from './transfers.ts';
 /** A transfer to the session's address in its current state. */
 export type Payment = Awaited<ReturnType<ReturnType<typeof transferRowsOf>['ofSession']>>[number];
 
-/** Payments that a session shows: anyone can send any number of transfers to an address. */
+/** Most payments that a session shows, because anybody can send any number of transfers to an address. */
 export const PAYMENTS_MAX = 100;
 
-/** A session without what only its own page shows. `sums`: by network, coin and time. */
+/** A session as lists show it. `sums`: by network, coin and time. */
 export type SessionSummary = Readonly<ReturnType<typeof summaryOf>>;
 
 /**
- * A session with everything that the API shows. `addresses` maps family to address key. `payments`: the newest
- * `PAYMENTS_MAX` transfers that are not dust, oldest first; `paymentCount` is how many there are.
+ * A session with everything that the API shows. `addresses` maps families to address keys. `payments`: the newest
+ * `PAYMENTS_MAX` transfers that are not dust, oldest first. `paymentCount`: the number of all of them.
  */
 export type Session = SessionSummary &
   Readonly<{ addresses: Readonly<Record<string, string>>; payments: readonly Payment[] }>;
@@ -71,7 +69,7 @@ export function termsOf({ terms, createdAtMs, beforeNumbers }: SessionRow): Term
 export const lifeOf = (state: SessionState): Life => pick(state, lifeNames);
 export const standingOf = (state: SessionState): Standing => pick(state, standingNames);
 
-/** Returns the state columns, including the deadline that `settleDue` looks for. */
+/** Returns the state columns, including the deadline by which `settleDue` finds the session. */
 export const stateOf = (terms: Terms, life: Life, standing: Standing, sums: readonly ReceiptSum[]): SessionState => ({
   ...life,
   ...standing,
@@ -79,7 +77,7 @@ export const stateOf = (terms: Terms, life: Life, standing: Standing, sums: read
   sums,
 });
 
-/** Returns what is due, in the minor unit of the coin that the session settles in. */
+/** Returns the amount due, in the minor unit of the settlement currency. */
 export const dueOf = ({ terms: { conversion, accepts }, amountMinor }: SessionRow) => ({
   amountMinor: conversion?.amountMinor ?? amountMinor,
   currency: conversion?.currency ?? accepts[0] ?? 'USDT',
@@ -93,7 +91,7 @@ const noDetails: OrderDetails = {
   metadata: null,
 };
 
-/** Returns the columns of what a merchant requested; the rest of it is in the terms. */
+/** Returns the columns of a merchant's request. The rest of the request is in the terms. */
 export function requestColumns(request: SessionRequest) {
   const { orderId, amountMinor, currency, description, lineItems, successUrl, cancelUrl, metadata } = request;
   const details: OrderDetails = { description, lineItems, successUrl, cancelUrl, metadata };
@@ -120,41 +118,44 @@ export const toSession = (
 ): Session => ({ ...summaryOf(row), addresses, payments });
 
 // ── Lists ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-// Each reads an index from where the list goes on, so a page costs the same however many there are.
+// Each list reads an index from the place where it goes on, so the cost of a page does not grow with the list.
 
-/** A page of sessions. `first`: which of those that match come first. Null: no filter. */
+/** A page of sessions. `first`: the end from which the matches are listed. Null is no filter. */
 export type SessionPaging = Readonly<{
   storeId: string;
   mode: Mode;
   orderId: string | null;
-  /** `held`: those with held money that waits for a decision, newest first. */
+  /** `held`: sessions with open held money, newest first. */
   status: SessionStatus | 'held' | null;
-  /** Only ids from here on, and only ids below. */
+  /** The lowest id. */
   fromId: string;
+  /** The id after the highest. */
   beforeId: string;
   first: 'newest' | 'oldest';
   limit: number;
 }>;
 
-/** A search: the beginning of an order id, a transaction in any of its spellings, or an address's key. */
+/** A search for the beginning of an order id, a transaction in any of its spellings, or an address's key. */
 export type SessionSearch =
   | Readonly<{ kind: 'order'; orderId: string }>
   | Readonly<{ kind: 'transaction'; spellings: readonly string[] }>
   | Readonly<{ kind: 'address'; family: string; key: string }>;
 
-/** Above every character that an order id may hold. */
+/** A character above every one that an order id may contain. */
 const LAST_CHARACTER = '\u{10ffff}';
-/** One address's transaction may pay others of ours; more than these are not shown. */
+/** Most sessions that a search by transaction or address shows. One transaction can pay many addresses. */
 const FOUND_MAX = 100;
 
-/** In the order of the list, whatever the planner makes of the join. */
+/**
+ * SQL for the ids of sessions with open held money. It is written so that the planner reads in the order of the list.
+ */
 const withHeldMoney = `
   SELECT DISTINCT h.session_id FROM held_money AS h
   WHERE h.state = 'open' AND h.session_id >= :fromId AND h.session_id < :beforeId
     AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = h.session_id AND s.store_id = :storeId AND s.mode = :mode)
   ORDER BY h.session_id DESC LIMIT :limit`;
 
-/** Returns the ids of a page, in its order. The index has them by status, so each status is a seek. */
+/** Returns the ids of a page, in its order. The index is by status, so each status is one seek. */
 export async function idsOfPage({ client }: Db, { status, first, ...page }: SessionPaging): Promise<readonly string[]> {
   const isNewest = first === 'newest';
   const idsOf = (which: string) =>
@@ -186,7 +187,7 @@ export function sessionListQueries(db: Db) {
        WHERE t.tx = ? LIMIT ${FOUND_MAX}`,
   );
 
-  /** Returns the ids of the sessions whose addresses a search is about. */
+  /** Returns the ids of the sessions whose addresses match a search. */
   async function idsOf(search: Extract<SessionSearch, { kind: 'address' | 'transaction' }>, mode: Mode) {
     const found =
       search.kind === 'address'
@@ -209,7 +210,9 @@ export function sessionListQueries(db: Db) {
     async list(page: SessionPaging): Promise<readonly SessionSummary[]> {
       return db.read(async () => (await sessionsById(db, await idsOfPage(db, page))).map(summaryOf));
     },
-    /** Returns at most `limit` sessions of the store and mode, newest first; a whole order id comes first of all. */
+    /**
+     * Returns at most `limit` sessions of the store and mode, newest first. A match of a whole order id comes first.
+     */
     async search(
       search: SessionSearch,
       { limit, ...at }: Readonly<{ storeId: string; mode: Mode; limit: number }>,
@@ -226,7 +229,7 @@ export function sessionListQueries(db: Db) {
             .map(summaryOf);
         }
         const { orderId } = search;
-        // An order that ended unpaid can be tried again, so it can have several.
+        // An order can have several sessions, because it can be tried again after one ended unpaid.
         const whole = await find('order_id = :orderId ORDER BY id DESC', { orderId });
         const longer = await find('order_id >= :fromOrder AND order_id < :below ORDER BY order_id', {
           fromOrder: `${orderId}\u0001`,

@@ -44,31 +44,32 @@ export type NewSession = Readonly<{
   mode: Mode;
   request: SessionRequest;
   conversion: Conversion | null;
-  /** Due value at par; with the store's settings it becomes part of the session's `Terms`. */
+  /** Due value at par. With the store's settings it becomes part of the session's `Terms`. */
   duePar: bigint;
   accepts: readonly Currency[];
   expiresInS: number;
-  /** Of every network that may be offered. */
+  /** The inclusion grace of every network that may be offered. */
   inclusionGraceS: InclusionGrace;
-  /** How many of its newest blocks a network may replace, of every network that may be offered. */
+  /** Deepest reorg, in blocks, of every network that may be offered. */
   reorgDepthsMax: Readonly<Partial<Record<NetworkKey, number>>>;
   /** The possible ways to pay. Networks that are not ready and families without a free address are left out. */
   options: readonly PaymentOption[];
   replay: Replay;
-  /** Of the request, unless it is used up already. */
+  /** The nonce of the request, unless it is used up already. */
   nonce?: NonceUse | null;
   nowMs: number;
-  /** The act of a person who asks for it. */
+  /** The act of the person who creates the session. */
   act?: OperatorAct | undefined;
-  /** The order of a door that it is for, by its id. */
+  /** The id of the door's order that the session is for. */
   doorOrder?: string | undefined;
 }>;
 
 export type CreateSessionOutcome =
   | Readonly<{ kind: 'created' | 'replayed'; session: Session }>
   | Readonly<{ kind: 'nonce_reused' | 'order_id_conflict' | 'idempotency_key_conflict' | 'store_suspended' }>
-  /** Nothing can be offered: no network is ready to see a payment (`family` null), or no ready one has an address. */
+  /** No network is ready to see a payment. */
   | Readonly<{ kind: 'no_network_followed' }>
+  /** No network that is ready has a free address. */
   | Readonly<{ kind: 'address_pool_empty'; family: string }>;
 
 export type CancelSessionOutcome =
@@ -76,10 +77,10 @@ export type CancelSessionOutcome =
   | Readonly<{ kind: 'refused'; why: CancelRefusal; session: Session }>
   | Readonly<{ kind: 'not_found' | 'idempotency_key_conflict' }>;
 
-/** Ids are stored with their prefix; callers may omit it. */
+/** Adds the prefix of stored ids, which callers may omit. */
 const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
 
-/** Every set of networks with open deadlines, each found by one seek. There are few sets, however many sessions. */
+/** SQL for every set of networks with open deadlines, each found by one seek. There are few such sets. */
 const openSets = `
   WITH RECURSIVE sets (networks) AS (
     SELECT min(networks) FROM sessions WHERE deadline_s IS NOT NULL
@@ -97,7 +98,7 @@ async function dueSessions(db: SealedDb, nowMs: number, limit: number): Promise<
   const nowS = toSeconds(nowMs);
   const found: string[] = [];
   for (const networks of await db.client.values<string>(openSets).all()) {
-    // Core's rule as a bound: the clock has passed the deadline, and so has reading, or the wait for reading is over.
+    // This bound is core's rule: clock and reading have passed the deadline, or the wait for reading is over.
     const { readThroughS, rewoundAtS } = await readingOf(db, JSON.parse(networks) as NetworkKey[]);
     const waitedSinceS = nowS - db.outageWaitS;
     const beforeS = Math.max(Math.min(nowS, readThroughS), rewoundAtS < waitedSinceS ? waitedSinceS : 0);
@@ -111,14 +112,14 @@ export function sessionCommands(db: SealedDb) {
   const transfers = transferRowsOf(db);
   const replays = replaysOf(db);
   const transitions = transitionsOf(db);
-  // An order whose session ended unpaid can be tried again. Late money may have paid an earlier session.
+  // An order whose session ended unpaid can be tried again. Late money may have paid an earlier session of it.
   const findByOrder = db.client.prepare<Pick<SessionRow, 'id' | 'bodyHash'>>(
     `SELECT id, body_hash AS "bodyHash" FROM sessions
      WHERE store_id = :storeId AND mode = :mode AND order_id = :orderId AND status IN ('pending', 'paid')
      ORDER BY CASE status WHEN 'pending' THEN 0 ELSE 1 END, id DESC LIMIT 1`,
   );
 
-  /** @throws Fault permanent `row_altered` rather than to show an address that is not certainly ours */
+  /** @throws Fault permanent `row_altered` if an address may not be ours */
   async function view(row: SessionRow): Promise<Session> {
     const own = await addresses.ofSession(row.id);
     if (row.terms.options.some(({ family }) => own[family] === undefined))
@@ -131,7 +132,7 @@ export function sessionCommands(db: SealedDb) {
 
   const viewOf = async (id: string): Promise<Session> => view(await sessionOf(db, id));
 
-  /** Saves a new session with one address per family; a family without a free address is left out. */
+  /** Saves a new session with one address per family. A family without a free address is left out. */
   async function begin(input: NewSession, settings: StoreSettings): Promise<CreateSessionOutcome> {
     const followed = (await allNetworks(db)).filter((row) => isOffered(row, input.nowMs));
     const ready = readyOptions(input, followed);
@@ -176,7 +177,7 @@ export function sessionCommands(db: SealedDb) {
   }
 
   return {
-    // Sessions that are asked for together are committed together: most of a commit's time is the disk's.
+    // Concurrent creations are committed together, because most of a commit's time is the disk's.
     /** Uses up the nonce, takes addresses, saves the session and remembers the idempotency key, in one transaction. */
     create(input: NewSession): Promise<CreateSessionOutcome> {
       return db.write(() => create(input), { isGrouped: true });
@@ -188,7 +189,7 @@ export function sessionCommands(db: SealedDb) {
         return row ? await view(row) : null;
       });
     },
-    /** Returns at most `limit` sessions by their ids; the cost does not grow with what is stored. */
+    /** Returns at most `limit` sessions by their ids, at a cost that does not depend on the number stored. */
     async page(paging: SessionPaging): Promise<readonly Session[]> {
       return db.read(async () => mapInOrder(await sessionsById(db, await idsOfPage(db, paging)), view));
     },
@@ -208,15 +209,16 @@ export function sessionCommands(db: SealedDb) {
       });
     },
     /**
-     * For the sandbox: ends the time of a pending session in test mode now, without any grace. Earlier money
-     * stays in time; the session ends with the next `settleDue`.
+     * Ends the time of a pending test session now, without any grace, for the sandbox. Earlier money stays in time. The
+     * session ends with the next `settleDue`.
      * @returns false when there is no such session
      */
     async cutShort(id: string, nowMs: number): Promise<boolean> {
       return db.write(async () => {
         const row = await findSession(db, fullId(id));
         if (row?.mode !== 'test' || row.status !== 'pending') return false;
-        // One second ago: money that arrives from now on is late even by a chain's clock, but what has come is in time.
+        // The end is one second ago, so that money from now on is late even by a chain's clock. Earlier money stays in
+        // time.
         const cameS = (await transfers.ofSession(row.id, PAYMENTS_MAX)).map(({ blockTimeS }) => blockTimeS);
         const expiresAtS = Math.max(toSeconds(nowMs) - 1, ...cameS);
         const cut = { expiresAtS, topUpGraceS: 0, inclusionGraceS: {} };
@@ -244,13 +246,13 @@ export function sessionCommands(db: SealedDb) {
   };
 }
 
-/** Returns the options whose network is being followed from some block on, so that a payment would be seen. */
+/** Returns the options on followed networks with a canonical block, so that a payment would be seen. */
 function readyOptions({ options }: NewSession, followed: readonly NetworkRow[]): PaymentOption[] {
   const isReady = new Set(followed.flatMap((row) => (row.tipHash === null ? [] : row.key)));
   return options.filter(({ networkKey }) => isReady.has(networkKey));
 }
 
-/** Returns the blocks that came before a new session, on each network of its mode that is followed. */
+/** Returns the newest block that came before a new session, on each followed network of its mode. */
 function beforeNumbers({ mode, reorgDepthsMax }: NewSession, followed: readonly NetworkRow[]): Terms['beforeNumbers'] {
   const own = followed.filter((row) => row.key.startsWith(`${mode}:`));
   return Object.fromEntries(

@@ -16,7 +16,7 @@ import { personRow, saveMembership } from './people.ts';
 import type { MacedRow, SealedDb } from './sealing.ts';
 import { stores } from './tables.ts';
 
-/** Stores of one person that may wait for approval at a time. */
+/** Most stores of one person that may wait for approval. */
 export const WAITING_STORES_MAX = 3;
 
 /** The channel of every store. */
@@ -26,23 +26,23 @@ export const CHANNEL_TYPE = 'API';
 export type MerchantStore = Pick<StoreRow, 'id' | 'name' | 'settings' | 'zone' | 'createdAtMs'> &
   Readonly<{
     status: 'pending' | 'approved';
-    /** Present while its keys may create neither sessions nor refunds. */
+    /** The suspension, during which the store's keys can create neither sessions nor refunds. */
     suspension?: Decision;
   }>;
 
-/** A store with the secrets that sign for URLs of single sessions, and for endpoints without a secret of their own. */
+/** A new store with its webhook secrets. They sign for URLs of single sessions, and for endpoints without a secret. */
 export type NewStore = Omit<MerchantStore, 'suspension'> & Readonly<{ webhookSecrets: Readonly<Record<Mode, string>> }>;
 
 /** A decision of an operator against a store. */
 export type Decision = Readonly<{ atMs: number; because: string }>;
 
-/** All that is set of a store. */
+/** All settings of a store. */
 export type StoreValues = Readonly<{ name: string; zone: string }> & StoreSettings & RefundPolicy & PageSettings;
 
 /** A store's logo, a PNG; `hash` is the SHA-256 of its bytes, in hex. */
 export type Logo = Readonly<{ hash: string; bytes: Uint8Array }>;
 
-/** Omitted settings stay as they are. */
+/** New settings. Omitted ones stay as they are. */
 export type StoreChanges = Partial<Omit<StoreValues, 'logo'>> & Readonly<{ logo?: Logo | null }>;
 
 const { logo: _logo, liveSecret: _live, testSecret: _test, ...storeColumns } = getTableColumns(stores);
@@ -51,7 +51,7 @@ type StoreRow = Omit<typeof stores.$inferSelect, 'logo' | 'liveSecret' | 'testSe
 
 const noPage: PageSettings = { accent: null, embedOrigins: [], logo: null };
 
-/** The fields of a store that its MAC covers: what the operator decided about it. */
+/** The fields of a store that its MAC covers: the operator's decision about it. */
 export const macedDecision = ({
   id,
   status,
@@ -63,7 +63,7 @@ export const macedDecision = ({
   fields: [status, decidedAtMs, decidedBecause],
 });
 
-/** The reason of a store whose row was altered: nobody knows what the operator decided, so it is suspended. */
+/** The reason shown for a store whose row was altered. Its decision is unknown, so it counts as suspended. */
 const ALTERED = 'its row in the database was altered';
 
 const selectStore = perDatabase(({ orm }: Db) =>
@@ -75,7 +75,7 @@ const selectStore = perDatabase(({ orm }: Db) =>
   ),
 );
 
-// To be called within a transaction.
+// Call these within a transaction.
 
 const findStore = (db: Db, id: string): Promise<StoreRow | undefined> => selectStore(db)().get({ id });
 
@@ -86,7 +86,7 @@ async function rowOf(db: Db, id: string): Promise<StoreRow> {
   return row;
 }
 
-/** Checks what was decided about a store; raises an alarm if it was altered. */
+/** Checks the MAC of a store's decision, and raises an alarm if it fails. */
 const isIntact = ({ guard }: SealedDb, row: StoreRow): boolean =>
   guard.accepts(
     macedDecision(row),
@@ -95,7 +95,7 @@ const isIntact = ({ guard }: SealedDb, row: StoreRow): boolean =>
     `run \`quayside store decide ${row.id} suspend --reason …\`, or \`quayside store decide ${row.id} approve\` if it was not suspended`,
   );
 
-/** Returns a store that another row names. `isSuspended`: whether its keys may create nothing. */
+/** Returns a store that another row names. */
 export async function storeOf(db: SealedDb, id: string) {
   const row = await rowOf(db, id);
   const { settings, refundPolicy: policy } = row;
@@ -169,11 +169,11 @@ export function storeCommands(db: SealedDb) {
       const all = db.orm.select(storeColumns).from(stores).orderBy(stores.createdAtMs, stores.id);
       return db.read(async () => (await all.all()).map((row) => toStore(db, row)));
     },
-    /** Returns all that is set of a store that exists. */
+    /** Returns all settings of an existing store. */
     async values(id: string): Promise<StoreValues> {
       return db.read(async () => valuesOf(await rowOf(db, id)));
     },
-    /** Changes a store; what is left out stays. Open sessions keep what they were created with. */
+    /** Changes a store's settings. Open sessions keep those that they were created with. */
     async update(id: string, { logo, ...changes }: StoreChanges, act?: OperatorAct): Promise<void> {
       await db.write(async () => {
         const row = await rowOf(db, id);
@@ -196,7 +196,7 @@ export function storeCommands(db: SealedDb) {
         await recordAct(db, act, { target: id, before: audited(before, changed), after: audited(after, changed) });
       });
     },
-    /** Returns the logo with this hash; null when the store has another one, or none. */
+    /** Returns the logo with this hash; null when the store has another one or none. */
     async findLogo(storeId: string, hash: string): Promise<Uint8Array | null> {
       const row = await db.read(() => findRow(db, stores, { id: storeId }));
       return row?.page.logo === hash ? row.logo : null;
@@ -211,14 +211,14 @@ export type StoreDecision = (typeof storeDecisions)[number];
 
 type Status = StoreRow['status'];
 
-/** The states that each decision ends, and the one that it leads to. */
+/** The states before and after each decision. */
 const steps: Readonly<Record<StoreDecision, Readonly<{ from: readonly Status[]; to: Status }>>> = {
   approve: { from: ['pending', 'suspended'], to: 'approved' },
   suspend: { from: ['pending', 'approved'], to: 'suspended' },
 };
 
 function decisionCommands(db: SealedDb) {
-  /** Counts the stores of a person that wait. */
+  /** Counts the stores of a person that wait for approval. */
   async function countWaiting(personId: string): Promise<number> {
     const ids = (await personRow(db, personId))?.memberships.flatMap(({ storeId }) => storeId ?? []) ?? [];
     return (await mapInOrder(ids, (id) => findStore(db, id))).filter((row) => row?.status === 'pending').length;
@@ -240,9 +240,9 @@ function decisionCommands(db: SealedDb) {
       });
     },
     /**
-     * Approves or suspends a store. Owners see the act's reason. The sessions of a suspended
-     * store are watched and credited, and its webhooks are sent; its refunds that are not signed yet wait. A decision
-     * that was taken before, or comes too late, changes nothing and is not recorded.
+     * Approves or suspends a store. Owners see the act's reason. A suspended store's sessions are still watched and
+     * credited, and its webhooks are sent. Its unsigned refunds wait. A repeated decision, or one that comes too late,
+     * changes nothing and is not recorded.
      * @returns null when there is no such store
      */
     async decide(id: string, decision: StoreDecision, act: OperatorAct): Promise<MerchantStore | null> {
@@ -250,7 +250,7 @@ function decisionCommands(db: SealedDb) {
         const row = await findStore(db, id);
         if (!row) return null;
         const { from, to: status } = steps[decision];
-        // Nobody knows what was decided about an altered row: it is decided again.
+        // The decision about an altered row is unknown, so any new one is saved.
         if (!from.includes(row.status) && isIntact(db, row)) return toStore(db, row);
         const decided = {
           status,

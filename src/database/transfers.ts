@@ -1,6 +1,4 @@
-/**
- * Transfers to our addresses: facts of blocks. Core decides from them what counts.
- */
+/** Transfers to our addresses, which are facts of blocks. Core decides from them what counts. */
 import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import type { Counted, Phase, ReceiptState, Recount } from '../core/session.ts';
@@ -16,7 +14,7 @@ export type TransferRow = typeof transfers.$inferSelect;
 
 type Fact = Omit<TransferRow, 'mac'>;
 
-/** Transfers among which the largest is looked for, so that nobody can make a refund slow. */
+/** Most transfers that are searched for the largest, so that nobody can make a refund slow. */
 const SENDERS_MAX = 1_000;
 
 /** Returns the columns that the MAC of a transfer covers: sender, amount and our address. */
@@ -28,7 +26,7 @@ export const macedTransfer = (
   return { table: 'transfers', key: [blockId, tx, position], fields };
 };
 
-/** "Shown" transfers are those that are not dust. */
+/** Statements about transfers. A shown transfer is one that is not dust. */
 export const transferRowsOf = perDatabase((db: SealedDb) => ({ ...factSteps(db), ...sessionQueries(db) }));
 
 const isShown = eq(transfers.dust, sql`0`);
@@ -47,8 +45,8 @@ const shownQueryOf = perDatabase(({ orm }: Db) =>
 );
 
 /**
- * Returns the shown transfers of a block, in their order, each with the key of its address and the session that took
- * that. To be called within a transaction.
+ * Returns the shown transfers of a block in order, each with the key and the session of its address. Call it within a
+ * transaction.
  */
 export const shownIn = (db: Db, blockId: number) => shownQueryOf(db)().all({ blockId });
 
@@ -71,24 +69,24 @@ function factSteps(db: SealedDb) {
       await insertRow(db, transfers, { ...transfer, mac: db.guard.seal(macedTransfer(transfer)) });
     },
     ofBlock: (blockId: number): Promise<TransferRow[]> => findRows(db, transfers, { blockId }),
-    /** Confirms these transactions in a block; all of it if `txs` is absent. */
+    /** Confirms the transfers of these transactions in a block; all of the block if `txs` is absent. */
     async confirm(blockId: number, nowMs: number, txs?: readonly string[]): Promise<void> {
       if (!txs) await confirm('').run({ blockId, nowMs });
       else for (const tx of txs) await confirm('AND tx = :tx').run({ blockId, nowMs, tx });
     },
-    /** Removes the confirmations of a block that left the chain; the time of the first confirmation stays. */
+    /** Removes the confirmations of a block that left the chain. The times of first confirmations stay. */
     unconfirm: async (blockId: number) => {
       await changeRows(db, transfers, { blockId }, { confirmed: false });
     },
-    /** Returns the phase of a transaction that paid the address in an earlier block, or null. */
+    /** Returns the phase of a transaction whose earlier block paid the address, or null. */
     phaseOf: async (addressId: number, network: NetworkKey, tx: string): Promise<Phase | null> =>
       (await earlier.get({ addressId, network, tx })) ?? null,
     /** Returns the canonical blocks with shown transfers and `above` < number ≤ `through`. */
     blocksBetween: (network: NetworkKey, above: number, through: number): Promise<number[]> =>
       blocksBetween.all({ network, above, through }),
     /**
-     * Compares the shown transfers of blocks with what the sessions' sums contain of them, and notes the differences as
-     * counted. @returns the differences, by the sessions that the blocks pay; each must then be added to the sums
+     * Compares the shown transfers of blocks with their parts in the sums of sessions, and marks the differences as
+     * counted. @returns the differences by session, each of which the caller must add to the sums
      */
     async recount(blockIds: readonly number[], floor: number): Promise<Map<string, Recount[]>> {
       const found = new Map<string, Recount[]>();
@@ -123,7 +121,7 @@ const shownPayment = {
 };
 const itsPlace = { ...canonicalPlace, id: transfers.id, confirmed: transfers.confirmed, floor: networks.floor };
 
-/** Queries for what one session received. */
+/** Queries about the transfers to one session. */
 function sessionQueries(db: SealedDb) {
   const { client, orm, guard } = db;
   const addressesOf = client.values<number>('SELECT id FROM addresses WHERE session_id = ?');
@@ -141,7 +139,7 @@ function sessionQueries(db: SealedDb) {
     AND dust = 0 AND confirmed = 1
      ORDER BY id LIMIT ${SENDERS_MAX}`;
 
-  /** Returns the confirmed transfers that name senders; none if one of them was altered. */
+  /** Returns a session's first confirmed transfers for their senders; none if one of them was altered. */
   async function receivedFrom(sessionId: string, network: NetworkKey, currency: Currency) {
     const all = (
       await mapInOrder(await addressesOf.all(sessionId), (addressId) =>
@@ -164,7 +162,7 @@ function sessionQueries(db: SealedDb) {
       found.sort((one, other) => one.place.id - other.place.id);
       return found.slice(-limit).map(({ payment, place }) => {
         const { canonical, number, tipNumber } = place;
-        // The block itself is the first confirmation.
+        // The block itself counts as the first confirmation.
         const confirmations = canonical ? (tipNumber ?? number) - number + 1 : 0;
         return { ...payment, network: nameOf(payment.networkKey), confirmations, state: stateOf(place) };
       });
@@ -177,7 +175,7 @@ function sessionQueries(db: SealedDb) {
   };
 }
 
-/** Returns which of its session's sums contains a transfer now. */
+/** Returns the sum of its session that contains a transfer now. */
 const countedAs = (place: Place): Counted => {
   const state = stateOf(place);
   return state === 'orphaned' ? 'none' : state;
@@ -195,9 +193,9 @@ function stateOf({ canonical, confirmed, number, floor }: Place): ReceiptState {
 }
 
 // ── Traces ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-// They follow one payment through the tables. Nothing is written.
+// Traces follow one payment through the tables, without writing.
 
-/** Transfers to one address that a trace returns, dust apart: anyone can send any number of them. */
+/** Most transfers of an address in a trace, not counting dust. Anybody can send any number of them. */
 export const TRACED_MAX = 100;
 
 type Traces = ReturnType<typeof traceQueries>;
@@ -205,13 +203,13 @@ type RowOf<Query extends (...input: never[]) => Promise<readonly unknown[]>> = A
 
 /** One of our deposit addresses. */
 export type TracedAddress = RowOf<Traces['findKey']>;
-/** A transfer to one of our addresses with its block; dust, and what is in blocks that left the chain, included. */
+/** A transfer to one of our addresses with its block, even dust, and even in a block that left the chain. */
 export type TracedTransfer = RowOf<Traces['transfersTo']>;
 
 export function traceQueries(db: Db) {
   const { read } = db;
 
-  /** Returns an address; its pool says whether it is retired: watched and never given out. */
+  /** Returns an address, and whether it is retired. */
   async function traced(address: AddressRow) {
     const { state, poolId, derivationIndex } = address;
     const pool = await findRow(db, pools, { id: poolId });
@@ -230,7 +228,9 @@ export function traceQueries(db: Db) {
     });
   }
 
-  /** Dust counts for nothing and costs its sender nothing, so it does not displace other transfers. */
+  /**
+   * Returns the newest transfers to an address. Dust costs its sender nothing, so it must not displace other transfers.
+   */
   async function ofAddress(addressId: number) {
     const both = await mapInOrder([0, 1], (dust) =>
       newest('address_id = :addressId AND dust = :dust', { addressId, dust }),
@@ -239,15 +239,17 @@ export function traceQueries(db: Db) {
   }
 
   return {
-    /** Returns the transfers to us in a transaction. Reads the index of all transfers: for operators only. */
+    /**
+     * Returns the transfers to us in a transaction. It reads the index of all transfers, so it is for operators only.
+     */
     transfersIn: (tx: string) => read(() => newest('tx = :tx', { tx })),
-    /** Returns the newest transfers to an address, or to those of a session, oldest first. */
+    /** Returns the newest transfers to an address or to a session's addresses, oldest first. */
     transfersTo: (to: Readonly<{ id: number }> | Readonly<{ sessionId: string }>) =>
       read(async () => {
         const all = await mapInOrder(await findRows(db, addresses, to), ({ id }) => ofAddress(id));
         return all.flat().sort((a, b) => a.id - b.id);
       }),
-    /** Returns our addresses of a family with this key: one in each mode at most. */
+    /** Returns our addresses of a family with this key, at most one in each mode. */
     findKey: (family: string, key: string) =>
       read(async () => {
         const isIt = "WHERE family = :family AND mode IN ('live', 'test') AND key = :key";

@@ -1,6 +1,4 @@
-/**
- * Attempts of payouts, and the nonces of wallets: the path allot, sign, record, send.
- */
+/** Attempts of payouts, and the nonces of wallets. Each attempt is allotted, signed, recorded and sent. */
 
 import { invariant } from '../../core/fault.ts';
 import { type Intent, isPayback } from '../../core/intent.ts';
@@ -29,17 +27,17 @@ import {
   unsigned,
 } from './payouts.ts';
 
-/** An open payout with the attempts of its current generation in order, and the approver's signature of a refund. */
+/** An open payout with the attempts of its current generation in order, and a refund's approval. */
 export type OpenPayout = Readonly<Awaited<ReturnType<typeof openPayoutOf>>>;
 
 export type AttemptName = PayoutName & Readonly<{ attempt: number }>;
 
-/** The next nonce of a wallet, or why there is none. */
+/** The next nonce of a wallet, or the reason why there is none. */
 export type NonceOffer =
   | Readonly<{ kind: 'free'; nonce: number }>
-  /** The newest is in no block yet, or not even signed, or the network has just been frozen. */
+  /** The newest attempt is unsigned or in no block yet, or the network has just been frozen. */
   | Readonly<{ kind: 'busy' }>
-  /** Nothing is known of the wallet, and the node has no final state that tells where it begins. */
+  /** The wallet is new here, and the node has no final state from which to take its first nonce. */
   | Readonly<{ kind: 'unsettled' }>;
 
 type NewAttempt = AttemptName &
@@ -47,8 +45,8 @@ type NewAttempt = AttemptName &
   Readonly<{ intent: Intent; nowMs: number }>;
 
 /**
- * `moved`: the payout changed, its nonce is taken, the payment that it refunds is gone, or money out is frozen; look
- * again.
+ * The outcome of an allotment. After `moved` the engine looks again, because the payout changed, its nonce is taken,
+ * its refunded payment is gone, or money out is frozen.
  */
 export type AllotOutcome = Readonly<{ kind: 'allotted'; attempt: Attempt }> | Readonly<{ kind: 'moved' }>;
 
@@ -73,9 +71,10 @@ const openPayoutOf = async (db: SealedDb, row: PayoutRow) => ({
 export function openCommands(db: SealedDb) {
   return {
     /**
-     * Returns what an engine should look at: first what was sent, longest untouched first, then what waits and is due.
-     * A payout that depends on another is listed only once that one has ended.
-     * @param limit of refunds, and of all else: sweeps that wait for finality take no refund's place
+     * Returns payouts for an engine to look at: sent ones first, longest untouched first, then waiting ones that are
+     * due. A payout that depends on another is listed only once that one has ended.
+     * @param limit applies to refunds and to other payouts separately, so that sweeps that wait for finality displace
+     * no refund
      */
     async open(network: NetworkKey, nowMs: number, limit: number): Promise<readonly OpenPayout[]> {
       return db.read(async () => {
@@ -104,7 +103,7 @@ export function attemptCommands(db: SealedDb) {
     'UPDATE payout_engines SET journal_id = :journalId WHERE network = :network AND journal_id < :journalId',
   );
 
-  /** Returns the payout of an attempt that may be allotted now; null if it changed since the engine looked. */
+  /** Returns the payout of an attempt that can be allotted now; null if it changed since the engine looked. */
   async function findAllottable({ id, generation, attempt, intent, nowMs }: NewAttempt): Promise<PayoutRow | null> {
     const payout = await steps.find(id);
     const isOpen = payout?.state === 'waiting' || payout?.state === 'sent';
@@ -127,8 +126,8 @@ export function attemptCommands(db: SealedDb) {
 
   return {
     /**
-     * Saves an attempt and uses up its nonce; it is signed for this intent, on these terms, and no others. A refund
-     * waits instead while its payment is not final, and, with an alarm, if a reorg took the payment back.
+     * Saves an attempt, with the only intent and terms for which it is signed, and uses up its nonce. A refund waits
+     * instead while its payment is not final. If a reorg took the payment back, the refund waits with an alarm.
      */
     async allot(input: NewAttempt): Promise<AllotOutcome> {
       return db.write(async () => {
@@ -146,7 +145,7 @@ export function attemptCommands(db: SealedDb) {
         return { kind: 'allotted', attempt: toAttempt(row) };
       });
     },
-    /** Takes back an attempt that the signer refused, with its nonce, and saves why the payout waits. */
+    /** Deletes an attempt that the signer refused, releases its nonce, and saves why the payout waits. */
     async withdraw({
       wait,
       nextLookAtMs,
@@ -164,7 +163,7 @@ export function attemptCommands(db: SealedDb) {
           const isLast = await giveBackNonce(db, row.network, row.payer, row.nonce);
           invariant(isLast, `nonce ${row.nonce} of ${row.payer} on ${row.network} was given out last`);
         }
-        // An earlier attempt continues as it was; only the replacement was refused.
+        // If only a replacement was refused, the earlier attempt continues.
         const state = row.attempt === 0 ? 'waiting' : payout.state;
         await steps.waitFor(payout, wait, { state, notBeforeMs: Math.round(nextLookAtMs) }, nowMs);
         return true;
@@ -173,7 +172,7 @@ export function attemptCommands(db: SealedDb) {
     /**
      * Follows the signer's journal: saves the bytes and transaction id of each signature with its attempt.
      * @param signatures entries after `PayoutEngine.journalId`, oldest first
-     * @returns the first one that no attempt here was allotted for on those terms; null if all were recorded
+     * @returns the first signature without an attempt here on its terms; null if all were recorded
      */
     async recordSigned(
       network: NetworkKey,
@@ -237,9 +236,9 @@ const newAttempt = (
 });
 
 /**
- * Gates of money out, in their order. All must be open for an attempt; they are asked once, in the transaction that
- * allots it. Only a freeze stops a replacement, which excludes the attempt that it replaces.
- * @returns whether one is closed. A refund then waits for it, unless it stops the whole network
+ * Asks the gates of money out in their order, once, in the transaction that allots an attempt. All must be open. Only a
+ * freeze stops a replacement, because a replacement cannot be mined together with the attempt before it.
+ * @returns whether a gate is closed. A refund then waits for it, unless it stops the whole network
  */
 async function isHeldAtGate(db: SealedDb, row: PayoutRow, attempt: number, nowMs: number): Promise<boolean> {
   const steps = payoutStepsOf(db);
@@ -256,7 +255,7 @@ async function refundHold(db: SealedDb, { id, intent }: PayoutRow): Promise<Reas
   return gate && reason(gate);
 }
 
-/** Returns whether a journal entry is what was allotted here. */
+/** Returns whether a journal entry has the intent and terms that were allotted here. */
 async function isOurs(db: Db, row: AttemptRow | undefined, signature: JournaledSignature): Promise<boolean> {
   const payout = await payoutStepsOf(db).find(signature.intent.id);
   return (
@@ -268,7 +267,7 @@ async function isOurs(db: Db, row: AttemptRow | undefined, signature: JournaledS
   );
 }
 
-/** Terms are flat, and the order of their names does not matter. */
+/** Compares terms, which are flat. The order of their names does not matter. */
 function isSameTerms(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {
   const names = Object.keys(a);
   return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
@@ -276,9 +275,9 @@ function isSameTerms(a: Readonly<Record<string, string>>, b: Readonly<Record<str
 
 // ── Nonces of wallets ──────────────────────────────────────────────────────────────────────────────────────────────
 
-// To be called within a transaction.
+// Call these within a transaction.
 
-/** Returns whether the newest attempt of a wallet is not signed yet: the signer may still refuse it. */
+/** Returns whether the newest attempt of a wallet is not signed yet, so that the signer may still refuse it. */
 async function hasUnsigned({ client }: Db, network: NetworkKey, payer: string): Promise<boolean> {
   const unsigned = client.prepare(
     'SELECT 1 FROM payout_attempts WHERE network = :network AND payer = :payer AND nonce IS NOT NULL AND tx IS NULL',
@@ -286,7 +285,7 @@ async function hasUnsigned({ client }: Db, network: NetworkKey, payer: string): 
   return (await unsigned.get({ network, payer })) !== undefined;
 }
 
-/** Returns the next nonce of a wallet, which is this one if nothing is known of the wallet. */
+/** Returns the next nonce of a wallet, which is `first` for a new one. */
 async function beginLane(db: Db, network: NetworkKey, payer: string, first: number): Promise<number> {
   const known = await findRow(db, lanes, { network, payer });
   if (!known) await insertRow(db, lanes, { network, payer, nextNonce: first });
@@ -297,11 +296,11 @@ async function beginLane(db: Db, network: NetworkKey, payer: string, first: numb
 const takeNonce = async (db: Db, network: NetworkKey, payer: string, nonce: number): Promise<boolean> =>
   (await changeRows(db, lanes, { network, payer, nextNonce: nonce }, { nextNonce: nonce + 1 })) > 0;
 
-/** @returns false when it is not the one that was given out last */
+/** @returns false when it is not the newest nonce */
 export const giveBackNonce = async (db: Db, network: NetworkKey, payer: string, nonce: number): Promise<boolean> =>
   (await changeRows(db, lanes, { network, payer, nextNonce: nonce + 1 }, { nextNonce: nonce })) > 0;
 
-/** Makes a wallet go on from this nonce, or its own if that is higher. */
+/** Raises the next nonce of a wallet to this one, unless it is higher already. */
 export async function raiseNonce(db: Db, network: NetworkKey, payer: string, nextNonce: number): Promise<void> {
   if ((await beginLane(db, network, payer, nextNonce)) < nextNonce)
     await changeRows(db, lanes, { network, payer }, { nextNonce });
@@ -311,8 +310,8 @@ export function nonceCommands(db: Db) {
   return {
     /**
      * Returns the nonce of the wallet's next attempt, once the one before is in a block. If a node counts more
-     * transactions than are known here, somebody else spends from the wallet, or this database is older than the chain:
-     * money out is frozen, with an alarm.
+     * transactions than are known here, money out is frozen with an alarm. Somebody else then spends from the wallet,
+     * or this database is older than the chain.
      * @param seen the node's counts; `final` is null if it no longer has the final state
      */
     async offerNonce(
@@ -323,7 +322,7 @@ export function nonceCommands(db: Db) {
     ): Promise<NonceOffer> {
       return db.write(async () => {
         await lockNetwork(db, network);
-        // A block at the head may vanish, and nonces that follow it could then never be used.
+        // A block at the head may vanish, and would leave a gap before the nonces that follow it.
         if (final === null && head > 0 && !(await findRow(db, lanes, { network, payer }))) return { kind: 'unsettled' };
         const nonce = await beginLane(db, network, payer, final ?? 0);
         const counted = Math.max(final ?? 0, head, pending);
@@ -336,11 +335,14 @@ export function nonceCommands(db: Db) {
         return isMined ? { kind: 'free', nonce } : { kind: 'busy' };
       });
     },
-    /** Returns the wallets whose transactions have nonces, each with the next one. */
+    /** Returns the wallets whose transactions have nonces, each with its next nonce. */
     async nonces(network: NetworkKey): Promise<readonly (typeof lanes.$inferSelect)[]> {
       return db.read(() => findRows(db, lanes, 'WHERE network = :network ORDER BY payer', { network }));
     },
-    /** Makes a wallet go on from this nonce, or its own if that is higher: an operator knows those before it. */
+    /**
+     * Raises the next nonce of a wallet to this one, unless it is higher already. An operator explains the nonces
+     * before it.
+     */
     async passNonces(network: NetworkKey, payer: string, nextNonce: number): Promise<void> {
       await db.write(async () => {
         await lockNetwork(db, network);

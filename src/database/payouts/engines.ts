@@ -1,6 +1,4 @@
-/**
- * The payout engine of a network: its fence, its heartbeat, and what the signer's journal has beyond this database.
- */
+/** The payout engine of a network: its fence, its heartbeat, and the adoption of the signer's journal. */
 
 import { and, eq, isNull } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
@@ -20,23 +18,25 @@ import { giveBackNonce, type JournaledSignature, raiseNonce } from './attempts.t
 import { followLost } from './outcomes.ts';
 import { noWait, payoutStepsOf, unsigned } from './payouts.ts';
 
-/** The payout engine of a network. `settlingUntilMs`: null once it has settled in. */
+/** The payout engine of a network. `settlingUntilMs` is null once it has settled in. */
 export type PayoutEngine = typeof payoutEngines.$inferSelect;
 
-/** A restart takes less. A longer gap may be anything: a stop, or a machine that was restored from a snapshot. */
+/**
+ * Longest gap between heartbeats without a settling-in. A restart takes less. A longer gap may be a restored snapshot.
+ */
 const GAP_MS_MAX = 120_000;
-/** A process may look at its clock so long before its turn to write, in which another one leaves a heartbeat. */
+/** Longest time between reading the clock and the write. Another process may leave a heartbeat in between. */
 const TURN_MS_MAX = 10_000;
 
 const newEngine = { fence: 0, journalId: 0, reason: null, beatAtMs: null, settlingUntilMs: null };
 
-/** Changes the row of an engine within a transaction; a new one has no row yet. */
+/** Changes the row of an engine within a transaction, or adds it. */
 async function saveEngine(db: Db, network: NetworkKey, set: Partial<PayoutEngine>): Promise<void> {
   if ((await changeRows(db, payoutEngines, { network }, set)) === 0)
     await insertRow(db, payoutEngines, { network, ...newEngine, ...set });
 }
 
-/** State that a network's engine saves about itself. */
+/** Commands with which a network's engine saves its own state. */
 export function engineCommands(db: Db) {
   const { read, write } = db;
   const all = 'ORDER BY network';
@@ -52,10 +52,10 @@ export function engineCommands(db: Db) {
   async function beginSettling(network: NetworkKey, nowMs: number): Promise<void> {
     await lockNetwork(db, network);
     const engine = await findRow(db, payoutEngines, { network });
-    // A database that was created now has lost nothing: its engines begin as if they had a heartbeat.
+    // A new database has lost nothing, so its engines begin as if they had a heartbeat.
     const lastMs = engine ? engine.beatAtMs : await readMeta(db, MADE_AT_MS);
     const agoMs = lastMs === null ? Number.POSITIVE_INFINITY : nowMs - Number(lastMs);
-    // A clock that was set back by more says nothing about the time since.
+    // After a clock was set back by more, the time since the heartbeat is unknown.
     const isRecent = agoMs <= GAP_MS_MAX && agoMs >= -TURN_MS_MAX;
     if (!isRecent) await saveEngine(db, network, { settlingUntilMs: 0 });
     else if (!engine) await saveEngine(db, network, { beatAtMs: nowMs });
@@ -63,15 +63,15 @@ export function engineCommands(db: Db) {
 
   return {
     /**
-     * Begins the settling-in of these networks where it is due, so that nothing is canceled or ended as never paid from
-     * the first request on. To be called before the server answers.
+     * Begins the settling-in of these networks where it is due. Call it before the server answers, so that no request
+     * can cancel a payout or end one as never paid before.
      */
     async settleIn(networks: readonly NetworkKey[], nowMs: number): Promise<void> {
       await write(() => mapInOrder(networks, (network) => beginSettling(network, nowMs)));
     },
     /**
-     * Returns the engine's next fence on a network; null when the signer has served a higher one. Then this database
-     * was restored from a backup, or another one is in use, and nothing may be signed before `payouts.adopt`.
+     * Returns the engine's next fence on a network; null when the signer has served a higher one. This database was
+     * then restored from a backup, or another one is in use too. Nothing may be signed before `payouts.adopt`.
      * @param servedFence the highest fence that the signer has served
      */
     async nextFence(network: NetworkKey, servedFence: number): Promise<number | null> {
@@ -84,11 +84,11 @@ export function engineCommands(db: Db) {
         return known + 1;
       });
     },
-    /** Saves why a network's engine does nothing; null: it works. */
+    /** Saves why a network's engine does nothing; null if it works. */
     report: (network: NetworkKey, reason: Reason | null): Promise<void> => save(network, { reason }),
     /**
      * Saves the heartbeat of a network's engine. If the last one is older than two minutes, the network settles in from
-     * now on: nothing is signed, canceled, rejected or ended as never paid.
+     * now on. Meanwhile no payout is signed, canceled, rejected or ended as never paid.
      * @returns `PayoutEngine.settlingUntilMs`
      */
     async beat(network: NetworkKey, nowMs: number): Promise<number | null> {
@@ -98,7 +98,7 @@ export function engineCommands(db: Db) {
         return (await findRow(db, payoutEngines, { network }))?.settlingUntilMs ?? null;
       });
     },
-    /** Saves until when a network settles in, by the chain's time; null: it has. */
+    /** Saves the end of a network's settling-in, by the chain's time; null once it is over. */
     settle: (network: NetworkKey, settlingUntilMs: number | null): Promise<void> => save(network, { settlingUntilMs }),
     list: (): Promise<readonly PayoutEngine[]> => read(() => findRows(db, payoutEngines, all)),
   };
@@ -109,7 +109,7 @@ export function engineCommands(db: Db) {
 /** A journaled signature with the wallet that pays its fee. */
 export type Adoption = JournaledSignature & Readonly<{ payer: string; payerRole: Wallet['role'] }>;
 
-/** A network's journal, or a part of it. */
+/** The signer's journal of a network, or a part of it. */
 export type JournalPart = Readonly<{
   signatures: readonly Adoption[];
   /** True for every part but the first. */
@@ -119,11 +119,11 @@ export type JournalPart = Readonly<{
   nowMs: number;
 }>;
 
-/** The part of the repository `payouts` that brings a database that was restored from a backup up to date. */
+/** Commands of the repository `payouts` that bring a database up to date after a restore. */
 export function adoptionCommands(db: SealedDb) {
   const { orm } = db;
   const steps = payoutStepsOf(db);
-  /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
+  /** Deletes unsigned attempts. Once the fence is raised, they can no longer be signed. */
   async function deleteUnsigned(network: NetworkKey): Promise<void> {
     const isUnsigned = and(eq(payoutAttempts.network, network), isNull(payoutAttempts.tx));
     const rows = await orm.delete(payoutAttempts).where(isUnsigned).returning().all();
@@ -132,12 +132,12 @@ export function adoptionCommands(db: SealedDb) {
       invariant(payout, `payout ${payoutId} of an attempt exists`);
       if (attempt > 0) continue;
       if (payout.state === 'sent') await steps.change(payout, { state: 'waiting' }, payout.updatedAtMs);
-      // A reconciled wallet may have gone on beyond it.
+      // It is not the newest nonce if an operator reconciled the wallet, and then it stays used.
       if (nonce !== null) await giveBackNonce(db, network, payer, nonce);
     }
   }
 
-  /** Plans the payout of a signature unless it is known. */
+  /** Plans the payout of a signature, unless it exists. */
   async function plan(intent: Intent, notBeforeMs: number, nowMs: number): Promise<void> {
     if (await steps.find(intent.id)) return;
     await steps.plan({ intent, sessionId: null, servesId: null, notBeforeMs, nowMs });
@@ -149,7 +149,7 @@ export function adoptionCommands(db: SealedDb) {
     const { network } = intent;
     const nonce = terms.nonce === undefined ? null : Number(terms.nonce);
     if (nonce !== null) await raiseNonce(db, network, payer, nonce + 1);
-    // It may be known from the chain, even as the payment of another refund.
+    // The transaction may be known from the chain, even as the payment of another refund.
     if (await findRow(db, payoutAttempts, { tx })) return false;
     await plan(intent, signedAtMs, nowMs);
     await insertRow(db, payoutAttempts, {
@@ -162,7 +162,7 @@ export function adoptionCommands(db: SealedDb) {
       payerRole,
       nonce,
       terms,
-      // The terms hold the real limit in the family's format; a replacement is only compared with zero.
+      // The terms have the real limit in the family's format. A replacement is only compared with zero.
       feeUnitsMax: 0n,
       tx,
       bytes: Buffer.from(bytes),
@@ -172,8 +172,8 @@ export function adoptionCommands(db: SealedDb) {
   }
 
   /**
-   * Continues a payout from its newest signature. Everything concluded without knowing it is asked again: a later
-   * generation that began here, unsigned, must wait until all attempts of this one have ended.
+   * Continues a payout from its newest signature, and forgets conclusions that were made without it. An unsigned later
+   * generation that began here must wait until all attempts of this one have ended.
    */
   async function follow(id: string, nowMs: number): Promise<void> {
     const payout = await steps.find(id);
@@ -181,10 +181,10 @@ export function adoptionCommands(db: SealedDb) {
     invariant(payout && newest, `payout ${id} of a signature exists`);
     const { generation, terms } = newest;
     if (payout.state === 'succeeded') return;
-    // A refund that has ended here stays ended; what was signed for it is paid out of `unclaimed`.
+    // A refund that has ended here stays ended. A payment that was signed for it is booked to `unclaimed`.
     const hasEnded = payout.state === 'canceled' || payout.state === 'failed';
     if (hasEnded) await steps.report(payout, paidAfterEnd(payout), nowMs);
-    // A nonce was used by a reverted transaction; bytes without a nonce expired.
+    // With a nonce, the previous generation was reverted. Without one, its bytes expired.
     const proof = generation === 0 ? null : terms.nonce === undefined ? 'dead' : 'failed';
     const moved = {
       sessionId: hasEnded ? null : payout.sessionId,
@@ -210,10 +210,10 @@ export function adoptionCommands(db: SealedDb) {
 
   return {
     /**
-     * Brings this database up to date with a part of the signer's journal, in the journal's order: adds the attempts it
-     * lacks. The first part deletes what was allotted and never signed. The last one raises the fence above the highest
+     * Adds the attempts of a part of the signer's journal that this database lacks, in the journal's order. The first
+     * part deletes attempts that were allotted and never signed. The last part raises the fence above the highest
      * served one, and only then may the engine sign again. After an interruption, start again with the first part.
-     * @returns how many attempts were added
+     * @returns the number of added attempts
      */
     async adopt(network: NetworkKey, { signatures, isContinued, servedFence, nowMs }: JournalPart): Promise<number> {
       return db.write(async () => {

@@ -1,6 +1,6 @@
 /**
- * Freezes of money out, of one network or of all. While one holds, no payout there is allotted, signed or broadcast;
- * what is signed already is watched to its end.
+ * Freezes of money out, on one network or on all. During a freeze no payout there is allotted, signed or broadcast.
+ * Transactions that were signed before are watched to their end.
  */
 
 import { and, eq, inArray, sql } from 'drizzle-orm';
@@ -14,30 +14,30 @@ import { ledgerOf } from '../ledger.ts';
 import { lockNetwork } from '../networks.ts';
 import { outgoingTransfers, payoutFreezes, walletBooks } from '../tables.ts';
 
-/** `network` is null for a freeze of every network. Each has at most one freeze with the same code. */
+/** A freeze. `network` is null for a freeze of every network. A network has at most one freeze of each code. */
 export type Freeze = Omit<FreezeRow, 'network'> & Readonly<{ network: NetworkKey | null }>;
 
-/** The code of a freeze that an operator began. */
+/** The code of an operator's freeze. */
 export const FROZEN_BY_OPERATOR = 'payouts_frozen';
-/** The code of a network's freeze for transfers that nothing explains: its end acknowledges them. */
+/** The code of the freeze for transfers that nothing explains. Its end acknowledges them. */
 export const OUTFLOW_FOREIGN = 'wallet_outflow_foreign';
-/** Why a network is frozen whose blocks were read before our own wallets were known. */
+/** The code of the freeze for blocks that were read before our own wallets were known. */
 export const WALLETS_UNKNOWN = 'wallets_unknown';
-/** The code of the freeze with which a restore ends. */
+/** The code of the freeze that every restore begins. */
 export const RESTORED = 'restored_from_backup';
-/** Why a network is frozen where a wallet has made transactions that are not known here. */
+/** The code of the freeze for a wallet whose nonces were used by unknown transactions. */
 export const NONCE_FOREIGN = 'payout_nonce_foreign';
-/** Why a network is frozen whose skipped blocks may hold payments that are not known here. */
+/** The code of the freeze for skipped blocks, which may contain unknown payments. */
 export const BLOCKS_UNSEARCHED = 'blocks_unsearched';
-/** Why a network is frozen whose wallets hold less native coin than the books say. */
+/** The code of the freeze for wallets with less native coin than the books say. */
 export const BALANCE_SHORT = 'wallet_balance_short';
 
-/** The name in the audit log under which the program freezes money out. */
+/** The program's name in the audit log, for its own freezes. */
 export const PROGRAM = 'quayside';
-/** Stands for every network in the table. */
+/** The table's value for every network. */
 const EVERYWHERE = '' as const;
 
-/** Returns whether the program froze money out by itself: a person has to look at its cause before it is ended. */
+/** Returns whether the program froze money out by itself. A person must look at the cause before ending the freeze. */
 export const isAutomatic = ({ code }: Pick<Freeze, 'code'>): boolean =>
   code !== FROZEN_BY_OPERATOR && code !== RESTORED;
 
@@ -51,7 +51,7 @@ export const endOf = ({ network, code }: Pick<Freeze, 'network' | 'code'>): stri
     ? `\`quayside payout reconcile ${network} --reason …\``
     : `\`quayside payout thaw${network === null ? '' : ` ${network}`} --reason …\``;
 
-/** Facts shown to an operator before a thaw: the freezes, and the ids of unexplained transfers. */
+/** Facts that an operator saw before a thaw: the freezes, and the ids of unexplained transfers. */
 export type SeenFreezes = Readonly<{ freezes: readonly Freeze[]; transfers: readonly number[] }>;
 
 type FreezeRow = typeof payoutFreezes.$inferSelect;
@@ -66,11 +66,11 @@ const toFreeze = ({ network, ...row }: FreezeRow): Freeze => ({
 const audited = ({ code, reason, frozenBy, sinceMs }: Freeze) => ({ code, reason, frozenBy, sinceMs });
 const nameOf = (network: NetworkKey | null): string => network ?? 'every network';
 
-// To be called within a transaction.
+// Call these within a transaction.
 
 /**
- * @param act the operator's command; null if the program froze it by itself
- * @returns false when it was frozen before for the same cause
+ * @param act the operator's command; null if the program freezes by itself @returns false when it was frozen before for
+ * the same cause
  */
 async function freeze(db: Db, one: Freeze, act: OperatorAct | null): Promise<boolean> {
   const insert = db.client.prepare(
@@ -91,7 +91,9 @@ export function freezeByProgram(db: Db, { network, code, reason, nowMs }: Freeze
   return freeze(db, { network, code, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
 }
 
-/** Freezes for a cause that may come again: a person who saw the freeze before has not seen this. */
+/**
+ * Freezes for a cause that may come again. An open freeze gets a new time and the new cause, which nobody has seen yet.
+ */
 export async function freezeAgain(db: Db, cause: FreezeCause): Promise<void> {
   if (await freezeByProgram(db, cause)) return;
   const { network, code, reason, nowMs: sinceMs } = cause;
@@ -105,7 +107,7 @@ export async function freezesOf(db: Db, network: NetworkKey): Promise<readonly F
   return (await findRows(db, payoutFreezes, applying, { network })).map(toFreeze);
 }
 
-/** Judged transfers out of our wallets that no attempt explains. */
+/** SQL condition of transfers out of our wallets that no attempt explains. */
 export const IS_UNEXPLAINED = 'NOT EXISTS (SELECT 1 FROM payout_attempts AS a WHERE a.tx = outgoing_transfers.tx)';
 
 export function holdCommands(db: Db) {
@@ -115,7 +117,7 @@ export function holdCommands(db: Db) {
     return (await deleteRows(db, payoutFreezes, { network: network ?? EVERYWHERE, code, sinceMs })) > 0;
   }
 
-  /** Ends a freeze if it is still that one, and nothing else left the wallets that was not shown. */
+  /** Ends a freeze if it is unchanged, and every unexplained transfer of its network was shown. */
   async function thaw(freeze: Freeze, transfers: readonly number[], own: OperatorAct) {
     const { network, code } = freeze;
     const seen = network && code === OUTFLOW_FOREIGN ? await acknowledge(db, network, transfers) : [];
@@ -130,10 +132,9 @@ export function holdCommands(db: Db) {
 
   return {
     /**
-     * Freezes money out. An existing freeze of the same scope with the same code keeps its reason and time; one with
-     * another code continues beside it.
-     * @param act the operator's command; null if the program froze it by itself
-     * @returns false when it was frozen before
+     * Freezes money out. An existing freeze of the same scope and code keeps its reason and time. Freezes with other
+     * codes continue beside it.
+     * @param act the operator's command; null if the program freezes by itself @returns false when it was frozen before
      */
     async freeze(one: Freeze, act: OperatorAct | null): Promise<boolean> {
       return db.write(async () => {
@@ -142,9 +143,9 @@ export function holdCommands(db: Db) {
       });
     },
     /**
-     * Ends freezes that a person has looked at, and acknowledges the transfers that caused one. Any other freeze
-     * continues, also one that has begun since, or whose transfers were not all shown.
-     * @returns those that were ended
+     * Ends freezes that a person has looked at, and acknowledges their transfers. A freeze that has begun since
+     * continues, as does one whose transfers were not all shown.
+     * @returns the ended freezes
      */
     async thaw({ freezes, transfers }: SeenFreezes, act: OperatorAct): Promise<readonly Freeze[]> {
       return db.write(async () => {
@@ -157,7 +158,7 @@ export function holdCommands(db: Db) {
         return thawed.flatMap(({ freeze, isEnded }) => (isEnded ? [freeze] : []));
       });
     },
-    /** Returns a freeze that applies to a network, one of every network first; null when it pays. */
+    /** Returns a freeze that applies to a network, preferring one of every network; null if there is none. */
     async find(network: NetworkKey): Promise<Freeze | null> {
       return db.read(async () => (await freezesOf(db, network))[0] ?? null);
     },
@@ -172,7 +173,8 @@ const isForeignOf = (network: NetworkKey) =>
   and(eq(outgoingTransfers.network, network), eq(outgoingTransfers.state, 'foreign'));
 
 /**
- * Forgets what attempts explain by now, and keeps the rest as known: a refund that equals it asks first.
+ * Deletes transfers that attempts explain by now, and marks the rest as known. A refund that equals a known transfer
+ * waits for a person.
  * @returns the transfers that were shown
  */
 async function acknowledge({ orm }: Db, network: NetworkKey, transfers: readonly number[]): Promise<OutgoingRow[]> {
@@ -185,7 +187,7 @@ async function acknowledge({ orm }: Db, network: NetworkKey, transfers: readonly
 const isMoreForeign = async (db: Db, network: NetworkKey): Promise<boolean> =>
   (await findRow(db, outgoingTransfers, { network, state: 'foreign' })) !== undefined;
 
-/** Takes the native coin of a network that is missing, which the operator has explained. */
+/** Removes missing native coin of a network from its books, once the operator has explained it. */
 async function takeMissing(db: Db, network: NetworkKey): Promise<Unexplained[]> {
   const { missingUnits = 0n } = (await findRow(db, walletBooks, { network })) ?? {};
   if (missingUnits === 0n) return [];

@@ -1,6 +1,6 @@
 /**
- * How payouts end, or begin their next generation: as the engine has seen it, or on an operator's command and as the
- * nodes show it.
+ * Ends of payouts and beginnings of their next generations. The engine decides them, or an operator's command with
+ * proof from the nodes.
  */
 import { invariant } from '../../core/fault.ts';
 import { isPayback } from '../../core/intent.ts';
@@ -24,12 +24,12 @@ import { noFault, noWait, type PayoutName, type PayoutRow, payoutStepsOf } from 
 import { type EqualTransfer, outgoingRowsOf } from './wallets.ts';
 
 /**
- * How an operator ended a payout.
- * - `paid`: by an attempt of `generation`, or, if it is `learned`, by one that is not known here.
- * - `never`: nothing paid it. `ended` is the attempt that failed and cost its fee. It fails, and its amount is free; or
- *   it `isRenewed`, in the next generation if `proof` says how this one ended.
- *   `others`: acknowledged transfers that equal it, and that were another payment, as a person says.
- * - `look`: it was stuck, and the engine looks at it again.
+ * An operator's conclusion about a payout.
+ * - `paid`: an attempt of `generation` paid it, or the `learned` one, which is unknown here.
+ * - `never`: nothing paid it. `ended` is the attempt that failed and cost its fee. The payout fails and its amount is
+ *   freed, unless it `isRenewed`. It is renewed in the next generation if `proof` says how this one ended. `others`:
+ *   equal transfers that a person has declared to be other payments.
+ * - `look`: the engine looks again at a payout that was stuck.
  */
 export type PayoutConclusion =
   | (Paid & Readonly<{ learned: Pick<Attempt, 'payer' | 'payerRole'> | null }>)
@@ -38,22 +38,22 @@ export type PayoutConclusion =
 type Paid = Extract<Exit, { kind: 'paid' }>;
 type Never = Extract<Exit, { kind: 'never' }> & Readonly<{ isRenewed: boolean; others: readonly number[] }>;
 
-/** A final transaction that paid a payout or failed to, and of which this database has no attempt. */
+/** A final transaction, unknown to this database, that paid a payout or failed to pay it. */
 type Learned = Ended & Pick<Attempt, 'payer' | 'payerRole'>;
 
-/** Updates what a session holds after a return changed that only the signer's journal knew. */
+/** Updates a session's held money after a change of a return that only the signer's journal knew. */
 export async function followLost(db: SealedDb, { intent, sessionId }: PayoutRow, nowMs: number): Promise<void> {
   if (intent.kind !== 'return' || sessionId !== null) return;
   const session = await findSession(db, intent.session.id);
   if (session) await transitionsOf(db).followReturn(session, nowMs);
 }
 
-/** The attempt of a transaction that only the chain has shown. The signer's attempts begin with 0. */
+/** The attempt number of a transaction that is known from the chain only. The signer's attempts begin with 0. */
 const LEARNED_ATTEMPT = -1;
 
-// To be called within a transaction.
+// Call these within a transaction.
 
-/** Saves what a final attempt cost, with the attempt and in the ledger, only once. */
+/** Saves the cost of a final attempt with the attempt and in the ledger, only once. */
 async function charge(db: SealedDb, row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): Promise<void> {
   const attempt = (await payoutStepsOf(db).attempts(row)).find((one) => one.tx === tx);
   invariant(attempt, `${tx} is an attempt of payout ${row.id}, generation ${row.generation}`);
@@ -65,7 +65,7 @@ async function charge(db: SealedDb, row: PayoutRow, { tx, feeUnits }: Ended, now
 async function succeed(db: SealedDb, row: PayoutRow, ended: Ended, nowMs: number): Promise<void> {
   const { tx, feeUnits } = ended;
   await charge(db, row, ended, nowMs);
-  // After a restore, and while payouts are frozen, a sweep may be found paid that was never sent from here.
+  // After a restore, or during a freeze, a sweep may turn out to be paid that was never sent from here.
   await ledgerOf(db).transit(row.intent, true, nowMs);
   await ledgerOf(db).post(payoutEntry(row.intent, row.sessionId, 'succeeded', 0), nowMs);
   await payoutStepsOf(db).change(row, { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs }, nowMs);
@@ -99,7 +99,7 @@ async function insertLearned(
   });
 }
 
-/** An operator has said before that this transaction was something else. */
+/** Takes back an operator's earlier explanation of this transaction. */
 async function takeBack(db: SealedDb, { network, intent }: PayoutRow, { tx }: Learned, nowMs: number): Promise<void> {
   if (!isPayback(intent)) return;
   const { to: toKey, units } = intent;
@@ -109,19 +109,19 @@ async function takeBack(db: SealedDb, { network, intent }: PayoutRow, { tx }: Le
 }
 
 /**
- * Settles a payout none of whose known attempts can take effect, with one that is learned from the chain: a
- * database that was restored from a backup does not know its newest ones.
+ * Settles a payout with an attempt that is learned from the chain, because a restored database lacks its newest ones.
+ * No known attempt of the payout can take effect.
  */
 async function succeedLearned(db: SealedDb, row: PayoutRow, learned: Learned, nowMs: number): Promise<void> {
   await takeBack(db, row, learned, nowMs);
-  // The fence and the settled payout keep an attempt that was never signed from being signed later.
+  // The fence and the payout's state prevent a later signature of an unsigned attempt.
   const unsigned = 'DELETE FROM payout_attempts WHERE payout_id = :id AND generation = :generation AND tx IS NULL';
   await db.client.prepare(unsigned).run({ id: row.id, generation: row.generation });
   await insertLearned(db, row, learned, nowMs);
   await succeed(db, row, learned, nowMs);
 }
 
-/** Fails a payout. A payout that may have been paid waits instead: its amount, once freed, could be paid again. */
+/** Fails a payout. If it may have been paid, it waits instead, because its freed amount could be paid again. */
 async function fail(db: SealedDb, row: PayoutRow, why: Reason, nowMs: number): Promise<void> {
   invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
   const { code: waitCode, message: waitMessage } = why;
@@ -143,8 +143,8 @@ export function outcomeCommands(db: SealedDb) {
 
   return {
     /**
-     * Ends a payout, with everything that follows for its refund and the ledger. A refund that would fail waits instead
-     * while it may have been paid by what is not known here: its amount is not freed.
+     * Ends a payout, with the consequences for its refund and the ledger. A refund that would fail waits instead, with
+     * its amount, while an unknown transaction may have paid it.
      */
     async settle({
       outcome,
@@ -162,8 +162,8 @@ export function outcomeCommands(db: SealedDb) {
       return write(() => steps.ifOpen(name, settle));
     },
     /**
-     * Begins the next generation, with nothing signed yet, or stuck until an operator resumes it. `ended` is the
-     * attempt that failed and cost its fee, `why` what it waits for.
+     * Begins the next generation, waiting for `why`, or stuck until an operator resumes it. `ended` is the attempt that
+     * failed and cost its fee.
      */
     async renew({ id, generation, proof, ended, notBeforeMs, isStuck, why, nowMs }: Renewal): Promise<boolean> {
       const renew = async (row: PayoutRow): Promise<void> => {
@@ -174,7 +174,9 @@ export function outcomeCommands(db: SealedDb) {
       };
       return write(() => steps.ifOpen({ id, generation }, renew));
     },
-    /** Marks a payout as stuck, with an alarm. `freezes`: its network, too, because other payouts are in danger. */
+    /**
+     * Marks a payout as stuck, with an alarm. `freezes` also freezes its network, because other payouts are in danger.
+     */
     async stick({
       why,
       freezes,
@@ -193,10 +195,10 @@ export function outcomeCommands(db: SealedDb) {
       return read(async () => (await findRow(db, payoutAttempts, { tx }))?.payoutId ?? null);
     },
     /**
-     * Ends a payout, or begins its next generation, on an operator's command and as the nodes show it
+     * Ends a payout, or begins its next generation, on an operator's command with proof from the nodes
      * (`core/payout-exit.ts`).
-     * @param input.seen what the payout was when the nodes were asked
-     * @returns false, with nothing changed, if it is not that any more, or if something unexplained may have paid it
+     * @param input.seen the payout's state when the nodes were asked
+     * @returns false, with nothing changed, if that state has changed, or if an unexplained transfer may have paid it
      */
     async conclude({
       id,
@@ -251,7 +253,7 @@ async function carryOut(db: SealedDb, row: PayoutRow, conclusion: PayoutConclusi
   }
 }
 
-/** A refund that has ended here stays ended: what was paid for it is paid out of `unclaimed`. */
+/** Reopens a payout for a payment. Its refund stays ended if it has ended, and the payment is booked to `unclaimed`. */
 async function reopen(db: Db, row: PayoutRow, nowMs: number): Promise<PayoutRow> {
   if (row.state !== 'failed' && row.state !== 'canceled') return row;
   await payoutStepsOf(db).report(row, paidAfterEnd(row), nowMs);
@@ -268,7 +270,7 @@ async function pay(
   const reopened = await reopen(db, row, nowMs);
   await ledgerOf(db).transit(row.intent, true, nowMs);
   if (learned) {
-    // One attempt of a generation has a cost in the books.
+    // Only one attempt of a generation can have a cost in the books.
     const hasFailed = (await payoutStepsOf(db).attempts(row)).some((one) => one.feeUnits !== null);
     const next = hasFailed ? ({ generation: row.generation + 1, proof: 'failed' } as const) : {};
     await succeedLearned(db, { ...reopened, ...next }, { ...learned, tx, feeUnits }, nowMs);

@@ -1,7 +1,7 @@
 /**
- * Payouts: planning, waiting, canceling, and views of them. Commands that advance a payout name its generation. They
- * return false, and change nothing, when the payout is no longer open in that generation: a merchant canceled it, or an
- * operator acted.
+ * Payouts: planning, waiting, canceling, and views of them. Commands that advance a payout name its generation. If a
+ * merchant or an operator has acted meanwhile, the payout is no longer open in that generation. The commands then
+ * change nothing, and return false.
  */
 import { and, desc, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
@@ -25,7 +25,7 @@ export type AttemptRow = typeof payoutAttempts.$inferSelect;
 /** A payout to make. A refund's payout has the refund's id. */
 export type NewPayout = Readonly<{
   intent: Intent;
-  /** Of a refund: the session whose money is given back. */
+  /** The session of a refund. */
   sessionId: string | null;
   /** The payout that this one makes possible. */
   servesId: string | null;
@@ -39,26 +39,27 @@ export type PayoutFilter = Readonly<{
   network?: NetworkKey;
   state?: PayoutState;
   kind?: Intent['kind'];
-  /** Only those that are older than this one. */
+  /** Limits the list to payouts older than this one. */
   before?: Pick<Payout, 'id' | 'createdAtMs'>;
   limit: number;
 }>;
 
-/** Open payouts of a network that wait for the same reason; `code` is null for those that wait for nothing. */
+/** Open payouts of a network that wait for the same reason. `code` is null if they wait for nothing. */
 export type OpenPayouts = Readonly<{
   network: NetworkKey;
   code: string | null;
   count: number;
   oldestAtMs: number;
-  /** The message of a fault that keeps one of them from advancing; null: none does. */
+  /** The message of a fault that keeps one of them from advancing; null if there is none. */
   fault: string | null;
-  /** Refunds among them that are due and for which no engine gave a reason; since when the first of them is due. */
+  /** The number of due refunds among them to which no engine gave a reason. */
   overdue: number;
+  /** The due time of the first of them. */
   overdueSinceMs: number | null;
 }>;
 
 /**
- * Result of planning a payout. `known`: the signer's journal had it before, and it may have ended since. `other`: a
+ * The result of planning a payout. `known`: the signer's journal contained it, and it may have ended since. `other`: a
  * different intent was signed under this id.
  */
 type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: PayoutRow }>;
@@ -68,14 +69,14 @@ type Changing = Partial<
   Omit<PayoutRow, 'id' | 'kind' | 'network' | 'namedSession' | 'servesId' | 'createdAtMs' | 'updatedAtMs'>
 >;
 
-/** How soon a refund looks again whether its reason has passed by itself. */
+/** Time after which a refund checks whether its reason to wait has passed by itself. */
 const PASSING_LOOK_MS = 5_000;
 
 /** Reasons that an approval may end. */
 const approvable: readonly string[] = ['signer_refused_approval', 'signer_refused_cap', 'refund_unapproved'];
 
 export const noFault = { faultCode: null, faultMessage: null } as const;
-/** An attempt that is not signed. */
+/** The columns of an attempt that is not signed. */
 export const unsigned = {
   tx: null,
   bytes: null,
@@ -86,13 +87,13 @@ export const unsigned = {
   feeUnits: null,
 } as const;
 
-/** Waits for nothing. */
+/** The columns of a payout that waits for nothing. */
 export const noWait = { waitCode: null, waitMessage: null, ...noFault } as const;
 
 export const payoutStepsOf = perDatabase((db: Db) => {
   const doubts = createDoubts(db);
   const attemptsOf = 'WHERE payout_id = :payoutId ORDER BY generation, attempt';
-  /** Returns every attempt ever made of a payout, in order. There are few. */
+  /** Returns every attempt of a payout, in order. There are few. */
   const everyAttempt = (payoutId: string): Promise<AttemptRow[]> =>
     findRows(db, payoutAttempts, attemptsOf, { payoutId });
   const attempts = async ({ id, generation }: PayoutName): Promise<AttemptRow[]> =>
@@ -116,7 +117,9 @@ export const payoutStepsOf = perDatabase((db: Db) => {
     await raiseAlarm(db, { atMs, code, message: `${name}: ${message}`, network, sessionId });
   };
 
-  /** Saves what a payout waits for; null: nothing. A reason that no other of its network has may raise an alarm. */
+  /**
+   * Saves the reason for which a payout waits; null for none. A reason that is new on its network may raise an alarm.
+   */
   const waitFor = async (row: PayoutRow, wait: Reason | null, changes: Changing, nowMs: number): Promise<void> => {
     const waitCode = wait?.code ?? null;
     const waitMessage = wait?.message ?? null;
@@ -127,11 +130,11 @@ export const payoutStepsOf = perDatabase((db: Db) => {
     if (!(await othersWait.get({ network, id, waitCode }))) await report(row, wait, nowMs);
   };
 
-  /** Returns a payout of which nothing known can take effect, or null. `generationMax` 0: nothing was signed. */
+  /** Returns a payout if no known attempt of it can take effect, or null. With `generationMax` 0 nothing was signed. */
   async function findUnsigned(id: string, generationMax: number): Promise<PayoutRow | null> {
     const row = await findRow(db, payouts, { id });
     if (!row || row.generation > generationMax) return null;
-    // The signer refused it for good, or all that it signed has failed.
+    // A stuck payout counts if the signer refused it for good, or all its signed attempts have failed.
     const isUnsigned = row.state === 'waiting' || resumed(row.state, (await attempts(row)).length) === 'waiting';
     return isUnsigned ? row : null;
   }
@@ -148,8 +151,9 @@ export const payoutStepsOf = perDatabase((db: Db) => {
     ...doubts,
     find: (id: string): Promise<PayoutRow | undefined> => findRow(db, payouts, { id }),
     /**
-     * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets it.
-     * @param poolId of a sweep: the pool of its indices; omitted if only the signer's journal knows the sweep
+     * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets its
+     * session.
+     * @param poolId the pool of a sweep's indexes; absent if only the signer's journal knows the sweep
      */
     async plan(input: NewPayout, poolId?: number): Promise<Planned> {
       const { intent, sessionId, nowMs } = input;
@@ -177,8 +181,8 @@ export const payoutStepsOf = perDatabase((db: Db) => {
       return { kind: 'planned', payout: row };
     },
     /**
-     * Cancels a payout none of whose attempts can take effect: no attempt is allotted, and those of earlier generations
-     * have provably ended; false otherwise.
+     * Cancels a payout if none of its attempts can take effect; returns false otherwise. No attempt may be allotted,
+     * and those of earlier generations must have provably ended.
      * @param generationMax 0 for a payout that was never signed
      */
     async cancel(id: string, nowMs: number, generationMax = Number.POSITIVE_INFINITY): Promise<boolean> {
@@ -186,12 +190,12 @@ export const payoutStepsOf = perDatabase((db: Db) => {
       if (row) await change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);
       return row !== null;
     },
-    /** Returns whether a payout is not canceled only because it may have been paid by what is not known here. */
+    /** Returns whether a payout would be canceled but for an unknown transaction that may have paid it. */
     async isInDoubt(id: string, generationMax: number): Promise<boolean> {
       const row = await findUnsigned(id, generationMax);
       return row !== null && (await mayBePaid(row));
     },
-    /** Gives a refund's payout another payee; false once an attempt is allotted or it has ended. */
+    /** Gives a refund's payout another payee. Returns false once an attempt is allotted or it has ended. */
     async redirect(intent: PaybackIntent, notBeforeMs: number, nowMs: number): Promise<boolean> {
       const row = await findEnded(intent.id, 0);
       if (row) await change(row, { intent, state: 'waiting', ...noWait, notBeforeMs }, nowMs);
@@ -206,10 +210,10 @@ export const payoutStepsOf = perDatabase((db: Db) => {
     change,
     report,
     waitFor,
-    /** Keeps a refund waiting for what a gate says. A reason that passes by itself raises no alarm. */
+    /** Makes a refund wait for a gate's reason. A reason that passes by itself raises no alarm. */
     async hold(row: PayoutRow, hold: Reason, nowMs: number): Promise<void> {
       const waits = { waitCode: hold.code, waitMessage: hold.message };
-      // Finality comes within minutes, and an old refund must not wait much longer than that.
+      // Such reasons pass within minutes, and an old refund must not wait much longer than that.
       if (isPassing(hold.code)) await change(row, { ...waits, notBeforeMs: nowMs + PASSING_LOOK_MS }, nowMs);
       else await waitFor(row, hold, { notBeforeMs: Math.round(nextLookAtMs(row, nowMs)) }, nowMs);
     },
@@ -253,7 +257,7 @@ export function payoutCommands(db: Db) {
   const counted = db.client.prepare<OpenPayouts>(countedQuery);
 
   return {
-    /** Plans payouts, all or none. An existing one with the same intent stays as it is. */
+    /** Plans all payouts or none. An existing one with the same intent stays as it is. */
     async plan(inputs: readonly NewPayout[]): Promise<void> {
       await write(async () => {
         for (const input of inputs) {
@@ -261,7 +265,9 @@ export function payoutCommands(db: Db) {
         }
       });
     },
-    /** Cancels a payout; false once an attempt is allotted, it has ended, or signatures must be adopted first. */
+    /**
+     * Cancels a payout. Returns false once an attempt is allotted, it has ended, or signatures must be adopted first.
+     */
     async cancel(id: string, nowMs: number): Promise<boolean> {
       return write(async () => {
         await lockNetworkOf(db, id);
@@ -269,8 +275,8 @@ export function payoutCommands(db: Db) {
       });
     },
     /**
-     * Returns why a payout may have been paid by what is not known here, so that it is neither canceled nor rejected,
-     * nor ended as never paid; null if that is excluded, or if a single transfer is the reason.
+     * Returns why an unknown transaction may have paid a payout, which is then not canceled, rejected or ended as never
+     * paid. Returns null if that is excluded, or if the only reason is a single transfer.
      */
     async doubt(id: string): Promise<Reason | null> {
       return read(async () => {
@@ -285,7 +291,9 @@ export function payoutCommands(db: Db) {
         return row ? await steps.equalTo(row) : [];
       });
     },
-    /** Saves what a payout waits for, and raises an alarm if that is new and may need a person; null: nothing. */
+    /**
+     * Saves the reason for which a payout waits, null for none, and raises an alarm if it is new and may need a person.
+     */
     async recordWait({
       wait,
       nextLookAtMs: lookAtMs,
@@ -296,8 +304,8 @@ export function payoutCommands(db: Db) {
       return write(() => steps.ifOpen(name, (row) => steps.waitFor(row, wait, changes, nowMs)));
     },
     /**
-     * Saves the fault that keeps the engine from advancing a payout now; null: nothing does any more. It changes
-     * neither what the payout waits for nor when it is due. Whatever advances or ends the payout removes it.
+     * Saves the fault that keeps the engine from advancing a payout now, or null once it is over. The payout's wait and
+     * its due time stay. Every command that advances or ends the payout removes the fault.
      */
     async recordFault({
       fault,
@@ -324,11 +332,11 @@ export function payoutCommands(db: Db) {
       const newest = all.orderBy(desc(payouts.createdAtMs), desc(payouts.id)).limit(limit);
       return (await read(() => newest.all())).map(toPayout);
     },
-    /** Returns every attempt ever made, in order. */
+    /** Returns every attempt of a payout, in order. */
     async attempts(id: string): Promise<readonly Attempt[]> {
       return (await read(() => steps.everyAttempt(id))).map(toAttempt);
     },
-    /** Counts the open payouts, by network and by what they wait for. */
+    /** Counts the open payouts by network and reason to wait. */
     async countOpen(nowMs: number): Promise<readonly OpenPayouts[]> {
       return read(() => counted.all({ nowMs }));
     },
@@ -337,7 +345,7 @@ export function payoutCommands(db: Db) {
 
 const isOverdue = `state <> 'stuck' AND kind IN ('refund', 'return') AND wait_code IS NULL AND not_before_ms < :nowMs`;
 
-/** The code is that of `delayOf` in core. */
+/** SQL for the counts. Its codes are those of `delayOf` in core. */
 const countedQuery = `
   SELECT network, coalesce(fault_code, wait_code) AS code, count(*) AS count, min(created_at_ms) AS "oldestAtMs",
     min(fault_message) AS fault, count(*) FILTER (WHERE ${isOverdue}) AS overdue,
@@ -346,18 +354,18 @@ const countedQuery = `
   GROUP BY network, coalesce(fault_code, wait_code) ORDER BY network, coalesce(coalesce(fault_code, wait_code), '')`;
 
 // ── Doubts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-// A payout may have been paid by a transaction that this database does not know. Only without any doubt is a payout
-// canceled, given another payee, or ended as never paid.
+// A transaction that this database does not know may have paid a payout. Only without any doubt is a payout canceled,
+// given another payee, or ended as never paid.
 
 type Intended = Pick<PayoutRow, 'intent'>;
 
-/** Why an engine does nothing after the database was restored from a backup. */
+/** The code of the reason why an engine does nothing after the database was restored from a backup. */
 const NOT_ADOPTED = 'payouts_not_adopted';
 
 function createDoubts(db: Db) {
   /**
-   * Returns why payouts of a network may have been paid, or signed, by what this database does not know; null if that
-   * is excluded. The freezes with which the program stopped the network count, those of operators do not.
+   * Returns why a network may have payments or signatures that this database does not know; null if that is excluded.
+   * Freezes by the program are such reasons, and freezes by operators are not.
    */
   async function doubtOf({ network }: Pick<PayoutRow, 'network'>): Promise<Reason | null> {
     const { reason: stop, settlingUntilMs = null } = (await findRow(db, payoutEngines, { network })) ?? {};
@@ -368,27 +376,27 @@ function createDoubts(db: Db) {
     return freeze ? { code: freeze.code, message: freeze.reason } : null;
   }
 
-  /** Returns transfers that may have paid a refund: no attempt explains them, and nobody has said that they did not. */
+  /** Returns transfers that may have paid a refund. No attempt explains them, and no person has ruled them out. */
   const equalTo = async ({ intent }: Intended): Promise<readonly EqualTransfer[]> =>
     isPayback(intent) ? await outgoingRowsOf(db).equalTo(intent) : [];
 
   return {
     doubtOf,
     equalTo,
-    /** Returns whether a network settles in after a gap. */
+    /** Returns whether a network is settling in after a gap. */
     isSettling: async (network: NetworkKey): Promise<boolean> =>
       ((await findRow(db, payoutEngines, { network }))?.settlingUntilMs ?? null) !== null,
-    /** Returns `doubtOf`, or a lock on the chain: nobody asks the nodes before this end. */
+    /** Like `doubtOf`, but also counts a lock on the chain, because the nodes are not asked before this end. */
     async doubtUnseen(row: PayoutRow): Promise<Reason | null> {
       const { waitCode, waitMessage } = row;
       return (await doubtOf(row)) ?? (waitCode === LOCK_SET ? { code: LOCK_SET, message: waitMessage ?? '' } : null);
     },
-    /** Returns why a refund is neither paid nor ended: a transfer that no attempt explains may have paid it. */
+    /** Returns the reason to neither pay nor end a refund, if a transfer that no attempt explains may have paid it. */
     async unexplainedHold(row: Intended): Promise<Reason | null> {
       const equal = await equalTo(row);
       if (equal.some(({ state }) => state !== 'known')) return reason('refund_maybe_paid');
       const [first] = equal;
-      // It may be this refund, lost with the newest state of the database, or another payment of the same amount.
+      // The transfer may be this refund, lost by a restore, or another payment of the same amount.
       return first ? reason('refund_equals_transfer', { id: row.intent.id, tx: first.tx }) : null;
     },
   };
@@ -396,7 +404,7 @@ function createDoubts(db: Db) {
 
 // ── Rows as people and core read them ──────────────────────────────────────────────────────────────────────────────
 
-/** Returns a payout as people know it: "The refund of 4.50 USDT for order 17 of Corner shop (rf_…)". */
+/** Returns a payout's readable name, such as "The refund of 4.50 USDT for order 17 of Corner shop (rf_…)". */
 async function payoutName({ client }: Db, { id, intent }: Pick<PayoutRow, 'id' | 'intent'>): Promise<string> {
   if (intent.kind === 'sweep') return `The sweep of ${intent.currency} on ${intent.network} (${id})`;
   if (intent.kind === 'gas') return `The gas for a wallet on ${intent.network} (${id})`;

@@ -1,6 +1,4 @@
-/**
- * Balances of deposit addresses by facts, and the sweeps that empty them.
- */
+/** Balances of deposit addresses, computed from facts, and the sweeps that empty them. */
 
 import { permanent } from '../../core/fault.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../core/intent.ts';
@@ -15,12 +13,12 @@ import { lockNetwork, lockNetworkOf } from '../networks.ts';
 import { addresses, payouts as payoutTable, pools } from '../tables.ts';
 import { type PayoutRow, payoutStepsOf, toPayout } from './payouts.ts';
 
-/** A network, and the pool whose current source its deposit addresses come from. */
+/** A network, and the pool of its deposit addresses. */
 export type SweepPlace = Readonly<{ network: NetworkKey; pool: PoolKey }>;
 
 /**
- * A sweep, the keys of its addresses in the intent's order, and its gas payouts: `before` run one after another before
- * the sweep, `after` once it has ended, whatever its outcome (it takes lent resources back).
+ * A sweep, the keys of its addresses in the intent's order, and its gas payouts. Those in `before` run one after
+ * another before the sweep. `after` runs once the sweep has ended with any outcome, and takes lent resources back.
  */
 export type PlannedSweep = Readonly<{
   sweep: SweepIntent;
@@ -33,9 +31,11 @@ export type PlannedSweep = Readonly<{
 export type UnsweptLevel = Readonly<{
   network: NetworkKey;
   currency: Currency;
-  /** Number of addresses and their total base units; `openUnits` are those of open sweeps. */
+  /** Number of addresses with a balance. */
   owners: number;
+  /** Their total, in base units. */
   units: bigint;
+  /** The part of it that open sweeps take. */
   openUnits: bigint;
   readAtMs: number;
 }>;
@@ -48,9 +48,9 @@ type Part = Readonly<{ currency: Currency; units: string; state: string }>;
 type Taken = Readonly<{ units: bigint; openUnits: bigint; sweepCount: number }>;
 const nothingTaken: Taken = { units: 0n, openUnits: 0n, sweepCount: 0 };
 
-/** States in which a sweep has moved nothing. */
+/** States of a sweep that has moved nothing. */
 const without = ['failed', 'canceled'];
-/** States in which a loan is not made, and cannot be any more. */
+/** States of a loan that is not made. */
 const unmade = ['waiting', ...without];
 
 export function sweepCommands(db: Db) {
@@ -58,7 +58,7 @@ export function sweepCommands(db: Db) {
   const { given, received, parts } = sweepStatements(db);
   const poolIdOf = async ({ family, mode }: PoolKey) => (await findRow(db, pools, { family, mode, current: true }))?.id;
 
-  /** Returns what one address holds, by currency. */
+  /** Returns the balances of one address, by currency. */
   async function ownersAt(poolId: number, network: NetworkKey, { id, index, key }: Given): Promise<SweepOwner[]> {
     const taken = takenFrom(await parts.all(network, index, poolId));
     const sums = new Map<Currency, bigint>();
@@ -80,7 +80,7 @@ export function sweepCommands(db: Db) {
     );
   }
 
-  /** Returns whether every address still holds what the sweep takes, and no other sweep is open on it. */
+  /** Returns whether every address still has the sweep's amount, and no other open sweep. */
   async function isStillThere(
     poolId: number,
     { pool: { family, mode } }: SweepPlace,
@@ -96,7 +96,7 @@ export function sweepCommands(db: Db) {
     return true;
   }
 
-  /** Returns the gas of a sweep in the order in which it is sent. */
+  /** Returns the gas payouts of a sweep in the order of sending. */
   async function gasOf(id: string): Promise<PayoutRow[]> {
     const givers = await findRows(db, payoutTable, { servesId: id });
     return (await mapInOrder(givers, async (row) => [...(await gasOf(row.id)), row])).flat();
@@ -113,7 +113,7 @@ export function sweepCommands(db: Db) {
     return true;
   }
 
-  /** Plans a sweep with its gas. Each payout serves the next, so it waits only for the one before it. */
+  /** Plans a sweep with its gas. Each payout serves the next one, which waits for it. */
   async function planChain({ sweep, before, after }: PlannedSweep, poolId: number, nowMs: number): Promise<void> {
     const plan = async (intent: GasIntent | SweepIntent, servesId: string | null): Promise<string> => {
       await payouts.plan({ intent, sessionId: null, servesId, notBeforeMs: nowMs, nowMs }, poolId);
@@ -127,11 +127,11 @@ export function sweepCommands(db: Db) {
 
   return {
     /**
-     * Returns what deposit addresses hold by facts: canonical, confirmed payments at or below the network's final
-     * height, less what sweeps took or plan to take. Addresses that hold nothing are left out.
+     * Returns the balances of deposit addresses by facts: canonical, confirmed payments at or below the network's final
+     * height, less the amounts of sweeps. Empty addresses are left out.
      * @param afterId `next` of the previous page; 0 for the first
      * @param limit addresses to look at, with or without money
-     * @returns `next`: where the next page goes on; null at the end
+     * @returns `next`: the `afterId` of the next page; null at the end
      */
     async unswept({ network, pool }: SweepPlace, afterId: number, limit: number) {
       return db.read(async () => {
@@ -146,13 +146,15 @@ export function sweepCommands(db: Db) {
         };
       });
     },
-    /** @throws Fault permanent `treasury_collects` if the treasury is a deposit address: its sweeps would be income */
+    /**
+     * @throws Fault permanent `treasury_collects` if the treasury is a deposit address, where sweeps would be income
+     */
     async checkTreasury(pool: PoolKey, treasury: string): Promise<void> {
       await db.read(() => refuseTreasury(pool, treasury));
     },
     /**
-     * Plans sweeps with their gas, each only if every address still holds what it names and no other sweep is open on
-     * it.
+     * Plans sweeps with their gas. A sweep is left out unless every address still has its amount and no other open
+     * sweep.
      * @returns ids of the sweeps that were planned
      * @throws as `checkTreasury`
      */
@@ -179,9 +181,9 @@ export function sweepCommands(db: Db) {
       });
     },
     /**
-     * Withdraws a waiting sweep with its gas, and the return of a loan that was not made.
-     * @param isPossible it could be signed as it was planned: it is only withdrawn if it has waited too long for that
-     * @returns false if it was not, or if it may have been paid by what is not known here
+     * Withdraws a waiting sweep with its gas, and with the return of a loan that was not made.
+     * @param isPossible it could be signed as planned, and is therefore withdrawn only if it has waited too long
+     * @returns false if it was not withdrawn, as when an unknown transaction may have paid it
      */
     async withdraw(id: string, isPossible: boolean, nowMs: number): Promise<boolean> {
       return db.write(async () => {

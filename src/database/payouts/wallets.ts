@@ -1,6 +1,4 @@
-/**
- * The wallets that pay: what leaves them, what they hold, and whether that is what the ledger expects.
- */
+/** The wallets that pay: their outgoing transfers, their balances, and the comparison of these with the ledger. */
 
 import type { BlockRef } from '../../core/block.ts';
 import { invariant } from '../../core/fault.ts';
@@ -20,24 +18,24 @@ import { networks, otherTransfers, outgoingTransfers, ownWallets, payoutAttempts
 import { BALANCE_SHORT, freezeByProgram, IS_UNEXPLAINED, OUTFLOW_FOREIGN } from './holds.ts';
 
 // ── Transfers out ────────────────────────────────────────────────────────────────────────────────────────────────────
-// Followers save them, and each is judged once it is final. An attempt explains it, or it freezes money out: it may be
-// a refund whose attempt a restored database does not know, or a theft.
+// Followers save transfers out, and each is judged once it is final. If no attempt explains it, money out is frozen.
+// The transfer may be a theft, or a refund whose attempt a restored database does not know.
 //
-// Decoders leave out transfers of zero. With many tokens anybody can write one in anybody's name (`transferFrom` with
-// 0).
+// Decoders leave out transfers of zero, because many tokens let anybody write one in another's name (`transferFrom`
+// with 0).
 
 /**
  * A transfer out of one of our wallets that no attempt here explains.
  * - `open`: not judged yet, because it is not final.
- * - `foreign`: nothing explains it; it froze money out. `known`: an operator has acknowledged it since, by ending
- *   that freeze; a refund that equals it waits for a person.
+ * - `foreign`: nothing explains it, and it froze money out. `known`: an operator has ended that freeze, and thereby
+ *   acknowledged it. A refund that equals it waits for a person.
  */
 export type OutgoingRecord = typeof outgoingTransfers.$inferSelect;
 
 /** A transfer that equals a refund. It is `known` once an operator has acknowledged it. */
 export type EqualTransfer = Pick<OutgoingRecord, 'id' | 'tx' | 'state'>;
 
-/** Transfers that one transaction judges. */
+/** Most transfers that one transaction judges. */
 const JUDGED_MAX = 100;
 
 export const outgoingRowsOf = perDatabase((db: Db) => {
@@ -64,7 +62,7 @@ export const outgoingRowsOf = perDatabase((db: Db) => {
   });
 
   return {
-    /** Returns the `seq` of the newest wallet of a network; 0 if none is known. */
+    /** Returns the `seq` of the newest wallet of a network; 0 if it has none. */
     newestWallet: async (network: NetworkKey): Promise<number> => Number(await highest.get(network)),
     /** Returns a block's transfers out of the refund and gas wallets that are not saved and have no attempt. */
     unsaved: async (
@@ -80,7 +78,7 @@ export const outgoingRowsOf = perDatabase((db: Db) => {
       );
       return unknown.map(({ transfer }) => transfer);
     },
-    /** Saves those transfers of a block that leave the refund and gas wallets. */
+    /** Saves the transfers of a block that leave the refund and gas wallets. */
     async add(
       { network, ids, nowMs }: Readonly<{ network: NetworkKey; ids: RowIds; nowMs: number }>,
       block: BlockRef,
@@ -95,26 +93,23 @@ export const outgoingRowsOf = perDatabase((db: Db) => {
         await insertRow(db, outgoingTransfers, { ...row, id: ids.next(), state: 'open' });
       }
     },
-    /** Forgets what has not been judged of a block that left the chain. */
+    /** Deletes unjudged transfers of a block that left the chain. */
     async drop(network: NetworkKey, hash: string): Promise<void> {
       await forget.run({ network, hash });
     },
-    /**
-     * Returns the transfers that equal what a refund pays, that no attempt explains, and of which nobody has said that
-     * they were another payment.
-     */
+    /** Returns the transfers with a refund's payee and amount that no attempt explains and no person has ruled out. */
     equalTo: async (intent: PaybackIntent): Promise<EqualTransfer[]> =>
       (
         await findRows(db, outgoingTransfers, unexplained, { network: intent.network, to: intent.to, id: intent.id })
       ).filter((row) => isPaidBy({ intent }, row)),
-    /** Saves that a person has said of these transfers that they were another payment than this one. */
+    /** Saves a person's statement that these transfers were other payments. */
     async dismiss(payoutId: string, transferIds: readonly number[]): Promise<void> {
       for (const transferId of transferIds) await insertRow(db, otherTransfers, { payoutId, transferId });
     },
   };
 });
 
-/** Our wallets and what has left them; a part of the repository `wallets`. */
+/** Commands of the repository `wallets` for our wallets and the transfers out of them. */
 export function outgoingCommands(db: SealedDb) {
   const final = `WHERE network = :network AND state = 'open' AND block_number <= :floor
     ORDER BY block_number, id LIMIT ${JUDGED_MAX}`;
@@ -154,8 +149,8 @@ export function outgoingCommands(db: SealedDb) {
       return db.read(() => findRows(db, ownWallets, walletsOf, { network }));
     },
     /**
-     * Judges the network's final outgoing transfers, once: forgets what attempts explain, and freezes money out on the
-     * network for what nothing explains, with an alarm and an entry of the audit log.
+     * Judges the network's final outgoing transfers, each once. Deletes those that an attempt explains. For the others
+     * it freezes money out on the network, with an alarm and an entry of the audit log.
      */
     async judge(network: NetworkKey, nowMs: number): Promise<void> {
       if ((await db.read(() => finalOf(network))).length === 0) return;
@@ -165,8 +160,8 @@ export function outgoingCommands(db: SealedDb) {
       });
     },
     /**
-     * Returns the oldest transfers that are judged, that no attempt explains and that nobody has acknowledged: the end
-     * of their freeze acknowledges them.
+     * Returns the oldest judged transfers that no attempt explains and no person has acknowledged. The end of their
+     * freeze acknowledges them.
      */
     async listForeign(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]> {
       return db.read(() => findRows(db, outgoingTransfers, foreign, { network, limit }));
@@ -186,7 +181,7 @@ async function freezeFor(db: SealedDb, row: OutgoingRecord, nowMs: number): Prom
 
 // ── Balances ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Balances of the paying wallet of a role, in base units; `low` lists the assets that it needs more of. */
+/** Balances of the paying wallet of a role, in base units. `low` lists the assets that need a top-up. */
 export type WalletBalance = Readonly<{
   network: NetworkKey;
   role: HotRole;
@@ -201,14 +196,14 @@ type Reading = Readonly<{
   /** Native coin of the refund and the gas wallet together, in base units. */
   heldUnits: bigint;
   /**
-   * The most that a transaction may cost by the signer's policy, in base units of the native coin, for attempts of
-   * which no limit is known here. Absent, nothing is compared while there are such attempts.
+   * Most cost of a transaction by the signer's policy, in base units of the native coin. It stands for attempts whose
+   * limit is unknown here. If absent, nothing is compared while there are such attempts.
    */
   feeUnitsMax?: bigint | undefined;
   nowMs: number;
 }>;
 
-/** Balances in `meta`, by network and role. */
+/** The kind of names in `meta` of balances, by network and role. */
 const BALANCE = 'balance';
 
 export function walletCommands(db: SealedDb) {
@@ -232,15 +227,15 @@ export function walletCommands(db: SealedDb) {
   }
 
   return {
-    /** Saves what the paying wallet of a role holds. */
+    /** Saves the balance of the paying wallet of a role. */
     async recordBalance(balance: WalletBalance): Promise<void> {
       await write(() => writeData(db, `${BALANCE} ${balance.network} ${balance.role}`, balance));
     },
     balances: (): Promise<readonly WalletBalance[]> => read(() => listData<WalletBalance>(db, BALANCE)),
     /**
-     * Compares the native coin that the refund and gas wallets of a network hold together with what the ledger expects
-     * since the last comparison. If some of it has been missing for minutes, money out is frozen on the network, with
-     * an alarm. Tokens are watched transfer by transfer.
+     * Compares the native coin of a network's refund and gas wallets with the amount that the ledger expects since the
+     * last comparison. If some has been missing for minutes, money out is frozen on the network, with an alarm. Tokens
+     * are not compared, because their transfers are watched.
      */
     async compareBooks(reading: Reading): Promise<void> {
       await write(async () => {
@@ -251,12 +246,12 @@ export function walletCommands(db: SealedDb) {
   };
 }
 
-/** Native coin that left the wallets by the ledger after an entry. */
+/** SQL for the native coin that left the wallets after an entry, by the ledger. */
 const spentQuery = `
   SELECT p.units FROM ledger_postings AS p JOIN ledger_entries AS e ON e.network = p.network AND e.seq = p.seq
   WHERE p.network = :network AND p.seq > :ledgerSeq AND p.asset = 'native' AND p.account = 'hot'
     AND e.kind <> 'adjustment'`;
-/** Payouts that may have been mined and are not booked, and what their attempts may cost the wallets. */
+/** SQL for payouts that may be mined and are not booked, with the most that their attempts can cost. */
 const openQuery = `
   SELECT p.intent, a.payer_role AS role, a.fee_units_max AS fee
   FROM payouts AS p JOIN payout_attempts AS a ON a.payout_id = p.id AND a.generation = p.generation
@@ -264,12 +259,12 @@ const openQuery = `
     SELECT max(b.attempt) FROM payout_attempts AS b WHERE b.payout_id = p.id AND b.generation = p.generation)`;
 type OpenRow = Readonly<{ intent: string; role: string; fee: string }>;
 
-/** Returns what an open payout may take of the native coin; null if that is not known. */
+/** Returns the most native coin that an open payout can take; null if unknown. */
 function takenBy({ intent: text, role, fee }: OpenRow, feeUnitsMax: bigint | undefined): bigint | null {
   if (role === 'collection') return 0n;
   const intent = readBigJson<Intent>(text);
   const given = intent.kind === 'gas' && intent.form === 'transfer' ? intent.units : 0n;
-  // An attempt adopted from the signer's journal has no limit here: the signer's policy has one.
+  // An attempt adopted from the signer's journal has no limit here, so the limit of the signer's policy counts.
   const feeMax = fee === '0' ? feeUnitsMax : BigInt(fee);
   return feeMax === undefined ? null : feeMax + given;
 }
@@ -279,7 +274,7 @@ async function spentSince({ client }: Db, network: NetworkKey, ledgerSeq: number
   return spent.reduce((sum, units) => sum - BigInt(units), 0n);
 }
 
-/** Returns what payouts under way may take; null if that is not known. */
+/** Returns the most native coin that payouts under way can take; null if unknown. */
 async function unitsUnderWay({ client }: Db, network: NetworkKey, feeUnitsMax?: bigint): Promise<bigint | null> {
   return (await client.prepare<OpenRow>(openQuery).all({ network }))
     .map((row) => takenBy(row, feeUnitsMax))

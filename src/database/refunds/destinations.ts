@@ -1,6 +1,6 @@
 /**
- * Destinations of refunds: addresses from payers, merchants and the operator, checked, with a MAC that the signer
- * verifies.
+ * Destinations of refunds: addresses from payers, merchants and the operator. They are checked, and get a MAC that the
+ * signer verifies.
  */
 
 import { invariant } from '../../core/fault.ts';
@@ -33,7 +33,7 @@ import {
   type SetDestinationOutcome,
 } from './refund.ts';
 
-/** Fields that the MAC covers of an address which a payer left. */
+/** The fields of a payer's refund address that its MAC covers. */
 export const macedRefundAddress = ({
   sessionId,
   network,
@@ -44,9 +44,9 @@ export const macedRefundAddress = ({
   fields: [key],
 });
 
-// To be called within a transaction.
+// Call these within a transaction.
 
-/** Returns the keys that the payer left at checkout, by network. */
+/** Returns the keys of the addresses that the payer left at checkout, by network. */
 async function addressesLeft(db: SealedDb, sessionId: string): Promise<Readonly<Record<NetworkKey, string>>> {
   const intact = (await findRows(db, refundAddresses, { sessionId })).filter((row) => {
     const name = `the refund address of session ${sessionId} on ${row.network}`;
@@ -59,7 +59,7 @@ async function addressesLeft(db: SealedDb, sessionId: string): Promise<Readonly<
 export const addressLeft = async (db: SealedDb, sessionId: string, network: NetworkKey): Promise<string | null> =>
   (await addressesLeft(db, sessionId))[network] ?? null;
 
-/** Saves the key that the payer leaves, in place of an earlier one. */
+/** Saves the payer's address on a network, in place of an earlier one. */
 async function saveAddress(db: SealedDb, sessionId: string, network: NetworkKey, key: string): Promise<void> {
   const save = db.client.prepare(
     `INSERT INTO refund_addresses (session_id, network, key, mac) VALUES (:sessionId, :network, :key, :mac)
@@ -69,11 +69,11 @@ async function saveAddress(db: SealedDb, sessionId: string, network: NetworkKey,
   await save.run({ sessionId, network, key, mac });
 }
 
-/** Whether it is a wallet that pays here, or the treasury: a refund to it would look like its income. */
+/** Returns whether an address is one of our wallets. A refund to it would look like its income. */
 const isWallet = async (db: Db, network: NetworkKey, key: string): Promise<boolean> =>
   (await findRow(db, ownWallets, { network, key })) !== undefined;
 
-/** Returns the key of an address that somebody typed, or what is wrong with it. */
+/** Returns the key of a typed address, or the fault in it. */
 export async function readDestination(
   db: SealedDb,
   network: NetworkKey,
@@ -103,10 +103,10 @@ export function intentOf(row: RefundRow): PaybackIntent {
   return { kind: 'refund', ...bound, mac };
 }
 
-/** Refunds of one session that are updated when its payer leaves an address; nobody makes that many at once. */
+/** Most refunds of a session that get an address at once. No session has that many. */
 const ASKED_MAX = 1000;
 
-/** The acts of payers in the audit log. */
+/** Returns a payer's act for the audit log. */
 const actOf = (command: string, atMs: number): OperatorAct => ({ atMs, operator: 'payer', command, reason: null });
 
 export function refundAddressCommands(db: SealedDb) {
@@ -114,12 +114,14 @@ export function refundAddressCommands(db: SealedDb) {
   const replays = replaysOf(db);
   const redirect = createRedirect(db);
 
-  /** Whether the payer's link still accepts an address. */
+  /** Returns whether the payer's claim link still accepts an address. */
   const isClaimOpen = ({ claimUntilS }: RefundRow, nowMs: number): boolean =>
     claimUntilS === null || toSeconds(nowMs) <= claimUntilS;
 
   return {
-    /** Sets the payer's address by claim link. It replaces only a payer's, until the first attempt is allotted. */
+    /**
+     * Sets the payer's address by claim link, until the first attempt is allotted. It replaces only a payer's own one.
+     */
     async claim(
       { claimToken: token, address, nowMs }: Readonly<{ claimToken: string; address: string; nowMs: number }>,
       check: DestinationCheck,
@@ -134,8 +136,9 @@ export function refundAddressCommands(db: SealedDb) {
       });
     },
     /**
-     * Saves the address that a payer leaves at checkout for refunds on that network, in place of an earlier one; also
-     * for refunds that wait for one or have an address of the payer, until their first attempt is allotted.
+     * Saves the address that a payer leaves at checkout for refunds on a network, in place of an earlier one. It also
+     * becomes the destination of refunds that wait for one, or have the payer's earlier one, until their first attempt
+     * is allotted.
      */
     async leaveAddress(
       input: Readonly<{ sessionId: string; network: NetworkKey; address: string; nowMs: number }>,
@@ -152,7 +155,7 @@ export function refundAddressCommands(db: SealedDb) {
         const asked = (await rows.list({ sessionId, limit: ASKED_MAX })).filter(
           (row) => row.network === network && isClaimOpen(row, nowMs),
         );
-        // The payer sees the earlier address, and can leave another one later.
+        // On a refusal the payer still sees the earlier address, and can try again later.
         for (const row of asked) {
           if (mayReplace(row.destinationFrom, 'payer') && (await mayBePaid(db, row, key))) return 'fixed';
         }
@@ -164,14 +167,14 @@ export function refundAddressCommands(db: SealedDb) {
           before: before === null ? null : { [network]: before },
           after: { [network]: key },
         });
-        // The address also serves refunds that wait for one by claim link: they would expire unanswered.
+        // Refunds that wait for an address by claim link get it too, or they would expire unanswered.
         for (const row of asked) await redirect(row, key, 'payer', act);
         return 'done';
       });
     },
     /**
-     * Gives a refund another destination for its merchant or the operator, until its first attempt is allotted. An
-     * approval of the earlier destination is withdrawn, and the cancel window begins again.
+     * Gives a refund another destination, on the order of its merchant or the operator, until its first attempt is
+     * allotted. The approval of the earlier destination is withdrawn, and the cancel window begins again.
      */
     async redirect(
       { address, act, ...input }: RedirectRefund,
@@ -196,7 +199,7 @@ export function refundAddressCommands(db: SealedDb) {
       };
       return writeOrTry(db, input.by === 'operator' && input.isDryRun, redirectNow);
     },
-    /** Returns the networks for which the payer left an address, with their keys. */
+    /** Returns the keys of the payer's addresses, by network. */
     async addresses(sessionId: string): Promise<Readonly<Record<NetworkKey, string>>> {
       return db.read(() => addressesLeft(db, sessionId));
     },
@@ -204,8 +207,8 @@ export function refundAddressCommands(db: SealedDb) {
 }
 
 /**
- * Returns whether a refund without a payout may have been paid at its present destination, by what is not known here,
- * so that it must neither be given another one, `key`, nor end, which is null.
+ * Returns whether an unknown transaction may have paid a refund without a payout at its present destination. The refund
+ * then must neither get the destination `key` nor end, for which `key` is null.
  */
 export async function mayBePaid(db: SealedDb, row: RefundRow, key: string | null): Promise<boolean> {
   const { status, destination, network } = row;
@@ -216,13 +219,16 @@ export async function mayBePaid(db: SealedDb, row: RefundRow, key: string | null
 }
 
 /**
- * Returns the step that gives a refund another destination. `fixed`: `from` may not replace the destination, or nothing
- * can replace it any more, or it may have been paid already. `same`: it has it already.
+ * Returns the step that gives a refund another destination. `fixed`: `from` may not replace the destination, or nobody
+ * can any more, or an unknown transaction may have paid it. `same`: it has this destination.
  */
 function createRedirect(db: SealedDb) {
   const rows = refundRowsOf(db);
 
-  /** An approval named the earlier destination, and this one may have got much already. */
+  /**
+   * Returns the columns of a new approval. The earlier one named another destination, and the new destination may have
+   * received much already.
+   */
   async function approvalOf(row: RefundRow, key: string, atMs: number) {
     const withdrawn = { approvedAtMs: null, approval: null, approvedDestination: null };
     if (row.needsApproval || isOperators(row)) return withdrawn;

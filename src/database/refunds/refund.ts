@@ -29,8 +29,8 @@ import { sessionOf } from '../session.ts';
 import { payouts, refunds, sessions } from '../tables.ts';
 
 /**
- * A refund in its current state. `id` is ours; `refundId` is the merchant's. The `address` of its destination is the
- * key as people read it. `claim`: set when the payer is asked for an address by claim link.
+ * A refund in its current state. `id` is ours, and `refundId` is the merchant's. The `address` of its destination is in
+ * readable form. `claim` is set while a claim link asks the payer for an address.
  */
 export type Refund = Readonly<Awaited<ReturnType<ReturnType<typeof viewingRefunds>['view']>>>;
 
@@ -38,19 +38,19 @@ type Asked = 'storeId' | 'mode' | 'refundId' | 'sessionId' | 'amountMinor' | 'cu
 
 export type NewRefund = Pick<Refund, Asked | 'reason' | 'description' | 'metadata'> &
   Readonly<{
-    /** The destination as the merchant wrote it; parsed once the network of the refund is chosen. */
+    /** The destination in the merchant's spelling. It is parsed once the network of the refund is chosen. */
     refundAddress: string | null;
     requestedBy?: string;
     requestedKey?: string;
-    /** Nothing is saved; the outcome is what it would be. */
+    /** Whether to return the outcome without saving anything. */
     isDryRun?: boolean;
     replay: Replay;
     nowMs: number;
-    /** The act of a person who asked for it. */
+    /** The act of the person who requested it. */
     act?: OperatorAct;
   }>;
 
-/** Checks whether an address can be paid on a network; returns its key, or what is wrong with it. */
+/** Checks whether an address can be paid on a network. Returns its key, or the fault in it. */
 export type DestinationCheck = (network: NetworkKey, text: string) => DestinationVerdict;
 export type DestinationVerdict =
   | Readonly<{ kind: 'ok'; family: string; key: string }>
@@ -58,7 +58,7 @@ export type DestinationVerdict =
 export type DestinationFault = 'malformed' | 'unspendable' | 'token_contract' | 'own_address' | 'network_unknown';
 
 export type CreateRefundOutcome =
-  /** A replayed refund is answered as it was the first time. */
+  /** `replayed`: an earlier request created the same refund. */
   | Readonly<{ kind: 'created' | 'replayed'; refund: Refund }>
   | Readonly<{ kind: 'refused'; why: RefundRefusal }>
   | Readonly<{ kind: 'bad_destination'; why: DestinationFault }>
@@ -73,31 +73,31 @@ export type CreateRefundOutcome =
 
 export type FindRefundOutcome =
   | Readonly<{ kind: 'found'; refund: Refund }>
-  /** `foreign`: another merchant has a refund of this id. */
+  /** `foreign`: another merchant's refund has this id. */
   | Readonly<{ kind: 'not_found' | 'foreign' }>;
 
 export type CancelRefundOutcome =
   | Readonly<{ kind: 'done' | 'replayed'; refund: Refund }>
-  /** `in_doubt`: it may have been paid by what is not known here, such as what an earlier run has sent. */
+  /** `in_doubt`: an unknown transaction may have paid it, such as one sent before a restore. */
   | Readonly<{ kind: 'not_cancelable' | 'in_doubt' | 'not_found' | 'foreign' | 'idempotency_key_conflict' }>;
 
 /**
- * `fixed`: the merchant or the operator named an address, or the refund no longer takes one, or may have been paid at
- * its present one by what is not known here.
+ * `fixed`: the merchant or the operator named an address, or the refund no longer takes one, or an unknown transaction
+ * may have paid it at its present one.
  */
 export type SetDestinationOutcome = 'done' | 'fixed' | 'not_found' | Readonly<{ kind: 'bad'; why: DestinationFault }>;
 
 export type RedirectRefundOutcome =
-  /** `replayed`: it had this destination already. */
+  /** `replayed`: it had this destination before. */
   | Readonly<{ kind: 'done' | 'replayed'; refund: Refund }>
   | Readonly<{ kind: 'bad_destination'; why: DestinationFault }>
   /**
-   * `fixed`: an attempt is allotted, or the refund has ended, or may have been paid at its present destination by what
-   * is not known here.
+   * `fixed`: an attempt is allotted, or the refund has ended, or an unknown transaction may have paid it at its present
+   * destination.
    */
   | Readonly<{ kind: 'fixed' | 'not_found' | 'foreign' | 'idempotency_key_conflict' | 'store_suspended' }>;
 
-/** A refund and who gives it another destination: its merchant with a request, or the operator. */
+/** An order to give a refund another destination, by its merchant with a request, or by the operator. */
 export type RedirectRefund = Readonly<{ address: string; act: OperatorAct }> &
   (
     | Readonly<{ by: 'merchant'; owner: Readonly<{ storeId: string; mode: Mode; refundId: string }>; replay: Replay }>
@@ -105,8 +105,7 @@ export type RedirectRefund = Readonly<{ address: string; act: OperatorAct }> &
   );
 
 /**
- * `no_destination`: nobody has named an address, so there is nothing to approve. `changed`: it goes elsewhere than
- * seen.
+ * `no_destination`: the refund has no address to approve yet. `changed`: its destination is not the one that was seen.
  */
 export type ApproveRefundOutcome = 'done' | 'not_found' | 'ended' | 'no_destination' | 'changed';
 
@@ -117,34 +116,37 @@ export type RefundFilter = Readonly<{
   /** The merchant's own id. */
   refundId?: string;
   status?: RefundStatus;
-  /** Only those that wait for an approval. */
+  /** Whether to list only refunds that wait for an approval. */
   isUnapproved?: boolean;
-  /** Created from this time on, and before that one; null: without a limit. */
+  /** First creation time; null without a limit. */
   fromMs?: number | null;
   toMs?: number | null;
   before?: Pick<Refund, 'createdAtMs' | 'id'>;
-  /** Only those that are newer than this one, the nearest of them first. */
+  /** Limits the list to refunds newer than this one, oldest first. */
   after?: Pick<Refund, 'createdAtMs' | 'id'>;
-  /** Only those of sessions of this order. */
+  /** Limits the list to refunds of this order's sessions. */
   order?: Readonly<{ storeId: string; mode: Mode; orderId: string }>;
   limit: number;
 }>;
 
-/** Amounts that may still be refunded, in minor units: of each coin, with the network that pays it; and in the day. */
+/**
+ * Amounts that can still be refunded, in minor units. `coins` has each coin's with the paying network, and
+ * `dayLeftMinor` the store's for the day.
+ */
 export type RefundRoom = Readonly<{ coins: ReturnType<typeof refundable>; dayLeftMinor: bigint }>;
 
 // ── Returns of held money ────────────────────────────────────────────────────────────────────────────────────────────
-// Refunds with a kind of held money, and payouts that only the signer's journal knows.
+// A return is a refund with a kind of held money, or a payout of one that only the signer's journal knows.
 
-/** `heldKind` of a return; `tx` once it is final. */
+/** A lost refund or return. `heldKind` is set for a return, and `tx` once it is final. */
 type LostRefund = EarlierRefund & Readonly<{ id: string; heldKind: HeldKind | null; tx: string | null }>;
 
 /**
- * Returns a session's refunds and returns that were signed and that this database lost when it was restored from a
- * backup, except one that is requested again. To be called within a transaction.
+ * Returns a session's refunds and returns that were signed, and that a restored database lacks. Leaves out the one that
+ * is requested again. Call it within a transaction.
  */
 async function lostRefunds(db: Db, sessionId: string, exceptId: string): Promise<LostRefund[]> {
-  // In step with the index `payouts_of_lost_refunds`.
+  // The first two conditions are those of the index `payouts_of_lost_refunds`.
   const lost = `WHERE named_session = :sessionId AND session_id IS NULL AND state NOT IN ('failed', 'canceled')
     AND id <> :exceptId
     AND NOT EXISTS (SELECT 1 FROM refunds WHERE refunds.id = payouts.id AND refunds.status NOT IN ('failed', 'canceled'))`;
@@ -158,8 +160,8 @@ async function lostRefunds(db: Db, sessionId: string, exceptId: string): Promise
 }
 
 /**
- * Returns every return of a session, also those that failed; first those that are known here, oldest first. Its id is
- * also that of its refund and its payout. To be called within a transaction.
+ * Returns every return of a session, even failed ones. Known ones come first, oldest first. A return shares its id with
+ * its refund and its payout. Call it within a transaction.
  */
 export async function returnsOf(db: Db, sessionId: string) {
   const returns = 'WHERE session_id = :sessionId AND held_kind IS NOT NULL ORDER BY created_at_ms, id';
@@ -176,7 +178,7 @@ export async function returnsOf(db: Db, sessionId: string) {
 export type RefundRow = typeof refunds.$inferSelect;
 export type RefundOwner = Pick<NewRefund, 'storeId' | 'mode' | 'refundId'>;
 
-/** First values of a new refund's columns. */
+/** Initial values of a refund's columns. */
 export const newRefund = {
   reason: null,
   description: null,
@@ -202,7 +204,7 @@ export const newRefund = {
   canceledAtMs: null,
 } as const satisfies Partial<RefundRow>;
 
-/** Derives the id from the merchant's, so that a refund repeated after a restored backup gets the same payout. */
+/** Derives a refund's id from the merchant's, so that a refund repeated after a restore gets the same payout. */
 export function refundIdOf({ storeId, mode, refundId }: RefundOwner): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([storeId, mode, refundId]))
@@ -210,7 +212,7 @@ export function refundIdOf({ storeId, mode, refundId }: RefundOwner): string {
   return `rf_${hash.slice(0, 32)}`;
 }
 
-/** Fields that a destination's MAC covers besides the destination. */
+/** The fields that a destination's MAC covers besides the destination. */
 export type Bound = Pick<RefundRow, 'id' | 'network' | 'currency' | 'units' | 'sessionId' | 'amountMinor' | 'heldKind'>;
 
 export const boundTo = ({ id, network, currency, units, sessionId, amountMinor, heldKind }: Bound, to: string) => {
@@ -218,7 +220,7 @@ export const boundTo = ({ id, network, currency, units, sessionId, amountMinor, 
   return { id, network, currency, to, units, session, held: heldKind ?? undefined };
 };
 
-/** Returns what a destination's MAC covers; null if the destination is not the one that was set. */
+/** Returns the fields that a destination's MAC covers; null if the MAC fails. */
 export function macedDestination(macOf: IntentMac, row: RefundRow): MacedRefund | null {
   const { destination, mac } = row;
   if (destination === null || mac === null) return null;
@@ -226,7 +228,7 @@ export function macedDestination(macOf: IntentMac, row: RefundRow): MacedRefund 
   return macOf(bound) === mac ? bound : null;
 }
 
-/** Returns whether the operator ordered a refund, a return of held money, rather than its store. */
+/** Returns whether a refund is a return of held money that the operator ordered, and not the store. */
 export const isOperators = ({ heldKind, requestedBy }: Pick<RefundRow, 'heldKind' | 'requestedBy'>): boolean =>
   heldKind !== null && requestedBy === null;
 
@@ -242,7 +244,7 @@ export const refundRowsOf = perDatabase((db: SealedDb) => {
       await changeRows(db, refunds, { id: row.id }, values);
       return { ...row, ...values };
     },
-    /** Returns the hash to store of a new claim token. */
+    /** Returns the hash of a new claim token, which is stored. */
     claimHashOf: (id: string): string => tokens.hashOf(tokens.of('refund claim', id)),
   };
 });
@@ -252,14 +254,14 @@ function findingRefunds(db: SealedDb) {
   return {
     find,
     own: (owner: RefundOwner): Promise<RefundRow | undefined> => find(refundIdOf(owner)),
-    /** Whether another store has a refund of this id. */
+    /** Returns whether another store has a refund of this id. */
     async isForeign({ refundId, storeId }: RefundOwner): Promise<boolean> {
       const isOthers = and(eq(refunds.refundId, refundId), ne(refunds.storeId, storeId));
       return (await db.orm.select({ id: refunds.id }).from(refunds).where(isOthers).limit(1).get()) !== undefined;
     },
     claimed: (token: string): Promise<RefundRow | undefined> =>
       findRow(db, refunds, { claimHash: db.tokens.hashOf(token) }),
-    /** Finds by our id, the merchant's, the receipt, or one of these spellings of the transaction, in this order. */
+    /** Finds a refund by our id, the merchant's, the receipt, or a spelling of the transaction, in this order. */
     async named(
       at: Omit<RefundOwner, 'refundId'>,
       text: string,
@@ -284,14 +286,14 @@ function listingRefunds(db: Db) {
     ORDER BY claim_until_s LIMIT :limit`;
   const since = 'WHERE store_id = :storeId AND mode = :mode AND created_at_ms >= :sinceMs';
 
-  /** Returns the refunds that a store ordered since a time and that count against its limits. */
+  /** Returns a store's refunds since a time that count against its limits. */
   const ofStore = async (storeId: string, mode: Mode, sinceMs: number): Promise<RefundRow[]> =>
     (await findRows(db, refunds, since, { storeId, mode, sinceMs })).filter((row) => isHeld(row) && !isOperators(row));
 
   return {
     /**
-     * Returns the refunds that count against a session, with those that only the signer's journal knows.
-     * @param exceptId one of these that is requested again
+     * Returns the refunds that count against a session, including those that only the signer's journal knows.
+     * @param exceptId a lost one that is requested again
      */
     ofSession: async (sessionId: string, exceptId = ''): Promise<EarlierRefund[]> => [
       ...(await findRows(db, refunds, { sessionId })),
@@ -304,10 +306,10 @@ function listingRefunds(db: Db) {
         ...(await findRows(db, refunds, unclaimed, { limit, nowS })),
       ].slice(0, limit),
     list: (filter: RefundFilter): Promise<RefundRow[]> => listed(db, filter),
-    /** Returns what the store's other refunds of the last 24 hours gave that count together with this one. */
+    /** Returns the amounts of the store's refunds in the last 24 hours that count together with this one. */
     recent: async (row: Parameters<typeof recentRefunds>[0] & Pick<RefundRow, 'storeId' | 'mode'>, nowMs: number) =>
       recentRefunds(row, await ofStore(row.storeId, row.mode, nowMs - RECENT_MS)) satisfies RecentRefunds,
-    /** Returns what a store has refunded on the UTC day of `nowMs`, in minor units. */
+    /** Returns a store's refunds on the UTC day of `nowMs`, in minor units. */
     async todayMinor(storeId: string, mode: Mode, nowMs: number): Promise<bigint> {
       const fromMs = dayOf(nowMs) * DAY_MS;
       const ofDay = (await ofStore(storeId, mode, fromMs)).filter(({ createdAtMs }) => createdAtMs < fromMs + DAY_MS);
@@ -316,7 +318,10 @@ function listingRefunds(db: Db) {
   };
 }
 
-/** Waits for an approval. Without a destination there is nothing to approve yet. As the partial index has it. */
+/**
+ * Condition of refunds that wait for an approval, for which they need a destination. It contains the condition of the
+ * index `refunds_to_approve`.
+ */
 const whereUnapproved = and(
   sql`${refunds.needsApproval} = 1`,
   isNotNull(refunds.destination),
@@ -327,7 +332,7 @@ const whereUnapproved = and(
 function listed(db: Db, filter: RefundFilter): Promise<RefundRow[]> {
   const { order, isUnapproved, fromMs = null, toMs = null, before, after, limit, ...values } = filter;
   const { id, createdAtMs } = refunds;
-  // An order has as many sessions as it was tried.
+  // An order has one session for each try.
   const ofOrder = db.orm.select({ id: sessions.id }).from(sessions);
   const where = and(
     haveValues(refunds, values),
@@ -349,7 +354,7 @@ function listed(db: Db, filter: RefundFilter): Promise<RefundRow[]> {
 function viewingRefunds(db: SealedDb) {
   const { macOf, tokens, guard, formatAddress } = db;
 
-  /** Returns null for a destination that was altered: the signer would not pay it. */
+  /** Returns null for an altered destination, which the signer would not pay. */
   function destinationOf(row: RefundRow) {
     const { id, network, destination: key, destinationFrom: from, mac } = row;
     if (key === null || from === null || mac === null) return null;
@@ -365,7 +370,7 @@ function viewingRefunds(db: SealedDb) {
       const { mac: _mac, bodyHash: _body, ...shown } = own;
       const { orderId } = await sessionOf(db, row.sessionId);
       const token = tokens.of('refund claim', row.id);
-      // Another secret key may have made the link.
+      // The link may have been made with an earlier secret key.
       const isOurs = claimHash !== null && claimHash === tokens.hashOf(token);
       return {
         ...shown,

@@ -1,6 +1,6 @@
 /**
- * Refunds: creating, starting, canceling and approving them. `core/refund` judges what may be refunded; a payout is
- * planned in the transaction of the refund's own step.
+ * Refunds: creating, starting, canceling and approving them. `core/refund` decides whether and how much can be
+ * refunded. A payout is planned in the transaction of the refund's own step.
  */
 
 import { type RefundEventType, refundFacts } from '../../core/event.ts';
@@ -64,14 +64,16 @@ import {
 
 type NewDestination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'mac'>;
 
-/** Changes by an approval, for the audit log: the address, and whose signature approves it. */
+/**
+ * The fields that an approval changes, for the audit log: the address, and the approver whose signature approves it.
+ */
 const approvalState = ({ approvedAtMs, approvedDestination, approval }: RefundRow) => ({
   approvedAtMs,
   approvedDestination,
   approver: approval?.approver ?? null,
 });
 
-/** Fields of a new refund, for the audit log. */
+/** The fields of a new refund, for the audit log. */
 const createdState = ({ amountMinor, currency, sessionId, network, destination, needsApproval }: RefundRow) => ({
   sessionId,
   amount: `${formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${currency}`,
@@ -80,7 +82,10 @@ const createdState = ({ amountMinor, currency, sessionId, network, destination, 
   needsApproval,
 });
 
-/** Returns where a new refund goes: to the address that is named, was left or, if the store wants that, has paid. */
+/**
+ * Returns the destination of a new refund: the address that the request names, that the payer left, or, if the store
+ * permits it, that has paid.
+ */
 async function destinationOf(
   db: SealedDb,
   input: NewRefund,
@@ -97,7 +102,7 @@ async function destinationOf(
   const left = await addressLeft(db, sessionId, network);
   if (left !== null) return destinationColumns(db, bare, left, 'payer');
   const sender = policy.refundToSender ? await transferRowsOf(db).largestSender(sessionId, network, currency) : null;
-  // A program's or a contract's address may have paid, to which nothing can be sent back: the payer is asked then.
+  // The sender may be a program or a contract that cannot be paid back. The payer is then asked for an address.
   const key = sender && (await readDestination(db, network, input.mode, db.formatAddress(network, sender), check));
   if (typeof key === 'string') return destinationColumns(db, bare, key, 'sender');
   return { destination: null, destinationFrom: null, mac: null };
@@ -161,7 +166,7 @@ export function refundCommands(db: SealedDb) {
 
   async function start(row: RefundRow, nowMs: number): Promise<void> {
     const started = await rows.change(row, { status: 'processing', processingAtMs: nowMs });
-    // The event first: a payout that was made before the database was restored from a backup ends the refund at once.
+    // The event comes first, because a payout that was made before a restore ends the refund at once.
     await report(db, started, 'refund.processing', nowMs);
     await plan(started, nowMs + (await storeOf(db, row.storeId)).policy.refundCancelWindowS * 1000, nowMs);
   }
@@ -171,7 +176,7 @@ export function refundCommands(db: SealedDb) {
     const { id, sessionId } = row;
     const intent = intentOf(row);
     const planned = await payouts.plan({ intent, sessionId, servesId: null, notBeforeMs, nowMs });
-    // The database was restored from a backup: this id was signed before, for the same intent or another.
+    // The id was signed before a restore, for the same intent or another.
     const isOther = planned.kind === 'other';
     const { state, tx, waitCode } = planned.payout;
     if (isOther || state === 'failed') {
@@ -185,7 +190,10 @@ export function refundCommands(db: SealedDb) {
 
   return {
     ...refundAddressCommands(db),
-    /** Judges, reserves and saves a refund in one transaction: concurrent calls never exceed what was received. */
+    /**
+     * Judges, reserves and saves a refund in one transaction, so that concurrent calls never exceed the received
+     * amount.
+     */
     async create(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome> {
       return writeOrTry(db, input.isDryRun === true, async (): Promise<CreateRefundOutcome> => {
         const past = await replays.recall(input);
@@ -209,14 +217,14 @@ export function refundCommands(db: SealedDb) {
         return { kind: (await rows.isForeign(owner)) ? 'foreign' : 'not_found' };
       });
     },
-    /** Returns the refund with this id, or with this claim link; null when there is none. */
+    /** Returns the refund with this id or claim link; null when there is none. */
     async findBy(name: Readonly<{ id: string }> | Readonly<{ claimToken: string }>): Promise<Refund | null> {
       return db.read(async () => {
         const row = 'id' in name ? await rows.find(name.id) : await rows.claimed(name.claimToken);
         return row ? await rows.view(row) : null;
       });
     },
-    /** Returns what can still be refunded of a session, and by its store today; null when there is no such session. */
+    /** Returns the amounts that can still be refunded of a session; null when there is no such session. */
     async room(sessionId: string, nowMs: number): Promise<RefundRoom | null> {
       return db.read(async () => {
         const session = await findSession(db, sessionId);
@@ -235,8 +243,8 @@ export function refundCommands(db: SealedDb) {
       );
     },
     /**
-     * Returns the refund of a store that a text names: our id or the merchant's, its receipt, or its transaction.
-     * @param transactions how a hash may be stored, if the text is one
+     * Returns the refund of a store that a text names by our id, the merchant's, the receipt, or the transaction.
+     * @param transactions the spellings under which the text can be stored, if it is a hash
      */
     async findNamed(
       at: Readonly<{ storeId: string; mode: Mode }>,
@@ -248,7 +256,7 @@ export function refundCommands(db: SealedDb) {
         return row ? await rows.view(row) : null;
       });
     },
-    /** Cancels for the merchant: only while processing, and only until a signature is requested. */
+    /** Cancels a processing refund for the merchant, until a signature is requested. */
     async cancel(
       input: Readonly<{
         storeId: string;
@@ -275,7 +283,10 @@ export function refundCommands(db: SealedDb) {
         return { kind: 'done', refund: await rows.view(canceled) };
       });
     },
-    /** Starts refunds that are ready and fails those whose claim link expired. @returns how many, at most `limit` */
+    /**
+     * Starts refunds that are ready and fails those whose claim link expired.
+     * @returns their number, at most `limit`
+     */
     async advance(nowMs: number, limit: number): Promise<number> {
       const nowS = toSeconds(nowMs);
       const due = () => rows.due(nowS, limit);
@@ -292,9 +303,9 @@ export function refundCommands(db: SealedDb) {
       });
     },
     /**
-     * Approves the destination of a refund, with an approver's signature where the signer wants one: it replaces an
-     * earlier one. The approval counts for this destination alone.
-     * @param seen the key of the destination that was looked at
+     * Approves the destination of a refund, with an approver's signature if the signer requires one. It replaces an
+     * earlier approval, and counts for this destination only.
+     * @param seen the key of the destination that the approver saw
      */
     async approve(
       id: string,
@@ -316,9 +327,7 @@ export function refundCommands(db: SealedDb) {
         return 'done';
       });
     },
-    /**
-     * Rejects a refund for the operator: it fails with this reason, unless something is signed, or may have paid it.
-     */
+    /** Rejects a refund for the operator. It fails with this reason, unless something is signed or may have paid it. */
     async reject(id: string, reason: string, nowMs: number, act?: OperatorAct): Promise<boolean | null> {
       return db.write(async () => {
         const row = await rows.find(id);
@@ -339,13 +348,13 @@ export function refundCommands(db: SealedDb) {
 }
 
 // ── Endings ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-// A refund ends with its payout, by a decision, or because time ran out. Each ending also updates the ledger and sends
-// the merchant an event.
+// A refund ends with its payout, by a decision, or when its time runs out. Each ending also updates the ledger and
+// sends the merchant an event.
 
-// To be called within a transaction.
+// Call these within a transaction.
 
 async function report(db: SealedDb, row: RefundRow, type: RefundEventType, nowMs: number): Promise<void> {
-  // The merchant asked for no return, and knows none by its id.
+  // The merchant did not request a return, and does not know its id.
   if (row.heldKind !== null) return;
   const session = await sessionOf(db, row.sessionId);
   const { refundId, network, amountMinor, currency } = row;
@@ -363,7 +372,7 @@ async function giveBack(db: SealedDb, row: RefundRow, values: Partial<RefundRow>
   return ended;
 }
 
-/** The money of a return that failed is held again, or counts by now. */
+/** Updates a session after a return failed, whose money is held again or counts by now. */
 async function holdAgain(db: SealedDb, sessionId: string, nowMs: number): Promise<void> {
   await transitionsOf(db).followReturn(await sessionOf(db, sessionId), nowMs);
   await transitionsOf(db).advance(await sessionOf(db, sessionId), nowMs, null, []);
@@ -385,7 +394,7 @@ async function complete(db: SealedDb, row: RefundRow, tx: string, nowMs: number)
   await report(db, done, 'refund.succeeded', nowMs);
 }
 
-/** Returns the receipt number of a refund. Returns have none: merchants see theirs without a gap. */
+/** Returns the receipt number of a refund. Returns get their id instead, so that a merchant's numbers have no gaps. */
 async function nextReceipt(db: SealedDb, row: RefundRow, nowMs: number): Promise<string> {
   const count = db.client.values<number>(
     'UPDATE stores SET next_receipt_number = next_receipt_number + 1 WHERE id = ? RETURNING next_receipt_number',
