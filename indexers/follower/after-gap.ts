@@ -53,7 +53,10 @@ export async function rangeAfterGap(
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'node_block_missing') throw error;
     const skip = `\`quayside network reread ${network} --from ${from} --skip --reason …\``;
-    throw transient(error.code, `after the blocks that were skipped: ${error.message}. Skip those too: ${skip}`);
+    throw transient(
+      error.code,
+      `after the blocks that were skipped: ${error.message}. Skip the lost blocks too: ${skip}`,
+    );
   }
 }
 

@@ -43,7 +43,7 @@ export function payoutNodeOptions(network: NetworkConfig): PayoutNodeOptions {
 export const finalCountLost = (network: NetworkKey, payer: string): Fault =>
   transient(
     'node_history_pruned',
-    `the node of ${network} no longer has the final state, which counts the transactions of ${payer}: wait until ` +
+    `the node of ${network} no longer has the final state, so the final transactions of ${payer} cannot be counted: wait until ` +
       'finality no longer lags, or use an archive node',
   );
 

@@ -27,9 +27,9 @@ export type SpendRules = Readonly<{
    */
   expiresAtMs?(terms: Terms, signedAtMs: number): number;
   /**
-   * Returns how long payouts settle in after a gap, in ms of the chain's time. In an `expiry` lane, no attempt can be
-   * included so long after it was signed. In a `sequence` lane, each node has by then received all pending transactions
-   * (`PayoutNode.count`).
+   * Returns how long payouts settle in after a gap, in ms of the chain's time. In an `expiry` lane, an attempt can be
+   * included no later than this after it was signed. In a `sequence` lane, each node has by then received all pending
+   * transactions (`PayoutNode.count`).
    * @param expiryMs `PayoutNodeOptions.expiryMs`
    */
   settleMs?: ((expiryMs: number | undefined) => number) | undefined;

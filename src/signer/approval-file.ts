@@ -87,7 +87,7 @@ function parse<S extends z.ZodType>(file: string, text: string, schema: S, what:
   try {
     value = JSON.parse(text);
   } catch {
-    throw invalid(file, `it is not ${what}, or not whole: it is not JSON; copy it again`);
+    throw invalid(file, `it is not JSON, so it is not ${what} or was cut off; copy it again`);
   }
   const { data, error } = schema.safeParse(value);
   if (data === undefined) throw invalid(file, `it is not ${what}: ${z.prettifyError(error as z.ZodError)}`);

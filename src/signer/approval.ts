@@ -92,7 +92,7 @@ export function faultOfApproval(approval: Approval, { text, what, approvers, now
   const deny = (why: string) => `the approval of ${what} is not valid: ${why}`;
   if (!approvers.some(({ key }) => key === approval.approver))
     return deny('its key is not among the approvers in the policy');
-  if (!isApproved(approval, text)) return deny('its signature is wrong, or for something else');
+  if (!isApproved(approval, text)) return deny('its signature is wrong, or is for another text');
   const leftMs = approval.untilS * 1000 - nowMs;
   if (leftMs < 0) return deny('it has expired; approve it again');
   if (leftMs > APPROVAL_S_MAX * 1000) return deny('it is valid for too long; approve it again, for at most a week');

@@ -54,7 +54,7 @@ CREATE INDEX signatures_by_time ON signatures (network, signed_at_ms);
 -- A signature's part of the caps. Replacements count too, and so does every generation.
 CREATE TABLE cap_uses (
   signature_id INTEGER NOT NULL REFERENCES signatures (id),
-  -- A currency or `gas`: what the transaction moves. `fee`: by how much it can cost more than the one that it replaces.
+  -- A currency or `gas`: the amount that moves. `fee`: the highest fee, less that of the replaced transaction.
   cap TEXT NOT NULL,
   units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units <> ''),
   network TEXT NOT NULL,

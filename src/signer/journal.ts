@@ -133,7 +133,7 @@ export function openJournal(file: string): Journal {
   if (!existsSync(file)) {
     throw permanent(
       'journal_missing',
-      `${file} is missing. It records every signature; without it, a payment could be signed twice. Restore it; for a new signer, run \`quayside-signer init\``,
+      `${file} is missing. It records every signature, and without it a payment could be signed twice. Restore it; for a new signer, run \`quayside-signer init\``,
     );
   }
   const client = guarded(() => connect(file));

@@ -115,8 +115,8 @@ export function openSigningService({
       'wallet',
       `the policy names ${key} to pay for ${intent.id} on ${intent.network}, ` +
         (bound === key
-          ? `and the request expects ${expected}. The engine asks again by itself`
-          : `and ${bound} has paid for it before: until it has ended, let policy.json name that wallet again`),
+          ? `but the request expects ${expected}. The engine asks again by itself`
+          : `but ${bound} has paid for it before. Let policy.json name ${bound} again until the payout has ended`),
     );
   }
 
@@ -333,7 +333,7 @@ function checkMac(intent: PaybackIntent, macOf: IntentMac): void {
   if (isMacRight(intent, macOf)) return;
   throw refused(
     'mac',
-    'the refund was altered after its destination was set, or created with another secret key than the signer has; it ' +
+    'the refund was altered after its destination was set, or created with a secret key that the signer does not have. It ' +
       'will not be paid. After `quayside secret-key rotate`, give the signer the new key file and restart it',
   );
 }

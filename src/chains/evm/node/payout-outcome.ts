@@ -109,7 +109,10 @@ async function receiptsOf(
     ...attempts.map(({ tx }) => ({ method: origin.method, params: [tx] })),
   ]);
   if (resultOf(final, { method: 'eth_getBlockByNumber', host }) === null) {
-    throw transient('node_block_unknown', `${host} does not hold block ${finalNumber}, which it called final before`);
+    throw transient(
+      'node_block_unknown',
+      `${host} does not have block ${finalNumber}, which it reported as final before`,
+    );
   }
   return answers.flatMap((answer, at) => {
     const result = resultOf(answer, origin);

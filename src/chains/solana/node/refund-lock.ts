@@ -25,7 +25,7 @@ export async function refuseLocked(node: SolanaRpc, draft: SpendDraft): Promise<
   const [account = null] = await node.accounts([address], 'finalized');
   if (!isSet(account)) return;
   throw new UnclearOutcome(
-    `${node.host} knows no transaction of refund ${draft.intent.id}, but its lock ${address} exists on the chain: it was paid, unless the lock's first transaction in an explorer is a stranger's. Use a node that keeps the lock's whole history, as rpc_url and as witness_url`,
+    `${node.host} knows no transaction of refund ${draft.intent.id}, but its lock ${address} exists on the chain. The refund was paid, unless an explorer shows that a stranger sent the lock's first transaction. Use a node that keeps the lock's whole history, as rpc_url and as witness_url`,
     null,
   );
 }

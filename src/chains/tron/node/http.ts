@@ -52,9 +52,9 @@ async function advise<T>({ path }: Call, work: Promise<T>): Promise<T> {
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const limiter =
-      error.code === 'node_timeout' ? ' Or does rate.limiter in its configuration make callers wait?' : '';
+      error.code === 'node_timeout' ? " Or does rate.limiter in the node's configuration make callers wait?" : '';
     const place = path.startsWith(SOLID_PREFIX)
-      ? " This is the solidified chain, at the network's solid_url: is that right, and solidityEnable on in its configuration?"
+      ? " This is the solidified chain, at the network's solid_url. Is that URL right, and is solidityEnable on in the node's configuration?"
       : '';
     throw transient(error.code, error.message + limiter + place, error);
   }
