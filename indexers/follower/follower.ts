@@ -35,7 +35,7 @@ const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 10_000;
 /** At most this many of our newest blocks are compared with the node's to find a fork. */
 const COMPARED_MAX = 5_000;
-/** If the head is older than this, and than a number of block times, the node is syncing or cut off. */
+/** A node is syncing or cut off if its head is older than this and older than `STALE_BLOCKS` block times. */
 const STALE_MS_MIN = 60_000;
 const STALE_BLOCKS = 25;
 /**
@@ -78,7 +78,7 @@ export function createFollower(options: FollowerOptions) {
   const whyUnfinal = createFinalityCheck(network);
   const judgeFreshness = createFreshness(node, staleMs);
   const asksForSafe = namesFinality(network.confirmations, 'safe');
-  /** Reason why payments wait. */
+  /** Reasons why payments wait. */
   let lacking: ReadonlySet<Lack> = new Set();
   /**
    * Blocks in one step. There are fewer after a failure, or while addresses are added faster than a full step takes.
@@ -187,7 +187,7 @@ export function createFollower(options: FollowerOptions) {
     if (finalized && placeFinal(cursor.blocks(), finalized) === 'foreign') {
       throw transient(
         'node_inconsistent',
-        `the node calls block ${finalized.number} ${finalized.hash} final, which is not on its own chain`,
+        `the node reports block ${finalized.number} ${finalized.hash} as final, but the block is not on its own chain`,
       );
     }
     const { blocks: due, ...waiting } = await findDueNow(seen);
@@ -201,7 +201,7 @@ export function createFollower(options: FollowerOptions) {
     if (lost) {
       throw transient(
         'confirmation_contradicted',
-        `the node no longer confirms block ${lost.number} ${lost.hash}, whose payments are due; they stay unconfirmed until its chain shows why`,
+        `the node no longer confirms block ${lost.number} ${lost.hash}, whose payments are due. They stay unconfirmed until the node's chain shows the reason`,
       );
     }
     return 'done';
@@ -313,7 +313,7 @@ export function createFollower(options: FollowerOptions) {
   /** Returns the reason to report for a chain that is followed although its newest block is old by its own time. */
   function clockBehind({ head, askedAtMs, isOld }: Look): NetworkReport['reason'] {
     if (!isOld) return null;
-    const message = `the chain's clock is ${ageS(head, askedAtMs)} s behind, its blocks keep coming`;
+    const message = `the chain's clock is ${ageS(head, askedAtMs)} s behind, but its blocks keep coming`;
     return { code: 'chain_clock_behind', message };
   }
 

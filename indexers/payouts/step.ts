@@ -104,7 +104,7 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
       if (hold) return waitFor(work, { code: hold.code, message: hold.message });
       return allotting.add(() => begin(work));
     case 'sign':
-      // A replacement needs no hold, because only one of the two can be mined.
+      // A replacement need not wait for settling-in, because only one of the two can be mined.
       if (hold && step.attempt.attempt === 0) return restUntil(work, nowMs + HOLD_MS);
       return allotting.add(() => sign(work, step.attempt));
     case 'send':

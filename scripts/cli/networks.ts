@@ -118,7 +118,7 @@ export const networksReread: Command = {
     'The answer counts transfers that were missing here, those that the node does not show (unknown), blocks that are ' +
       'others there, and transfers out of our wallets without a payout (outgoing).',
     '--skip: first try another node: set the network’s url. The skipped blocks are recorded as a gap, shown by `status` and ' +
-      'reported by an alarm, until it is read from a node that has it. Where the wallets have no sequence numbers (TRON, ' +
+      'reported by an alarm, until it is read from a node that has it. Where the wallets have no nonces (TRON, ' +
       'Solana), money out is frozen meanwhile: refunds may have been paid in those blocks.',
     '--above: for a chain that replaced blocks which counted as final, and for blocks that were read wrongly. Payments in ' +
       'them are reversed, with `payment.reversed` and an alarm if they were credited, and count again when their blocks are ' +

@@ -1,6 +1,5 @@
 /**
- * Account balances, sequence numbers and used allowances, computed from a chain's blocks on each request: a reorg needs
- * no undo.
+ * Account balances, nonces and used allowances, computed from a chain's blocks on each request: a reorg needs no undo.
  */
 import type { WorldBlock } from './block-tree.ts';
 import type { WorldTransaction } from './transaction.ts';
@@ -53,7 +52,7 @@ export function accountsOf(blocks: Iterable<Pick<WorldBlock, 'transactions'>>) {
     usable: (account: string) => floored(usables.get(account)),
     /** The used part of the account's allowances; it regenerates evenly within a day. */
     usedUp: (account: string, timeS: number) => usedUp(sums, account, timeS),
-    /** The sequence number of the account's next signed transaction, where the family counts them. */
+    /** The nonce of the account's next signed transaction, where the family has nonces. */
     sequence: (account: string) => sequences.get(account) ?? 0,
     /** Applies one more transaction. */
     add: (transaction: WorldTransaction) => count(sums, transaction),

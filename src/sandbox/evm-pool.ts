@@ -77,7 +77,7 @@ export function openEvmPool(
 
   return {
     check,
-    /** Returns the account's next sequence number after all pending transactions that can be mined. */
+    /** Returns the account's next nonce after all pending transactions that can be mined. */
     nextSequence(account: string): number {
       let next = world.accounts().sequence(account);
       const waiting = new Set(waitingOf(account).map(({ signed }) => signed.sequence));

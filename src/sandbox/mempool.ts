@@ -22,9 +22,7 @@ export type Admit = (candidate: SignedTransaction, accounts: Accounts, next: Nex
 export const isSigned = (transaction: WorldTransaction): transaction is SignedTransaction =>
   transaction.signed !== undefined;
 
-/**
- * Unsigned payments come first, in order of arrival; signed transactions follow in the order of their sequence numbers.
- */
+/** Unsigned payments come first, in order of arrival; signed transactions follow in the order of their nonces. */
 export function chooseForBlock(
   waiting: readonly WorldTransaction[],
   { countMax, accounts, admit, next }: { countMax: number; accounts: Accounts; admit: Admit; next: NextBlock },

@@ -40,7 +40,7 @@ export type NativeTransfer = Readonly<{ from: string; to: string; units: bigint;
 type SignedPart = Readonly<{
   /** As received, hex. */
   bytes: string;
-  /** The sender's sequence number; null if the family has none. */
+  /** The sender's nonce; null if the family has none. */
   sequence: number | null;
   /** The sender's fee in native coin, even if it fails. */
   feeUnits: bigint;

@@ -15,7 +15,7 @@ export type KeepChoice = (typeof keepChoices)[number];
 
 /**
  * Distributes the surviving transactions over `blockCount` new blocks. Signed transactions keep their order, because
- * sequence numbers have no gaps, and of these the first half survives where half does.
+ * nonces have no gaps, and of these the first half survives where half does.
  * @param makeNoise makes a transaction between strangers: put first, it moves what follows to another index
  */
 export function replay(

@@ -24,7 +24,7 @@ test('a chain whose clock is behind is followed while its blocks come; nothing c
     await go(polled, 3);
     await shop.isIn('following', 'chain_clock_behind');
     const { reason, tipHash, readThroughS } = (await shop.status()) ?? {};
-    assert.match(reason?.message ?? '', /clock is 9\d s behind, its blocks keep coming/);
+    assert.match(reason?.message ?? '', /clock is 9\d s behind, but its blocks keep coming/);
     assert.is(tipHash, tipOf(own));
     assert.ok((readThroughS ?? 0) <= clock.nowMs() / 1000);
     own.faults.set({ rates: { clock_behind: 0 } });
