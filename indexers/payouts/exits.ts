@@ -56,7 +56,7 @@ export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, i
 
 /**
  * Ends a payout if the nodes show that nothing has paid it or can.
- * @param others transactions that equal the payout, and of which a person says that they were another payment
+ * @param others transactions that equal the payout but, according to a person, were other payments
  * @throws Fault permanent, with the reason, if the exit is refused; transient if the nodes cannot be asked now
  */
 export async function settleNever(parts: ExitParts, payout: Payout, others: readonly string[]): Promise<void> {

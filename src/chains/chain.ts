@@ -1,6 +1,6 @@
 /**
- * The interface between Quayside and blockchains: what a chain family must provide. One folder per family implements
- * it; the conformance suite in `test/conformance/chain.ts` runs over all of them.
+ * The interface between Quayside and blockchains. One folder per family implements it. The conformance suite in
+ * `test/conformance/chain.ts` runs over all of them.
  *
  * Rules that every implementation keeps:
  * - An answer that is malformed, contradicts the block that was requested, or may omit something is a transient `Fault`
@@ -16,7 +16,7 @@ import type { ReadBySdk } from './second-opinion.ts';
 import type { PayoutNode, PayoutNodeOptions, Spending, SpendRules } from './spend.ts';
 import type { Wallets } from './wallet.ts';
 
-/** All families; `src/chains/index.ts` holds one row for each. */
+/** All families. `index.ts` has one row for each. */
 export type Family = 'evm' | 'tron' | 'solana';
 
 /** Converts addresses between the text that people see and the key in the database. */
@@ -67,7 +67,7 @@ export interface OfflineKeys {
    */
   sign(seed: Uint8Array, message: Uint8Array): Readonly<{ signer: string; signature: Uint8Array }>;
   verify(signer: string, message: Uint8Array, signature: Uint8Array): boolean;
-  /** Whether a private key can exist for an address key. */
+  /** Returns whether a private key can exist for an address key. */
   isSpendable(key: string): boolean;
 }
 
@@ -109,7 +109,7 @@ export type Exchange = Readonly<{
   answer: Uint8Array | null;
 }>;
 
-/** How to reach a node and what to expect of it. */
+/** Options of a connection to a node. */
 export type NodeOptions = Readonly<{
   url: string;
   /**
@@ -158,7 +158,7 @@ export type Holdings = Readonly<{
   units: readonly Readonly<Partial<Record<Currency, bigint>>>[];
 }>;
 
-/** A connection to one node. Every call may fail with a transient `Fault`; none is retried here. */
+/** A connection to one node. Every call may fail with a transient `Fault`. No call is retried here. */
 export interface Node {
   /** Returns the chain id, and `decimals()` of each configured token by token address. */
   identity(): Promise<NodeIdentity>;

@@ -7,7 +7,8 @@ import { formatUnits } from '../core/money.ts';
 import type { Token } from '../core/transfer.ts';
 
 /**
- * A network's settings about payers' wallets. A family reads `trustCoin`, `okx` and what its `ownSettings` names.
+ * A network's settings about payers' wallets. A family reads `trustCoin`, `okx` and the settings that its `ownSettings`
+ * names.
  */
 export type WalletSettings = Readonly<{
   /** The network's number in Trust Wallet's asset ids; absent where Trust Wallet does not know the network. */

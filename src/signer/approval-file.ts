@@ -64,8 +64,9 @@ export const readRequestFile = (file: string): ApprovalRequest =>
 export const readApprovalFile = (file: string): Approval => parseApproval(file, readSmallFile(file));
 
 /**
- * Reads an approver's signature. @param file the file's name, for messages @throws Fault permanent
- * `approval_file_invalid`
+ * Reads an approver's signature.
+ * @param file the file's name, for messages
+ * @throws Fault permanent `approval_file_invalid`
  */
 export function parseApproval(file: string, text: string): Approval {
   const { approver, untilS, signature } = parse(file, text, approvalFile, 'an approval by `quayside-signer approve`');

@@ -19,7 +19,8 @@ export const APPROVAL_S_MAX = 7 * 24 * 3600;
 
 /**
  * Returns the lines that a signature covers. No text of another kind begins with the first line, and no line contains a
- * line feed. @param untilS Unix seconds until which the signature is valid
+ * line feed.
+ * @param untilS Unix seconds until which the signature is valid
  */
 export type ApprovalText = (untilS: number) => readonly string[];
 

@@ -79,7 +79,7 @@ export function openFreezing({ policy, journal, clock, log }: FreezingOptions) {
       if (!freeze) return;
       throw refused(
         'frozen',
-        `the signer was frozen at ${new Date(freeze.frozenAtMs).toISOString()} by ${freeze.frozenBy} (${freeze.reason}): an approver ends that, see \`quayside-signer thaw --help\``,
+        `the signer was frozen at ${new Date(freeze.frozenAtMs).toISOString()} by ${freeze.frozenBy} (${freeze.reason}). Only an approver can end the freeze: see \`quayside-signer thaw --help\``,
       );
     },
   };

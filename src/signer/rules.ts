@@ -127,8 +127,8 @@ export function checkOrder({ request, content, known, rules, nonce, nowMs }: Ord
 }
 
 /**
- * Checks that a transaction that is never mined does not keep its payout waiting for long. @throws Fault
- * `signer_refused_terms`
+ * Checks that a transaction that is never mined does not keep its payout waiting for long.
+ * @throws Fault `signer_refused_terms`
  */
 function checkExpiry(terms: Terms, { expiresAtMs }: Pick<SpendRules, 'expiresAtMs'>, nowMs: number): void {
   const untilMs = expiresAtMs?.(terms, nowMs) ?? nowMs;

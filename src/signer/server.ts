@@ -141,7 +141,7 @@ function faultOf(error: unknown, { url }: IncomingMessage, log: Log): Fault {
   log.error({ err: error, call: url?.slice(0, CALL_CHARS_MAX) }, 'a request met an unexpected error');
   return transient(
     'signer_failed',
-    'the signer met an unexpected error and refused the request: please report what its log says',
+    'the signer met an unexpected error and refused the request: please report the error in its log',
   );
 }
 

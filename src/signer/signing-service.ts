@@ -54,7 +54,7 @@ type Payer = Readonly<{ wallet: Wallet; key: string }>;
 
 const NO_GRANT: Grant = { capUse: null, approval: null };
 
-/** Returns the service, over resources that are open. */
+/** Returns the service over an open journal. */
 export function openSigningService({
   seed,
   secretKey,

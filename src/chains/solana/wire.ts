@@ -70,7 +70,8 @@ export function otherBlock(block: BlockRef, origin: Origin): Fault {
 }
 
 /**
- * Returns the signatures of the transactions that succeeded in a block. @param value an answer with accounts
+ * Returns the signatures of the transactions that succeeded in a block.
+ * @param value an answer with accounts
  * @throws Fault transient `node_nonsense`
  */
 export function succeededIn(value: unknown, origin: Origin): ReadonlySet<string> {

@@ -31,7 +31,7 @@ import {
 const CONCURRENCY_MAX = 4;
 const IDLE_MS_MAX = 60_000;
 
-/** @param block a number in hex, or a tag; `pending` also counts what the node has received for the next blocks */
+/** @param block a number in hex, or a tag; `pending` also counts pending transactions */
 const countCall = (key: string, block: string) => ({ method: 'eth_getTransactionCount', params: [`0x${key}`, block] });
 
 /**

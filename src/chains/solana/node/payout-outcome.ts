@@ -97,7 +97,7 @@ async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: stri
   if (!isFields(meta) || !Array.isArray(signatures) || signatures[0] !== tx || slot !== status.slot) {
     throw transient(
       'node_inconsistent',
-      `${host} calls ${tx} final in slot ${status.slot} but does not show it there: it is asked again`,
+      `${host} reports ${tx} as final in slot ${status.slot} but does not have it there. It is asked again`,
     );
   }
   if ((meta.err !== null) !== status.failed) throw nonsense(origin, `contradicts itself on whether ${tx} failed`);
