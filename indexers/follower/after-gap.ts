@@ -34,7 +34,7 @@ export async function rangeFrom(node: Blocks, from: number, to: number): Promise
   if (!first || first.number === from || (await isChildOfEarlier(node, first, from))) return blocks;
   throw transient(
     'node_block_missing',
-    `the node's first block from ${from} on is ${first.number}, and it does not show that there was none before it`,
+    `the node's first block from ${from} on is ${first.number}, but the node does not show that there is none before it`,
   );
 }
 

@@ -55,7 +55,8 @@ export function createSecondNode(
     const attested = await node.attest({ hash, number }, txs);
     if (attested === 'unsure') return unavailable(number, `its chain does not have block ${number} yet`);
     const [block] = attested === 'holds' ? await node.range(number, number) : [];
-    if (block?.hash !== hash) return disagrees(number, hash, 'has another block there, or not that transaction');
+    if (block?.hash !== hash)
+      return disagrees(number, hash, 'has another block at that height, or does not have the transaction');
     const found = new Set((await matchContent(node, matcher, block)).map(textOf));
     const missing = secondNode.find((transfer) => !found.has(textOf(transfer)));
     return missing ? disagrees(number, hash, `does not show the transfer of transaction ${missing.tx}`) : null;

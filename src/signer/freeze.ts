@@ -58,7 +58,7 @@ export function openFreezing({ policy, journal, clock, log }: FreezingOptions) {
           frozenBy,
           frozenAtMs: clock.nowMs(),
         });
-        log.warn({ reason, frozenBy }, 'the signer is frozen: nothing is signed until an approver ends it');
+        log.warn({ reason, frozenBy }, 'the signer is frozen, and signs nothing until an approver ends the freeze');
       }
       return freezeState();
     },

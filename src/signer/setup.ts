@@ -96,7 +96,7 @@ async function unpackSigner(
     if (!(error instanceof Fault) || error.code !== 'passphrase_wrong') throw error;
     throw permanent(
       'backup_foreign',
-      `the seed phrase of the signer ${fingerprintOf(seed)} does not open ${file}: it is a backup of another signer, or no signer's`,
+      `the seed phrase of the signer ${fingerprintOf(seed)} does not open ${file}: the file is another signer's backup, or no backup`,
       error,
     );
   } finally {

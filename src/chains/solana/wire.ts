@@ -7,10 +7,10 @@
  * transfer.
  *
  * If the *owner* of an account changed within the transaction, its earlier balance is no gain of the new owner. Only
- * units that it received on top count. Handing over a full account (`SetAuthority`) is not a payment, because nobody
- * sent anything and no wallet looks for the account at its address. Units that left such an account are a loss of the
- * earlier owner. If the earlier owner is one of our own wallets, the rest of the account is a loss too, because the new
- * owner can move all of it.
+ * units that it received in addition count. Handing over a full account (`SetAuthority`) is not a payment, because
+ * nobody sent anything and no wallet looks for the account at its address. Units that left such an account are a loss
+ * of the earlier owner. If the earlier owner is one of our own wallets, the rest of the account is a loss too, because
+ * the new owner can move all of it.
  *
  * Only mints of the configured tokens under the classic token program count. Amounts are read from the text `amount`,
  * never from `uiAmount`. Source: Agave, `transaction-status-client-types/src/lib.rs`.

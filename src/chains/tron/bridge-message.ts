@@ -2,10 +2,10 @@
  * The messages between the bridge next to java-tron (`node/bridge.ts`) and its client (`node/bridge-transport.ts`),
  * over a WebSocket. Pure.
  *
- * client → bridge   {"id":7,"calls":[["/wallet/getblock",{"id_or_num":"5","detail":false}],…]} bridge → client
- * {"id":7,"sizes":[513,…],"answers":[<java-tron's answer, byte by byte>,…]}
- * {"id":7,"fault":{"code":"node_timeout","message":"…"}} {"head":{"number":5,"hash":"0000000000000005…"}}   after
- * connecting, then at each new head
+ *   client → bridge   {"id":7,"calls":[["/wallet/getblock",{"id_or_num":"5","detail":false}],…]}
+ *   bridge → client   {"id":7,"sizes":[513,…],"answers":[<java-tron's answer, byte by byte>,…]}
+ *                     {"id":7,"fault":{"code":"node_timeout","message":"…"}}
+ *                     {"head":{"number":5,"hash":"0000000000000005…"}}   after connecting, then at each new head
  *
  * A message is JSON if java-tron's answers are. It need not be parsed whole, because `sizes` has the length of each
  * answer.

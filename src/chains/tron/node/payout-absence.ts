@@ -1,7 +1,8 @@
 /**
- * Proves that a transaction can never be included. java-tron includes one only in a block above its reference block
- * whose parent is older than the transaction's expiration. So only the blocks from the reference to the first one that
- * is not older than the expiration could contain it. They are read, and each must be the child of the one before.
+ * Proves that a transaction can never be included. java-tron includes one only in a block above its reference block,
+ * and only if that block's parent is older than the transaction's expiration. So only the blocks from the reference to
+ * the first one that is not older than the expiration could contain it. They are read, and each must be the child of
+ * the one before.
  *
  * Source: java-tron `Manager.validateTapos`, `Manager.validateCommon`.
  */
