@@ -1,6 +1,6 @@
 /**
- * Moves an installation that is stopped between SQLite's file and a PostgreSQL database; or rehearses that on one state
- * of the source, which may go on.
+ * Moves a stopped installation between SQLite's file and a PostgreSQL database. A rehearsal copies one state of the
+ * source, which may keep running.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ import { openScratch } from './backup/scratch.ts';
 
 export type MoveParts = Readonly<{
   config: Pick<Config, 'dataDir' | 'databaseUrl'>;
-  /** The URL of a PostgreSQL database; null: back into SQLite's file. */
+  /** The URL of a PostgreSQL database; null for SQLite's file. */
   to: string | null;
   isRehearsal: boolean;
   onProgress: (progress: TableProgress) => void;
@@ -43,12 +43,12 @@ export type Moved = Readonly<{
   tables: readonly (TableDigest & Readonly<{ table: string }>)[];
   ledgerEntries: number;
   seconds: number;
-  /** Differences between the two, and of the ledger. Unless it is empty, the source stays the one that is used. */
+  /** Differences between the two databases, and faults of the ledger. Unless it is empty, the source stays in use. */
   problems: readonly string[];
 }>;
 
 /**
- * Moves everything, or goes on with a move that was interrupted.
+ * Moves everything, or continues an interrupted move.
  * @throws Fault permanent `already_running`, `database_in_use`, `target_not_empty`, `database_moved`,
  * `move_unfinished`, `no_installation`, `database_url_wrong`; transient `storage_unavailable`; see `openSqlite` and
  * `preparePostgres`
@@ -70,7 +70,7 @@ export async function moveDatabase(parts: MoveParts): Promise<Moved> {
   }
 }
 
-/** A connection for the rows, and one for the repositories. */
+/** The target of a move: a connection for the rows, and one for the repositories. */
 type Target = Readonly<{ end: End; db: Db }>;
 
 /** @throws Fault permanent `no_installation` */
@@ -82,12 +82,14 @@ async function openSource({ config, to }: MoveParts): Promise<End> {
   throw permanent(
     'no_installation',
     to === null
-      ? 'no PostgreSQL database is configured: set QUAYSIDE_DATABASE_URL to the one that comes back'
+      ? 'no PostgreSQL database is configured: set QUAYSIDE_DATABASE_URL to the one to move from'
       : `there is no ${file} to move: check QUAYSIDE_DATA_DIR`,
   );
 }
 
-/** Makes the target, or finds it as an interrupted move left it, and gives it to `work`; that of a rehearsal goes. */
+/**
+ * Makes the target, or finds that of an interrupted move, and gives it to `work`. Removes the target of a rehearsal.
+ */
 async function withTarget<T>({ config, to, isRehearsal }: MoveParts, work: (target: Target) => Promise<T>): Promise<T> {
   const { dataDir } = config;
   if (to !== null) {

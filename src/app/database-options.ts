@@ -1,11 +1,9 @@
-/**
- * How each process of an installation opens its database.
- */
+/** The options with which each process of an installation opens its database. */
 import type { Config } from '../config/config.ts';
 import type { SqliteDatabaseOptions } from '../database/database.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
 
-/** How long after its deadline a session stays open because a network could not be read. */
+/** Longest time for which a session stays open after its deadline because a network could not be read. */
 const OUTAGE_WAIT_S = 3600;
 
 /** @throws Fault: see `readSecretKey` */

@@ -10,22 +10,25 @@ import { after } from '../lib/clock.ts';
 import { createServer } from '../lib/node-http.ts';
 import { discardBody, isUnread } from '../lib/request-body.ts';
 
-/** Far above what a busy shop and its payers open at once; keeps a flood from using up all file descriptors. */
+/** Most connections. A busy shop and its payers open far fewer, and a flood must not use up all file descriptors. */
 const CONNECTIONS_MAX = 5000;
 
-/** Time limits for clients, in milliseconds; longer ones would let idle clients pile up. */
+/** Time limits for clients, in milliseconds. With longer ones idle clients could pile up. */
 const timeouts = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
-  /** How often the two limits above are checked. */
+  /** The interval in which the two limits above are checked. */
   connectionsCheckingInterval: 2000,
-  /** Longer than reverse proxies keep idle connections (nginx: 60 s): the proxy must close them, never mid-request. */
+  /**
+   * It is longer than that of reverse proxies (nginx: 60 s), which must close idle connections first, or we would cut
+   * off a request.
+   */
   keepAliveTimeout: 75_000,
 } as const;
 
 export type Listening = Readonly<{
   port: number;
-  /** Refuses new connections, lets running answers finish for `patienceMs`, then closes what is left. */
+  /** Refuses new connections, lets running answers finish for `patienceMs`, then closes the other connections. */
   close(patienceMs: number): Promise<void>;
 }>;
 
@@ -79,12 +82,12 @@ function serve(server: Server, answer: RequestListener): Listening['close'] {
     underWay.add(response);
     response.once('close', () => {
       underWay.delete(response);
-      // The connection is idle once Node has seen that too.
+      // Node counts the connection as idle in the next turn only.
       if (isClosing) setImmediate(() => server.closeIdleConnections());
     });
     if (isClosing) response.setHeader('Connection', 'close');
-    // An answer that needed no body does not wait for one, and what the client still sends is read only briefly. This
-    // listener comes first: Node's own would read the rest, whatever its length.
+    // An answer that needs no body does not wait for one, and the rest of the request is read only briefly. This
+    // listener comes before Node's own, which would read the whole rest.
     response.prependOnceListener('finish', () => {
       if (isUnread(request)) discardBody(request, () => socket.destroy());
     });
@@ -103,7 +106,7 @@ function serve(server: Server, answer: RequestListener): Listening['close'] {
 }
 
 /**
- * Refuses ports that cannot be listened on now, before a start makes anything that it needs them for.
+ * Refuses to start on ports that are in use, before anything is made.
  * @throws Fault permanent `port_in_use`, `cannot_listen`
  */
 export async function refuseTakenPorts(config: Ports): Promise<void> {
@@ -116,7 +119,7 @@ export async function refuseTakenPorts(config: Ports): Promise<void> {
 
 type Ports = Pick<Config, 'host' | 'port' | 'metricsHost' | 'metricsPort' | 'dashboardPort'>;
 
-/** Returns where the listeners of an installation listen. */
+/** Returns the hosts and ports of an installation's listeners. */
 export const listenersOf = ({ host, port, metricsHost, metricsPort, dashboardPort }: Ports) => ({
   merchants: { host, port, setting: 'QUAYSIDE_PORT' },
   operators: { host: metricsHost, port: metricsPort, setting: 'QUAYSIDE_METRICS_PORT' },

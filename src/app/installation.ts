@@ -1,6 +1,4 @@
-/**
- * A running installation: what the supervisor starts, in which order, and what it waits for.
- */
+/** A running installation: the programs that the supervisor starts, in their order. */
 
 import { chmodSync, existsSync, statSync } from 'node:fs';
 import { type Config, loadConfig, type SignerConfig, withPorts } from '../config/config.ts';
@@ -21,10 +19,10 @@ import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
 type Ports = Pick<Config, 'port' | 'metricsPort' | 'dashboardPort'>;
 /** The server's message once it answers requests. */
 type Serving = Ports & Readonly<{ baseUrl: string; dashboardUrl: string; stores: number; signInLink: string | null }>;
-/** A child's message once it does its work, or before it ends because it cannot start. */
+/** A child's message once it works, or before it ends because it cannot start. */
 type Said<T> = (Readonly<{ ready: true }> & T) | Readonly<{ fault: Readonly<{ code: string; message: string }> }>;
 
-/** When the standby's copy is checked. */
+/** The times at which the standby's copy is checked. */
 const HOURLY = '0 * * * *';
 /** The argument, of `npm start`, that asks for sample payments at the first start of a sandbox. */
 const SAMPLES = '--samples';
@@ -33,14 +31,14 @@ const clock = systemClock;
 const stopping = new AbortController();
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort());
 const stopped = aborted(stopping.signal);
-/** Every child that was started. */
+/** All started children. */
 const children: Supervised[] = [];
-/** Work that ends after the stop by itself. */
+/** Work that ends by itself after a stop. */
 const background: Promise<void>[] = [];
-/** Rejected when a child that the others need is halted. */
+/** Promises that reject when a child that the others need is halted. */
 const broken: Promise<never>[] = [];
 const { env } = process;
-/** The ports, once the system has chosen them: a restarted server keeps them. */
+/** The ports that the system has chosen, which a restarted server keeps. */
 let ports: Ports | null = null;
 let log = openLog('supervisor', 'info');
 
@@ -56,7 +54,7 @@ export async function runInstallation(): Promise<void> {
     const isNew = config.databaseUrl === null && !existsSync(databaseFile(config.dataDir));
     if (!stopping.signal.aborted) await run(config, isNew);
   } finally {
-    // Awaits everything that this signal ends, also when something else ended the run.
+    // The signal also ends the background work if something else ended the run.
     stopping.abort();
     await Promise.all([...children.map((child) => child.stop()), ...background]);
     release();
@@ -64,7 +62,7 @@ export async function runInstallation(): Promise<void> {
   say(['Quayside has stopped.']);
 }
 
-/** Closes a new data folder to other users. A folder of somebody else stays as it is, and `doctor` warns of it. */
+/** Closes a new data folder to other users. Another user's folder stays as it is, and `doctor` warns about it. */
 function closeToOthers(dataDir: string): void {
   if (statSync(dataDir).uid === process.getuid?.()) chmodSync(dataDir, 0o700);
 }
@@ -74,7 +72,7 @@ async function run(config: Config, isNew: boolean): Promise<void> {
   const { signer } = config;
   const simulated = config.networks.filter((network) => network.sandbox).map(({ name }) => name);
   const hasSandbox = simulated.length > 0;
-  // People who wait for a first start, or watch one, see what takes long.
+  // A first start, or one that a person watches, names its long steps.
   const sayStep = (text: string) => (isNew || process.stdout.isTTY ? say([text]) : undefined);
   await refuseTakenPorts(config);
   if (isNew) closeToOthers(config.dataDir);
@@ -83,9 +81,9 @@ async function run(config: Config, isNew: boolean): Promise<void> {
   const simulating = hasSandbox ? start('sandbox', '../sandbox/main.ts', () => config) : Promise.resolve(true);
   removeAbandoned(config.dataDir);
   await prepareDatabase(config, env, log);
-  // The sandbox chooses the addresses of its nodes.
+  // Wait for the sandbox, which chooses the addresses of its nodes.
   if (!(await Promise.race([simulating, stopped]))) return;
-  // While a person types the passphrase, no other process writes to the terminal, or looks for the signer in vain.
+  // While a person types the passphrase, no other process may write to the terminal, or look for the signer in vain.
   if (signer?.unlock.kind === 'prompt') {
     await Promise.race([startSigner(config.dataDir, signer, config.logLevel), stopped]);
     if (stopping.signal.aborted) return;
@@ -102,7 +100,7 @@ async function run(config: Config, isNew: boolean): Promise<void> {
   startWebhooks();
   if (config.sandbox && isNew && process.argv.includes(SAMPLES))
     background.push(runToEnd('../../scripts/sample-payments.ts'));
-  // Unlocking the keystore costs half a second of a core, on purpose, and payments do not wait for it.
+  // Unlocking the keystore takes half a second of a core by design, and payments do not wait for it.
   if (signer && !['prompt', 'external'].includes(signer.unlock.kind)) {
     void startSigner(config.dataDir, signer, config.logLevel);
   }
@@ -123,7 +121,7 @@ function startIndexers({ networks }: Config): void {
   }
 }
 
-/** Starts sending webhooks. It comes after the server, whose answers people wait for; events wait in the database. */
+/** Starts sending webhooks. People wait for the server, so it starts first. Events wait in the database. */
 function startWebhooks(): void {
   const onHalted = () => say(['Webhooks are halted; the log above says why. Events wait; everything else continues.']);
   supervised({ name: 'webhooks', module: at('../webhooks/main.ts'), settings: currentConfig, onHalted });
@@ -138,7 +136,7 @@ function runAt(times: string, program: string): void {
   background.push(atTimes(times, () => runToEnd(program), stopping.signal));
 }
 
-/** Reads the settings as they are now; null if they are invalid, so that the child itself says why. */
+/** Reads the current settings. Returns null if they are invalid, so that the child itself reports the fault. */
 function currentConfig(): Config | null {
   try {
     const config = loadConfig({ env, cwd: process.cwd() });

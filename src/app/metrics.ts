@@ -1,5 +1,6 @@
 /**
- * Metrics for Prometheus. Facts of the database are read on each scrape; only requests are counted as they happen.
+ * Metrics for Prometheus. Facts of the database are read at each scrape. Only requests and writes are measured as they
+ * happen.
  */
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { networkOfEachPool, readPool } from '../addresses/pool-level.ts';
@@ -13,7 +14,7 @@ import type { Rates } from '../rates/rates.ts';
 import { readBackupReport } from './backup/report.ts';
 import { readRoom } from './watches/disk.ts';
 
-/** In seconds. */
+/** Limits of the buckets of request times, in seconds. */
 const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const writeBuckets = [0.001, 0.0025, ...requestBuckets];
 const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
@@ -40,12 +41,8 @@ export function createMetrics({ database, config, rates, clock }: MetricsOptions
   const labels = ['route', 'method', 'status'];
   const requests = histogram('request_duration_seconds', 'Requests to the API.', requestBuckets, labels);
   const write = {
-    wait: histogram('write_wait_seconds', 'How long writes of the server waited for other writes.', writeBuckets),
-    held: histogram(
-      'write_seconds',
-      'How long write transactions of the server took, once they had the lock.',
-      writeBuckets,
-    ),
+    wait: histogram('write_wait_seconds', 'Wait of the server’s writes for other writes.', writeBuckets),
+    held: histogram('write_seconds', 'Time that the server’s write transactions had the lock.', writeBuckets),
   };
   const network = {
     state: gauge('network_state', '1 for the state that the network is in.', ['network', 'state']),
@@ -62,26 +59,23 @@ export function createMetrics({ database, config, rates, clock }: MetricsOptions
     age: gauge('rate_age_seconds', 'Age of the newest rate of a source.', ['source']),
     fresh: gauge('rate_fresh', '1 while a source’s rates are fresh enough to use.', ['source']),
   };
-  const coinPrice = gauge('coin_price_dollars', 'Dollars that a stablecoin is worth, by the sources of rates.', [
+  const coinPrice = gauge('coin_price_dollars', 'Value of a stablecoin in dollars, by the sources of rates.', [
     'currency',
   ]);
   const diskFree = gauge('disk_free_bytes', 'Free bytes on the disk of the database.');
   const databaseSize = gauge('database_bytes', 'Size of the database and its journal.');
-  const backupMade = gauge(
-    'backup_made_timestamp_seconds',
-    'When the newest backup was made, and proved; 0 when there is none.',
-  );
+  const backupMade = gauge('backup_made_timestamp_seconds', 'Time of the newest proved backup; 0 when there is none.');
   const openAlarms = gauge('alarm_open', '1 while a lasting alarm is open.', ['code', 'key']);
   const sessions = gauge('sessions', 'Sessions by status, counted up to 10,000 each.', ['status']);
   const paidOfDay = gauge('sessions_paid_day', 'Paid sessions of the last 24 hours, up to 10,000.');
-  const retention = gauge('retention_timestamp_seconds', 'When old data was last removed; 0 if never.');
+  const retention = gauge('retention_timestamp_seconds', 'Time of the last removal of old data; 0 if never.');
   const waiting = gauge('deliveries_waiting', 'Webhook deliveries that are not delivered yet.');
-  const oldestWaiting = gauge('delivery_oldest_wait_seconds', 'How long the oldest waiting delivery has waited.');
+  const oldestWaiting = gauge('delivery_oldest_wait_seconds', 'Wait of the oldest delivery that is not delivered yet.');
   const heldOpen = gauge('held_money_open', 'Amounts of held money that wait for an operator’s decision.');
   const frozen = gauge('payouts_frozen', '1 while money out is frozen; network "" stands for every network.', [
     'network',
   ]);
-  const lastAlarm = gauge('last_alarm_timestamp_seconds', 'When the newest alarm was raised; 0 when there is none.');
+  const lastAlarm = gauge('last_alarm_timestamp_seconds', 'Time of the newest alarm; 0 when there is none.');
 
   async function readNetworks(nowMs: number): Promise<void> {
     const reports = new Map((await database.networks.list()).map((report) => [report.key, report]));

@@ -1,6 +1,4 @@
-/**
- * New stores, API keys with their secrets, and webhook endpoints. Made here, saved by the caller.
- */
+/** Makes stores, API keys with their secrets, and webhook endpoints. The caller saves them. */
 import type { Currency, Mode } from '../core/transfer.ts';
 import type { Scope, StoreSettings } from '../database/column-values.ts';
 import type { IssueEndpoint } from '../database/endpoints.ts';
@@ -9,7 +7,9 @@ import type { NewStore } from '../database/stores.ts';
 import { hashOf, newWebhookSecret, randomBase62, sortableId, storeIdOf } from '../lib/id.ts';
 import { UTC } from '../lib/zone.ts';
 
-/** A payment must be exact, can be topped up for half an hour, and is watched for a week; late money is held. */
+/**
+ * By default a payment must be exact, can be topped up for half an hour, and is watched for a week. Late money is held.
+ */
 export const defaultStoreSettings: StoreSettings = {
   settlementCurrency: 'USDT',
   toleranceMinor: 0,
@@ -30,7 +30,7 @@ export function issueStore(name: string, settings: StoreSettings, nowMs: number)
 export const issueUsualStore = (name: string, settlementCurrency: Currency, nowMs: number): NewStore =>
   issueStore(name, { ...defaultStoreSettings, settlementCurrency }, nowMs);
 
-/** A key as it is stored (`row`), and the text of the key, which is shown once and not stored. */
+/** A key's stored row, and its text, which is shown once and not stored. */
 type IssuedKey = Readonly<{ key: string; row: NewApiKey }>;
 
 export function issueKey(storeId: string, mode: Mode, granted: readonly Scope[], nowMs: number): IssuedKey {

@@ -6,7 +6,7 @@ import { aborted } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { ended, forkProgram } from './fork-program.ts';
 
-/** When final blocks are compared with the database, in UTC. Simulated chains are not compared. */
+/** The time, in UTC, at which final blocks are compared with the database. Simulated chains are not compared. */
 export const COMPARISON_TIME = '02:15';
 
 /** Returns the cron expression of a time of day, such as `02:15`. */
@@ -16,8 +16,8 @@ export function daily(time: string): string {
 }
 
 /**
- * Does `work` at the times of a cron expression in UTC until the signal aborts, and then awaits what is under way. A
- * time that comes while the work goes on is left out.
+ * Does `work` at the times of a cron expression in UTC until the signal aborts, and then awaits running work. A time
+ * during which the work still runs is skipped.
  */
 export async function atTimes(times: string, work: () => Promise<void>, signal: AbortSignal): Promise<void> {
   let underWay: Promise<void> | null = null;
@@ -34,7 +34,7 @@ export async function atTimes(times: string, work: () => Promise<void>, signal: 
   await underWay;
 }
 
-/** Runs a program to its end; it is asked to stop when the signal aborts. A failure is logged. */
+/** Runs a program to its end, or asks it to stop when the signal aborts. Logs a failure. */
 export async function runOnce(
   program: Parameters<typeof forkProgram>[0],
   log: Pick<Log, 'error'>,

@@ -1,6 +1,4 @@
-/**
- * Opens the installation's database, in the same way in each of its processes that needs all of it.
- */
+/** Opens the installation's database for a process that needs all repositories. */
 import { coinText } from '../chains/coin-text.ts';
 import type { Config } from '../config/config.ts';
 import { type Database, openSqliteDatabase } from '../database/database.ts';

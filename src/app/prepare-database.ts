@@ -12,9 +12,9 @@ import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
 import { signerFiles } from '../signer/files.ts';
 
 /**
- * Creates the data directory, the secret key and the database if missing, and brings the database to the current
- * schema; the database is SQLite's file, or on the PostgreSQL server which the settings name. Only for a process that
- * knows that no older program uses it.
+ * Creates the data directory, the secret key and the database if missing, and migrates the database to the current
+ * schema. The database is SQLite's file, or on the PostgreSQL server of the settings. Only a process that knows that no
+ * older program uses the database may call this.
  * @throws Fault permanent `live_data_folder`; see `migrate`, `preparePostgres` and `readSecretKey`
  */
 export async function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Log): Promise<void> {
@@ -27,7 +27,7 @@ export async function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, lo
     (hasLiveData(file) || (config.signer && isLiveSigner(config.signer.dir)))
   )
     throw liveFault(dataDir, 'QUAYSIDE_DATA_DIR to another folder');
-  // The key comes first: a database without its key is refused, and a missing database gets a new key.
+  // The key comes first, because a database without its key is refused.
   readSecretKey(dataDir, env);
   if (databaseUrl === null) {
     migrate({ file, backupDir: join(dataDir, 'backups'), ...(log && { log }) });
@@ -38,7 +38,7 @@ export async function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, lo
   }
 }
 
-/** Returns whether a signer has signed for live networks, or is allowed to. */
+/** Returns whether a signer has signed, or may sign, for live networks. */
 function isLiveSigner(dir: string): boolean {
   const { journal, policy } = signerFiles(dir);
   return hasLiveData(journal) || (existsSync(policy) && readFileSync(policy, 'utf8').includes('"live:'));

@@ -1,6 +1,6 @@
 /**
- * The frame of the programs that the supervisor starts. It sends them their settings, so that they do not load what
- * reads and checks these: a tenth of a second and 8 MB in each process.
+ * The frame of the programs that the supervisor starts. The supervisor sends them their settings, so that they need no
+ * code to read and check these. That saves a tenth of a second and 8 MB in each process.
  */
 import { once, setMaxListeners } from 'node:events';
 import { setPriority } from 'node:os';
@@ -18,17 +18,17 @@ const exitCodes = { stopped: 0, failed: 1, cannotStart: 2 } as const;
 export type ProgramParts = Readonly<{ config: Config; log: Log; signal: AbortSignal }>;
 
 type ProgramOptions = Readonly<{
-  /** How far it gives way to other processes, of 19. */
+  /** Its niceness, from 0 to 19. */
   niceness?: number;
 }>;
 
-/** Of work at night: it slows no payment. */
+/** Options of nightly work, which must not slow payments. */
 export const IN_BACKGROUND: ProgramOptions = { niceness: 10 };
 
 /**
- * Does the work of a program and ends the process: with 0 when it is done; with 1 if a transient fault ended it; with 2
- * if a person must act before it can start. The supervisor gets the fault. A broken invariant is thrown.
- * @param name of the log
+ * Does the work of a program and ends the process. The exit code is 0 after the work, 1 after a transient fault, and 2
+ * if a person must act before a start. The supervisor gets the fault. A broken invariant is thrown.
+ * @param name the name of the log
  */
 export async function runProgram(
   name: string,
@@ -37,7 +37,7 @@ export async function runProgram(
 ): Promise<void> {
   const stopping = new AbortController();
   const { signal } = stopping;
-  // Every service listens to it; without this Node warns of more than ten.
+  // Every service listens to the signal, and Node would warn about more than ten listeners.
   setMaxListeners(0, signal);
   for (const request of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(request, () => stopping.abort());
   if (niceness > 0) setPriority(niceness);
@@ -56,13 +56,13 @@ export async function runProgram(
     exitCode = error.kind === 'permanent' ? exitCodes.cannotStart : exitCodes.failed;
     await sendToSupervisor({ fault: { code: error.code, message: error.message } });
   }
-  // The supervisor's channel would keep this process alive.
+  // Without this call the supervisor's channel would keep the process alive.
   process.exit(exitCode);
 }
 
 /**
- * Returns the settings that the supervisor sent. Without a supervisor, or where they are invalid, loads them. Null if
- * the process is to stop.
+ * Returns the settings that the supervisor sent. Loads them if there is no supervisor, or if they are invalid. Returns
+ * null if the process is to stop.
  */
 async function readSettings(signal: AbortSignal): Promise<Config | null> {
   if (process.connected) {
@@ -75,7 +75,7 @@ async function readSettings(signal: AbortSignal): Promise<Config | null> {
   return loadConfig({ env: process.env, cwd: process.cwd() });
 }
 
-/** Resolves when the message has left: it must arrive before the channel closes. */
+/** Resolves when the message has left, because it must arrive before the channel closes. */
 const sendToSupervisor = (message: object): Promise<void> =>
   new Promise((resolve) => {
     if (process.send) process.send(message, undefined, undefined, () => resolve());

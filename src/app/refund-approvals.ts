@@ -1,6 +1,6 @@
 /**
- * Approvers' signatures of refunds: what they are to sign, and whether one is for what the refund pays now. Which
- * approvers count is the signer's decision.
+ * Approvers' signatures of refunds: the text to sign, and the check that a signature fits the refund as it is now. The
+ * signer decides which approvers count.
  */
 import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
@@ -26,9 +26,9 @@ export const approvalRequest = async (parts: Parts, refund: Refund): Promise<rea
   requestLines(await requestOf(parts, refund));
 
 /**
- * Reads what an approver has signed.
- * @throws Fault permanent `approval_file_invalid`, `approval_mismatch` if it is for something else than what the refund
- * pays now, `approval_expired`, or `refused` as for `approvalRequest`
+ * Reads an approver's signed file.
+ * @throws Fault permanent `approval_file_invalid`, `approval_mismatch` if it does not fit the refund as it is now,
+ * `approval_expired`, or `refused` as for `approvalRequest`
  */
 export async function readApproval(parts: Parts, refund: Refund, text: string): Promise<RefundApproval> {
   const approval = parseApproval('the file', text);

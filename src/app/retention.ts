@@ -1,28 +1,28 @@
-/** Removes old data, as the settings say. */
+/** Removes old data by the settings. */
 import type { Config } from '../config/config.ts';
 import { type RetentionDatabase, type RetentionKind, retentionKinds } from '../database/retention.ts';
 import { type Clock, DAY_MS } from '../lib/clock.ts';
 
-/** When the supervisor starts it, in UTC: no shop is at its busiest, and the nightly backup is made. */
+/** The time of the run, in UTC. It comes after the nightly backup, and at a quiet hour. */
 export const RETENTION_TIME = '03:40';
 
-/** Days for which answers of merchants' servers to webhooks are kept: a fault is looked at within weeks. */
+/** Days for which answers of merchants' servers to webhooks are kept. Faults are investigated within weeks. */
 const ATTEMPTS_DAYS = 30;
 
-/** After each slice, others have the lock for at least as long as the slice had it. */
+/** Shortest pause after a slice. A pause is at least as long as its slice, so that other writers get the lock. */
 const PAUSE_MS_MIN = 2;
 
 type RetentionParts = Readonly<{
   config: Pick<Config, 'retention'>;
   database: RetentionDatabase;
   clock: Clock;
-  /** Ends it after the slice that is under way. */
+  /** Ends the run after the current slice. */
   signal?: AbortSignal;
 }>;
 
 /**
- * Does what is due, slice by slice with pauses, and remembers that it did. Work that an interruption leaves is done the
- * next night. @returns how many rows of each kind were changed
+ * Removes the data that is due, slice by slice with pauses, and saves the time of the run. After an interruption the
+ * next night does the rest. @returns the number of changed rows of each kind
  */
 export async function runRetention({
   config,

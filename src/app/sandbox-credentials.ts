@@ -1,6 +1,6 @@
 /**
- * The sandbox's demo store and its credentials: created on the first start, and stored in `sandbox-credentials.json`
- * for the demo, for scripts and for calls by hand.
+ * The sandbox's demo store and its credentials. They are created at the first start, and stored in
+ * `sandbox-credentials.json` for the demo, for scripts and for manual calls.
  */
 
 import { existsSync, readFileSync } from 'node:fs';
@@ -14,7 +14,10 @@ import { hashOf, newToken } from '../lib/id.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
 import { defaultStoreSettings, issueKey, issueStore } from './new-credentials.ts';
 
-/** Shorter than a store's own, because nobody wants to wait a minute, and long enough to cancel by hand. */
+/**
+ * Cancel window of the demo store. It is shorter than usual to spare people a wait, but long enough for a manual
+ * cancel.
+ */
 const SANDBOX_CANCEL_WINDOW_S = 20;
 
 const LINK_LIFE_MS = 30 * 60_000;
@@ -32,7 +35,7 @@ export type Credentials = z.infer<typeof schema>;
 export const credentialsFile = (dataDir: string): string => join(dataDir, 'sandbox-credentials.json');
 
 /**
- * @returns the credentials that the sandbox wrote last; null before its first start
+ * @returns the newest credentials of the sandbox; null before its first start
  * @throws Fault permanent `credentials_invalid`
  */
 export function readCredentials(dataDir: string): Credentials | null {
@@ -50,8 +53,8 @@ export function readCredentials(dataDir: string): Credentials | null {
 }
 
 /**
- * Writes and returns the credentials for this start: those of the file if their key is in the database, otherwise of a
- * new store and key. The file then has this start's base URL.
+ * Returns the credentials for this start, and writes them with this start's base URL. They are those of the file if
+ * their key is in the database, or else those of a new store and key.
  */
 export async function ensureCredentials(
   database: Database,
@@ -72,9 +75,9 @@ export async function ensureCredentials(
 }
 
 /**
- * Makes a link that works once, for half an hour, and signs in as operator and owner of the demo store. It ends the
+ * Makes a link that signs in as operator and owner of the demo store. It works once, within half an hour, and ends the
  * link of an earlier start.
- * @returns null once that person was removed, or where another has the name
+ * @returns null if that person was removed, or another one has the name
  */
 export async function makeSignInLink(
   people: People,
@@ -103,7 +106,7 @@ async function issueCredentials(
   const demo = issueStore('Demo store', defaultStoreSettings, nowMs);
   const { key, row } = issueKey(demo.id, 'test', scopes, nowMs);
   await database.stores.create(demo);
-  // No sender is an exchange here, so a refund that names no address goes back where the payment came from.
+  // No sender in the sandbox is an exchange, so a refund without an address goes to the sender.
   await database.stores.update(demo.id, {
     refundCancelWindowS: SANDBOX_CANCEL_WINDOW_S,
     refundToSender: true,

@@ -1,7 +1,7 @@
 /**
- * Replaces the secret key of an installation that is stopped: a backup, the new key in a file of its own, everything
- * sealed with it in one transaction, and its file in the place of the old one. Whenever it is interrupted, the database
- * fits one of the two files; the next run says which, and ends the exchange.
+ * Replaces the secret key of a stopped installation. It makes a backup, writes the new key into a second file, reseals
+ * everything in one transaction, and replaces the old file. After an interruption, the database fits one of the two
+ * files. The next run finds out which, and completes the rotation.
  */
 import { chmodSync, chownSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -17,19 +17,19 @@ export type RotationParts = Readonly<{
   config: Pick<Config, 'dataDir' | 'databaseUrl'>;
   env: NodeJS.ProcessEnv;
   act: OperatorAct;
-  /** Makes and checks a backup; nothing is changed if it fails. */
+  /** Makes and checks a backup. If it fails, nothing is changed. */
   backup: () => Promise<void>;
   /** Called before each step, with its name. */
   onStep: (name: string) => void;
 }>;
 
-/** `ended`: an interrupted rotation only had to put the new key's file in place. */
+/** `ended`: an interrupted rotation lacked only the replacement of the old key's file. */
 export type Rotation =
   | Readonly<{ kind: 'ended'; file: string }>
   | (Readonly<{ kind: 'done'; file: string }> & Resealing);
 
 /**
- * Gives the installation a new secret key, or ends a rotation that was interrupted.
+ * Gives the installation a new secret key, or completes an interrupted rotation.
  * @throws Fault permanent `already_running`, `secret_key_invalid`, `secret_key_wrong`, `secret_key_fixed`,
  * `refunds_approved`, `database_in_use`, and those of the backup; transient `storage_unavailable`
  */

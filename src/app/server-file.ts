@@ -1,6 +1,5 @@
 /**
- * The file that says where a data directory's server listens, so that tools find it even when the system chose its
- * port.
+ * The file with the address of a data directory's server, by which tools find it even when the system chose its port.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,14 +23,14 @@ export const writeServerFile = (dataDir: string, running: ServerFile): void =>
 
 export const removeServerFile = (dataDir: string): void => rmSync(fileIn(dataDir), { force: true });
 
-/** @returns what the server wrote; null when none runs: the file outlives a killed server, its process does not */
+/** @returns the server's file; null when no server runs, even if a killed one has left its file */
 export function readServerFile(dataDir: string): ServerFile | null {
   try {
     const running = schema.parse(JSON.parse(readFileSync(fileIn(dataDir), 'utf8')));
     process.kill(running.pid, 0);
     return running;
   } catch {
-    // No file, half a file after a crash, or no such process: in each case no server runs.
+    // No server runs if there is no file, half a file after a crash, or no such process.
     return null;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The standby's copy of the database, restored as on the day when it is needed: whether it is whole, and how far it is
- * behind. The state of the last check is a file beside the database.
+ * Checks the standby's copy of the database by restoring it: whether it is whole, and how far it is behind. The result
+ * of the last check is a file beside the database.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,16 +19,16 @@ import { readRoom } from './watches/disk.ts';
 
 const schema = z.strictObject({
   checked_at_ms: z.int(),
-  /** How long before the check the newest commit was that the copy has. */
+  /** Age of the newest commit in the copy at the check. */
   behind_ms: z.int().nullable(),
-  /** Why the copy cannot be used. Empty: it can. */
+  /** Reasons why the copy cannot be used; empty if it can. */
   problems: z.array(z.string()),
 });
 export type StandbyReport = z.infer<typeof schema>;
 
 const reportFile = (dataDir: string): string => join(dataDir, 'standby-report.json');
 
-/** Returns null if there was no check, or its file is not readable. */
+/** Returns the last check; null if there was none, or its file is not readable. */
 export function readStandbyReport(dataDir: string): StandbyReport | null {
   try {
     return schema.parse(JSON.parse(readFileSync(reportFile(dataDir), 'utf8')));
@@ -39,7 +39,7 @@ export function readStandbyReport(dataDir: string): StandbyReport | null {
 
 type Parts = Readonly<{
   config: Pick<Config, 'dataDir' | 'alarms'>;
-  /** The command of the settings that restores the copy. */
+  /** The command from the settings that restores the copy. */
   command: readonly string[];
   env: NodeJS.ProcessEnv;
   clock: Pick<Clock, 'nowMs'>;

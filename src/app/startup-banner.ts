@@ -10,7 +10,10 @@ import { credentialsFile } from './sandbox-credentials.ts';
 
 const { version } = readShipped<{ version: string }>('package.json');
 
-/** Returns the banner of the sandbox. It names the file of the secrets: a log keeps everything that is printed. */
+/**
+ * Returns the banner of the sandbox. It names the file with the secrets but not the secrets, because logs keep printed
+ * text.
+ */
 export function sandboxBanner(
   config: Pick<Config, 'dataDir' | 'networks'>,
   { baseUrl, dashboardUrl, signInLink }: Readonly<{ baseUrl: string; dashboardUrl: string; signInLink: string | null }>,
@@ -69,22 +72,23 @@ const sameInstallation = (): string =>
 
 type SafetyWarning = Readonly<{ code: 'signer_same_user' | 'no_second_node'; message: string }>;
 
-/** The networks' part that the warnings depend on. */
+/** The settings that the warnings depend on. */
 type Warned = Readonly<{
   signer: Config['signer'];
   networks: readonly Pick<Config['networks'][number], 'key' | 'mode' | 'sandbox' | 'witnessUrl'>[];
 }>;
 
 /**
- * Returns the warnings of an installation on live networks; none for any other. One without a signer only receives.
- * @param uid of this process; undefined where the system has no users
+ * Returns the warnings of an installation on live networks; none for others. An installation without a signer only
+ * receives.
+ * @param uid the user of this process; undefined if the system has no users
  */
 export function safetyWarnings({ signer, networks }: Warned, uid = process.getuid?.()): SafetyWarning[] {
   const live = networks.filter(({ mode, sandbox }) => mode === 'live' && !sandbox);
   if (live.length === 0) return [];
   const warnings: SafetyWarning[] = [];
   const isOwnChild = signer !== null && signer.unlock.kind !== 'external';
-  // Where the socket is not there yet, the signer has not started.
+  // A missing socket means that the signer has not started yet.
   if (isOwnChild || (signer && statSync(signerFiles(signer.dir).socket, { throwIfNoEntry: false })?.uid === uid)) {
     warnings.push({
       code: 'signer_same_user',

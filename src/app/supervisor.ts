@@ -1,5 +1,5 @@
 /**
- * Keeps child processes running: a child that dies is restarted, with growing pauses while it dies before it is ready.
+ * Keeps child processes running. A child that dies is restarted, with growing pauses while it dies before it is ready.
  * The other children are not affected.
  */
 import type { ChildProcess } from 'node:child_process';
@@ -10,11 +10,11 @@ import { ended, forkProgram } from './fork-program.ts';
 
 const RESTART_MS_MIN = 500;
 const RESTART_MS_MAX = 30_000;
-/** After a child has run for this long, its next restart has the shortest pause. */
+/** Run time of a child after which its next restart has the shortest pause. */
 const HEALTHY_MS = 60_000;
-/** A child has this long to end before it is killed. Service managers often kill everything after ten seconds. */
+/** Time for a child to end before it is killed. Service managers often kill everything after ten seconds. */
 const STOP_MS_MAX = 9000;
-/** Exit code of a program whose configuration or database prevents a start: restarting it changes nothing. */
+/** Exit code of a program whose configuration or database prevents a start, so that a restart would not help. */
 const EXIT_CANNOT_START = 2;
 
 export type ChildSpec = Readonly<{
@@ -23,7 +23,7 @@ export type ChildSpec = Readonly<{
   /** The program's source. */
   module: URL;
   args?: readonly string[];
-  /** Read at each start; see `forkProgram`. */
+  /** Returns the settings for a start; see `forkProgram`. */
   settings?: () => Config | null;
   /** Called with each message of the child. */
   onMessage?: (message: unknown) => void;
@@ -32,11 +32,11 @@ export type ChildSpec = Readonly<{
 }>;
 
 export interface Supervised {
-  /** Ends the child with SIGTERM, or by force after a while. Nothing is started afterwards. */
+  /** Ends the child with SIGTERM, or by force after `STOP_MS_MAX`. It is not started again. */
   stop(): Promise<void>;
 }
 
-/** Starts a child and keeps it running. The child gets a `disconnect` when this process dies, and ends then. */
+/** Starts a child and keeps it running. When this process dies, the child gets a `disconnect` and ends. */
 export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clock; log: Log }>): Supervised {
   const stopping = new AbortController();
   let child: ChildProcess | null = null;
@@ -63,10 +63,9 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
         spec.onHalted(end.code);
         return;
       }
-      // A child that was ready is restarted at once: while it is down, nobody is served.
+      // A child that was ready is restarted at once, because nobody is served while it is down.
       if (hasServed || clock.nowMs() - startedAtMs >= HEALTHY_MS) restartMs = RESTART_MS_MIN;
-      // Exit code 0 most likely means that this process is stopping too (Ctrl-C goes to all), so it is not an error
-      // yet.
+      // Exit code 0 is not logged as an error, because this process is probably stopping too (Ctrl-C goes to all).
       if (end.code !== 0) log.error({ child: spec.name, ...end, restartMs }, `${spec.name} died; restarting it`);
       await clock.sleep(restartMs, stopping.signal);
       if (stopping.signal.aborted) return;

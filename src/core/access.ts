@@ -7,7 +7,7 @@ export const storeRoles = ['owner', 'staff', 'accountant'] as const;
 export type StoreRole = (typeof storeRoles)[number];
 export type Role = StoreRole | 'operator';
 
-/** A role in one store. An operator's has no store. */
+/** A role in one store, or the role of operator, which has no store. */
 export type Membership = Readonly<{ role: StoreRole; storeId: string }> | Readonly<{ role: 'operator'; storeId: null }>;
 
 export type StorePermission =
@@ -32,7 +32,7 @@ export type InstallationPermission = 'installation:read' | 'installation:manage'
 const ofInstallation = (permission: StorePermission | InstallationPermission): permission is InstallationPermission =>
   permission === 'installation:read' || permission === 'installation:manage';
 
-/** A permission that a page needs: in the store that its path names, or over the installation. */
+/** A permission that a page needs, in the store of its path or over the installation. */
 export type Need =
   | Readonly<{ permission: StorePermission; storeId: string }>
   | Readonly<{ permission: InstallationPermission }>;
@@ -65,6 +65,6 @@ export function isAllowed(memberships: readonly Membership[], need: Need): boole
 const FREE_FAILURES = 4;
 const DELAY_S_MAX = 900;
 
-/** Returns how long an account refuses sign-ins after this many failures in a row. */
+/** Returns the time for which an account refuses sign-ins after this many failures in a row. */
 export const signInDelayS = (failures: number): number =>
   failures <= FREE_FAILURES ? 0 : Math.min(DELAY_S_MAX, 2 ** (failures - FREE_FAILURES - 1));

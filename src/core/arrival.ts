@@ -1,6 +1,4 @@
-/**
- * Tells whether money arrived before or after a session was created.
- */
+/** Decides whether money arrived before or after a session was created. */
 import type { NetworkKey } from './transfer.ts';
 
 /** The time when a session was created (Unix seconds), and the newest blocks of that time. */
@@ -30,15 +28,18 @@ export function isOlder(
   return before === undefined ? blockTimeS < createdAtS - CLOCK_SKEW_S_MAX : blockNumber <= before;
 }
 
-/** A head further ahead than a follower reads in one step is not used: nobody has compared its chain with ours. */
+/**
+ * Most blocks of a head above our tip. A follower reads no more in one step, and a higher head was not compared with
+ * our chain.
+ */
 const BLOCKS_UNREAD_MAX = 1_024;
 
 /**
  * Returns the newest block that is certainly older than now, or null if that is unknown. Any block that is not final
  * may still be replaced by one with a later payment.
- * @param floor our final height; it may be close below our tip, because the tip lags and finality is judged from the
- * node's head
- * @param reorgDepthMax how many blocks below the head may be replaced
+ * @param floor our final height, which may be close below our tip. The tip lags, and finality is judged from the node's
+ * head
+ * @param reorgDepthMax number of blocks below the head that may be replaced
  */
 export function certainlyBefore(
   { tipNumber, headNumber, floor }: Readonly<{ tipNumber: number; headNumber: number | null; floor: number }>,

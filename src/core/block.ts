@@ -5,7 +5,7 @@
 /** `number` is the height (EVM, TRON) or slot (Solana); `timeS` is the block's own clock in Unix seconds. */
 export type BlockRef = Readonly<{ hash: string; parent: string; number: number; timeS: number }>;
 
-/** The newest blocks that the database holds as canonical, oldest first, each the parent of the next. */
+/** The newest canonical blocks in the database, oldest first, each the parent of the next. */
 export type Tail = readonly BlockRef[];
 
 /** A run of blocks of a node's own chain, oldest first, each the parent of the next. */

@@ -67,9 +67,9 @@ export const namesFinality = (policy: CreditPolicy, finality: Finality): boolean
   policy.some((tier) => tier.finality === finality);
 
 /**
- * Returns the amount by which payments to a session are judged: everything that is not final.
- * Blocks at the floor count as final, unless finality lags by more than a reorg may reach. Then everything that the
- * session received counts.
+ * Returns the amount by which payments to a session are judged, which is everything that is not final. Blocks at the
+ * floor count as final, unless finality lags by more than a reorg may reach. Then everything that the session received
+ * counts.
  */
 export function judgedPar(policy: CreditPolicy, { openPar, allPar }: Received, floor: number, final: number | null) {
   const asksForFinality = policy.some(({ finality }) => finality !== undefined);
@@ -88,11 +88,14 @@ export function lacks(policy: CreditPolicy, par: bigint, number: number, { tip, 
   return missing;
 }
 
-/** Finality has stalled when it lags by more than this many times its usual depth and by more than the time below. */
+/** Lag at which finality has stalled, in multiples of its usual depth. It must exceed the time below too. */
 const FINALITY_LAG_FACTOR = 2;
 const FINALITY_LAG_MS_MIN = 300_000;
 
-/** Returns how many blocks a head may be above the newest block with this finality; null if no payment waits for it. */
+/**
+ * Returns the largest distance, in blocks, of a head from the newest block with this finality; null if no payment waits
+ * for it.
+ */
 export function finalityLagMax(policy: CreditPolicy, finality: Finality, blockTimeMs: number): number | null {
   const naming = policy.filter((tier) => tier.finality === finality);
   if (naming.length === 0) return null;

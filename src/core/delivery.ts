@@ -40,7 +40,7 @@ export function signRequest(
 }
 
 /**
- * Signs as the Standard Webhooks specification 1.0.0 asks (github.com/standard-webhooks/standard-webhooks, symmetric):
+ * Signs by the Standard Webhooks specification 1.0.0 (github.com/standard-webhooks/standard-webhooks, symmetric):
  * HMAC-SHA256 over `id.timestamp.body`, keyed with the bytes that the secret encodes.
  * @param secret `whsec_` and base64
  * @returns `v1,` and base64
@@ -144,7 +144,7 @@ export function judge(outcome: Outcome): Verdict['kind'] {
  * @param attempt 1 for the first
  * @param retryDelaysS the wait after each attempt; when all are used up, the delivery has failed
  * @param random a number in [0, 1)
- * @param judged what the answer means to the kind of endpoint
+ * @param judged the meaning of the answer for the kind of endpoint
  */
 export function verdict(
   attempt: number,

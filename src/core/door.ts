@@ -12,29 +12,29 @@ export type DoorAlgorithm = 'md5' | 'hmac_sha256';
 /** A way to pay that a request asked for. `network`: its name in the settings. */
 export type DoorMethod = Readonly<{ network: string; coin: Currency }>;
 
-/** How a client writes numbers that it signs. `go`: as its `%v` does. `twelve`: twelve decimals, no trailing zeros. */
+/** A client's spelling of signed numbers. `go`: that of Go's `%v`. `twelve`: twelve decimals, no trailing zeros. */
 export type DoorSpelling = 'shortest' | 'go' | 'twelve';
 
 /** The terms of a request, which its notice repeats. */
 export type DoorTerms = Readonly<{
-  /** Two decimals, as notices carry it. */
+  /** The amount with two decimals, as in notices. */
   money: string;
-  /** Safe to sign: see `cleanName`. */
+  /** The name in a form that is safe to sign; see `cleanName`. */
   name: string;
   notifyUrl: string;
-  /** The newest one while the order is unpaid. */
+  /** The newest URL to return to while the order is unpaid. */
   returnUrl: string | null;
   param: string | null;
   /** The request's word for the way to pay, exactly. */
   type: string;
-  /** Null: the payer picks. */
+  /** The way to pay; null if the payer chooses. */
   method: DoorMethod | null;
   spelling: DoorSpelling;
-  /** The one that the request was signed with. Notices use the same. */
+  /** The algorithm of the request's signature, which notices use too. */
   algorithm: DoorAlgorithm;
 }>;
 
-/** The session that an order asks for. `id`: of the order; `returnUrl`: of the door, which knows where to. */
+/** The session that an order asks for. `id` is the order's. `returnUrl` is the door's, which redirects further. */
 export type DoorSession = Readonly<{
   id: string;
   orderId: string;

@@ -7,7 +7,7 @@
  * from the shop. These deliveries are sent again once the endpoint answers 2xx.
  */
 export const refusalStatuses: readonly number[] = [401, 403, 404, 405, 409, 410];
-/** Endpoints of one store, without those that single sessions named. */
+/** Most endpoints of one store, not counting those that single sessions named. */
 export const STORE_ENDPOINTS_MAX = 20;
 /** Age above which deliveries are not replayed automatically. */
 export const REPLAY_AGE_MS_MAX = 30 * 86_400_000;
@@ -17,25 +17,26 @@ const REPLAY_MS_MIN = 1_000;
 const REPLAY_AGAIN_MS_MIN = 120_000;
 
 /**
- * Attempts in a row without an answer after which an endpoint gets one delivery at a time, with a pause before it. One
- * that sessions name starts with as many and without a pause: anybody may name any number of hosts.
+ * Attempts in a row without an answer after which an endpoint gets one delivery at a time, with a pause before it. An
+ * endpoint that sessions name starts with this number but no pause, because anybody may name any number of hosts.
  */
 export const SILENT_COUNT = 5;
 /** The first pause. It doubles with each further attempt without an answer, up to 32 times. */
 const PAUSE_MS_MIN = 1_000;
 
-/**
- * An endpoint is switched off after this many events in a row that it has not accepted, over at least the time below.
- */
+/** Events in a row that an endpoint has not accepted before it is switched off. They must span the time below. */
 const FAILURES_MIN = 10;
 const FAILING_MS_MIN = 7 * 86_400_000;
-/** Answers 410 switch it off sooner, but not within an hour: a firewall or a deployment may give them for minutes. */
+/**
+ * Answers 410 in a row before an endpoint is switched off. They must span the time below, because a firewall or a
+ * deployment may give them for minutes.
+ */
 const GONES_MIN = 3;
 const GONE_MS_MIN = 3_600_000;
 
-/** An endpoint's health, as its answers show it. */
+/** An endpoint's health, judged by its answers. */
 export type EndpointHealth = Readonly<{
-  /** Since when nothing was answered with 2xx although it was tried; null after a success. */
+  /** Start of the time in which no attempt was answered with 2xx; null after a success. */
   failingSinceMs: number | null;
   /** Events in a row whose first attempt was not answered with 2xx. */
   failures: number;
@@ -43,23 +44,23 @@ export type EndpointHealth = Readonly<{
   gones: number;
   /** Attempts in a row without any answer. */
   silences: number;
-  /** Nothing is sent before; 0 for no pause. */
+  /** End of the pause in which nothing is sent; 0 for no pause. */
   pausedUntilMs: number;
-  /** Since when it is switched off. */
+  /** The time at which it was switched off. */
   disabledAtMs: number | null;
 }>;
 
-/** An attempt as far as it tells about the endpoint. `isFirst`: the first of its delivery. */
+/** The facts of an attempt that concern the endpoint. `isFirst`: the first of its delivery. */
 type Tried = Readonly<{
   isDelivered: boolean;
-  /** Null without an answer. */
+  /** The answer's HTTP status; null without an answer. */
   status: number | null;
   isFirst: boolean;
   startedAtMs: number;
   durationMs: number;
 }>;
 
-/** Returns what an endpoint is like after one attempt more. */
+/** Returns an endpoint's health after one more attempt. */
 export function healthAfter(before: EndpointHealth, tried: Tried): EndpointHealth {
   const { isDelivered, status, isFirst, startedAtMs, durationMs } = tried;
   const nowMs = startedAtMs + durationMs;
@@ -80,6 +81,9 @@ export function healthAfter(before: EndpointHealth, tried: Tried): EndpointHealt
   };
 }
 
-/** Returns when a refused delivery is sent again: soon the first time, then with doubling waits from two minutes on. */
+/**
+ * Returns the time at which a refused delivery is sent again. The first wait is short, and later ones double from two
+ * minutes on.
+ */
 export const replayAtMs = (attempts: number, nowMs: number): number =>
   nowMs + (attempts <= 1 ? REPLAY_MS_MIN : REPLAY_AGAIN_MS_MIN * 2 ** (attempts - 2));

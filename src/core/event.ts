@@ -8,7 +8,7 @@ import { type Currency, type Mode, type NetworkKey, nameOf } from './transfer.ts
 export const sessionStatuses = ['pending', 'paid', 'failed', 'expired', 'canceled'] as const;
 export type SessionStatus = (typeof sessionStatuses)[number];
 
-/** Sent to every endpoint: the documented payment events. */
+/** The documented payment events, sent to every endpoint. */
 export const documentedPaymentEvents = [
   'payment.completed',
   'payment.failed',
@@ -29,7 +29,7 @@ export const extendedPaymentEvents = [
 export type ExtendedPaymentEventType = (typeof extendedPaymentEvents)[number];
 export type PaymentEventType = (typeof documentedPaymentEvents)[number] | ExtendedPaymentEventType;
 
-/** Sent to every endpoint: the documented refund events. */
+/** The documented refund events, sent to every endpoint. */
 export const documentedRefundEvents = ['refund.succeeded', 'refund.failed'] as const;
 
 /** Sent only to endpoints that opted in. */
@@ -68,8 +68,8 @@ function bodyOf({ id, type, createdAtS, mode }: Omit<Envelope, 'sessionId'>, obj
 
 /**
  * Returns the exact JSON text that is sent on every attempt.
- * @param facts what happened, as JSON text: it is made once, and stored. The session's id stands at its end for a
- * payment, and at its beginning for a refund
+ * @param facts the event's own part, as JSON text, which is made once and stored. The session's id stands at its end
+ * for a payment, and at its beginning for a refund
  */
 export function eventBody({ sessionId, ...envelope }: Envelope, facts: string): string {
   const session = JSON.stringify({ session_id: sessionId }).slice(1, -1);
@@ -87,8 +87,8 @@ export const testEventBody = (envelope: Omit<Envelope, 'sessionId'>): string => 
 type PaymentEventStatus = 'completed' | Exclude<SessionStatus, 'paid'>;
 
 /**
- * A payment event. `sum` is the amount received or, where a session ended without any, the amount due. It is null where
- * neither applies. `exchangeRate` is null when the session is at par.
+ * A payment event. `sum` is the amount received. If a session ended without any, it is the amount due. It is null if
+ * neither applies. `exchangeRate` is null for a session at par.
  */
 export type PaymentEvent = Readonly<{
   orderId: string;
@@ -100,7 +100,7 @@ export type PaymentEvent = Readonly<{
 /** The rate that events show for a session at par. The session itself shows none. */
 const PAR_RATE = '1.0000';
 
-/** Returns what happened to a payment, as JSON text for `eventBody`. */
+/** Returns the facts of a payment's event, as JSON text for `eventBody`. */
 export function paymentFacts(event: PaymentEvent): string {
   const status: PaymentEventStatus = event.status === 'paid' ? 'completed' : event.status;
   return JSON.stringify({
@@ -120,7 +120,7 @@ export type RefundEvent = Readonly<{
   amountMinor: bigint;
   currency: Currency;
   network: NetworkKey;
-  /** `address` in the form that people read. */
+  /** `address` is in readable form. */
   destination: Readonly<{ address: string; from: DestinationFrom }> | null;
 }>;
 
@@ -130,16 +130,14 @@ const refundEventStatus = {
   'refund.processing': 'processing',
 } as const satisfies Record<RefundEventType, string>;
 
-/**
- * Returns the destination of a refund as answers and events show it. An operator's address appears as the merchant's.
- */
+/** Returns the destination of a refund for answers and events. An operator's address appears as the merchant's. */
 export function shownDestination(network: NetworkKey, to: RefundEvent['destination']) {
   if (to === null) return {};
   const source = to.from === 'operator' ? 'merchant' : to.from;
   return { destination: { network: nameOf(network), address: to.address }, destination_source: source } as const;
 }
 
-/** Returns what happened to a refund, as JSON text for `eventBody`. */
+/** Returns the facts of a refund's event, as JSON text for `eventBody`. */
 export const refundFacts = (event: RefundEvent): string =>
   JSON.stringify({
     order_id: event.orderId,

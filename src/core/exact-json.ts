@@ -1,7 +1,7 @@
 /**
  * JSON that is written exactly as it was read. `JSON.parse` rounds numbers (10.0 and 1e2 become integers, long ones
- * lose digits) and keeps the last of two equal keys. This parser keeps a number's text, and refuses an object with
- * equal keys.
+ * lose digits), and keeps the last of two equal keys. This parser keeps the text of a number, and refuses an object
+ * with equal keys.
  */
 import { permanent } from './fault.ts';
 
@@ -25,7 +25,7 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*|true|false|null|[[\]{}]/g
 type Container = unknown[] | Record<string, unknown>;
 
 /**
- * Parses a JSON text, however deep, in time proportional to its length.
+ * Parses a JSON text of any depth, in time proportional to its length.
  * @throws SyntaxError; Fault permanent `duplicate_key`
  */
 export function parseExactly(text: string): unknown {

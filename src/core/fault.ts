@@ -1,9 +1,9 @@
 /**
- * Operating faults: failures outside this program (a node, a disk, a merchant's server, an operator's file).
- * A broken invariant is not a fault; it is an `invariant` failure and ends the process.
+ * Operating faults: failures outside this program (a node, a disk, a merchant's server, an operator's file). A broken
+ * invariant is not a fault. It is an `invariant` failure, and ends the process.
  */
 
-/** `transient`: the same call may succeed later. `permanent`: it will fail until a person changes something. */
+/** `transient`: the same call may succeed later. `permanent`: the call will fail until a person changes something. */
 export type FaultKind = 'transient' | 'permanent';
 
 /** An operating fault: a stable `code` (snake_case) and a message that says where it happened and what to do next. */

@@ -6,8 +6,8 @@ import { invariant } from './fault.ts';
 
 /**
  * - `rest`: nothing to do. `level`: the node's branch ends where the tail ends. `behind`: the node shows an older or
- *   shorter chain than the committed one, so it is slow; this is no reorg.
- * - `ask`: the branch does not reach the tail yet; fetch the header `hash` and prepend it.
+ *   shorter chain than the committed one. It is slow, and this is no reorg.
+ * - `ask`: the branch does not reach the tail yet. Fetch the header `hash` and prepend it.
  * - `advance`: drop these blocks of the tail (newest last) and connect those (oldest first). Either list may be long,
  *   and they are never both empty.
  * - `halt`: the branch leaves the tail at or below the floor. Money there counts as final, so a person must look.
@@ -38,7 +38,7 @@ export function plan(tail: Tail, branch: Branch, floor: number): Plan {
   if (top.number < tip.number) return { kind: 'rest', why: 'behind' };
   const heldAt = new Map(tail.map((block, at) => [block.hash, at]));
 
-  // The branch may overlap the tail: everything above its newest held block is new.
+  // The branch may overlap the tail. Everything above its newest held block is new.
   const overlap = branch.findLastIndex((block) => heldAt.has(block.hash));
   const ancestorAt = heldAt.get(branch[overlap]?.hash ?? bottom.parent);
   if (ancestorAt === undefined) {

@@ -3,7 +3,7 @@
  * session's sums like its status, so a reorg or a top-up changes it without any undo.
  *
  * It always belongs to its session, and the ledger books it as received when it is confirmed. Accepting it therefore
- * moves no money. Once the session is paid, it can be refunded. Money that is being returned is no longer held; if the
+ * moves no money. Once the session is paid, it can be refunded. Money that is being returned is no longer held. If the
  * return fails, it is held again.
  */
 import type { ExtendedPaymentEventType } from './event.ts';
@@ -34,15 +34,15 @@ import { type Currency, currencies, type NetworkKey } from './transfer.ts';
 export const heldKinds = ['late', 'short', 'surplus', 'wrong_token'] as const;
 export type HeldKind = (typeof heldKinds)[number];
 
-/** `currency` is that of the larger part. */
+/** An amount of held money. `currency` is that of the larger part. */
 type HeldAmount = Readonly<{ kind: HeldKind; valuePar: bigint; currency: Currency }>;
 
-/** Smaller amounts cannot be refunded, and are not held. */
+/** Least amount that is held. Smaller ones cannot be refunded. */
 const HELD_PAR_MIN = minorToPar(1n);
 
 const firm = ['confirmed', 'final'] as const;
 
-/** Returns what a session holds, at most one amount of each kind. */
+/** Returns a session's held money, at most one amount of each kind. */
 export const heldMoney = (terms: Terms, life: Life, sums: readonly ReceiptSum[]): HeldAmount[] =>
   heldSums(terms, life, sums).map(({ kind, valuePar, of }) => ({ kind, valuePar, currency: largest(of) }));
 
@@ -175,8 +175,8 @@ export const heldEvents: Readonly<Record<HeldKind, ExtendedPaymentEventType | nu
 export type AcceptEffect = 'paid' | 'credited' | 'acknowledged';
 
 /**
- * Accepts held money. A session that has ended unpaid becomes paid with everything that it received, however little. A
- * pending one counts the money and stays open.
+ * Accepts held money. A session that has ended unpaid becomes paid with everything that it received, even if that is
+ * little. A pending one counts the money and stays open.
  * @param isAtPar whether one coin stands for the other, as in a price in one of them. A price in another currency
  * leaves out only a coin that has lost its peg
  */
@@ -199,7 +199,7 @@ export function accept(
   }
   const paid: Life = { ...crediting, status: 'paid', paidAtS: moment.nowS };
   const now = standing(terms, paid, sums);
-  // Standing as if the session had never ended: money beyond it is late.
+  // The standing as if the session had never ended. Money beyond it is late.
   const inTime = standing(terms, { ...crediting, status: 'pending', endedAtS: null }, sums);
   const paidLate = inTime.confirmedPar < enoughPar(terms) && inTime.confirmedPar < now.confirmedPar;
   return { life: { ...paid, paidLate }, standing: now, effect: 'paid' };

@@ -12,7 +12,9 @@ import type { Currency, NetworkKey } from './transfer.ts';
 export const hotRoles = ['refund', 'gas'] as const;
 export type HotRole = (typeof hotRoles)[number];
 
-/** Roles of our own wallets. The treasury is the merchant's: it spends what it likes, and no refund goes to it. */
+/**
+ * Roles of our own wallets. The treasury is the merchant's, so its spending is not watched, and no refund goes to it.
+ */
 export const ownRoles = [...hotRoles, 'treasury'] as const;
 export type OwnRole = (typeof ownRoles)[number];
 
@@ -62,8 +64,8 @@ export type SweepIntent = Readonly<{
 }>;
 
 /**
- * Gives the deposit address at `index` the means to pay for its sweep. `transfer` sends native coin, `delegate` lends
- * resources of the gas wallet's stake worth `units`, and `reclaim` takes the loan back.
+ * Gives the deposit address at `index` the gas for its sweep. `transfer` sends native coin, `delegate` lends resources
+ * of the gas wallet's stake worth `units`, and `reclaim` takes the loan back.
  */
 export type GasIntent = Readonly<{
   kind: 'gas';

@@ -1,9 +1,10 @@
 /**
- * The double-entry ledger. Each event is one entry whose postings add up to zero for every network and asset; an
- * account's balance is the sum of its postings. A positive balance is where money is. A negative one is whose it is, or
- * where it came from.
+ * The double-entry ledger. Each event is one entry whose postings add up to zero for every network and asset. An
+ * account's balance is the sum of its postings. Accounts with positive balances say where money is. Those with negative
+ * balances say whose it is, or where it came from.
  *
- * Coins that an operator sends to the refund and gas wallets are not booked: `hot` and `refunded` count what left.
+ * Coins that an operator sends to the refund and gas wallets are not booked. `hot` and `refunded` count outgoing
+ * amounts.
  */
 import { invariant } from './fault.ts';
 import type { Intent } from './intent.ts';
@@ -14,7 +15,7 @@ import type { Currency, NetworkKey } from './transfer.ts';
  * - `received`: paid to sessions and not promised back. `unclaimed`: paid to no session.
  * - `reserved`: promised back. `refunded`: paid back, from the refund wallet.
  * - `hot`: native coin of the refund and gas wallets. `fees`: spent on transactions.
- * - `adjusted`: left those wallets without a payout; an operator has said why.
+ * - `adjusted`: left those wallets without a payout, and was explained by an operator.
  */
 const accounts = [
   'collected',
@@ -89,7 +90,7 @@ export type BookedPayment = Readonly<{
 }>;
 
 /**
- * Returns the entry of a transfer that is confirmed, or of a reorg that reverses it.
+ * Returns the entry of a confirmed transfer, or of a reorg that reverses it.
  * @param isTaken true when it is confirmed, false when it is reversed
  * @param occurrence earlier entries of the same kind for this transfer
  */
@@ -101,7 +102,7 @@ export function paymentEntry(payment: BookedPayment, isTaken: boolean, occurrenc
   return entry(isTaken ? 'payment' : 'payment_reversed', String(transferId), occurrence, movement);
 }
 
-/** A refund as the ledger sees it. */
+/** The fields of a refund that the ledger needs. */
 type BookedRefund = Omit<BookedPayment, 'transferId'> & Readonly<{ id: string; sessionId: string }>;
 
 /** Returns the entry of a refund. `matched`: the chain showed the payment before the refund was requested here. */
@@ -175,8 +176,8 @@ export function feeEntry(
 export type Unexplained = Readonly<{ asset: Asset; units: bigint }>;
 
 /**
- * Returns the entry of what an operator has explained, or, `isBack`, of an explanation that was wrong; null if nothing
- * left the wallets.
+ * Returns the entry of an outflow that an operator has explained. With `isBack` it takes a wrong explanation back.
+ * Returns null if nothing left the wallets.
  * @param occurrence earlier entries of the same kind for this network
  */
 export function adjustmentEntry(

@@ -48,8 +48,8 @@ export function formatUnits(units: bigint, decimals: number, placesMin = 0): str
 }
 
 /**
- * Formats base units for people, in the same way in every language: exact, at least two decimals where there are so
- * many, thousands separated by commas. `formatUnits` writes what somebody copies or types.
+ * Formats base units for people, in the same way in every language. The text is exact, with commas between thousands,
+ * and with at least two decimals if the asset has them. Use `formatUnits` for text to copy or type.
  * @example shownUnits(1_234_500_000n, 6) // "1,234.50"
  */
 export function shownUnits(units: bigint, decimals: number): string {

@@ -42,16 +42,18 @@ export const gradedCodes: readonly string[] = [...pages, ...knows];
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** Minutes before a message is tried again; from then on each hour. */
+/** Minutes before each retry of a message. Later retries are an hour apart. */
 const RETRY_MINUTES = [1, 2, 4, 8, 16, 32];
 export const noticeRetryMs = (tries: number): number => (RETRY_MINUTES[tries - 1] ?? 60) * MINUTE_MS;
 
-/** An alarm, and when it was last sent to a target (null: never). `isOver`: it has ended, or is resolved. */
+/**
+ * An alarm, and the time at which it was last sent to a target (null if never). `isOver`: it has ended, or is resolved.
+ */
 export type WatchedAlarm = Readonly<{
   id: number;
   key: string | null;
   code: string;
-  /** The alarm's own text, which may name amounts, orders and addresses. */
+  /** The alarm's own text, which may contain amounts, orders and addresses. */
   message: string;
   network: string | null;
   isOver: boolean;
@@ -110,7 +112,7 @@ const ADVICE =
 
 export type NoticeText = Readonly<{ title: string; text: string; severity: Severity }>;
 
-/** Formats an alarm in one line, and below it its own text where that may leave the machine. */
+/** Formats an alarm in one line, followed by its own text if that may leave the machine. */
 function said(told: Told, showsMessages: boolean): readonly string[] {
   const title = plainLine(line(told), LINE_CHARACTERS_MAX);
   const isShown = showsMessages && told.change !== 'ended';

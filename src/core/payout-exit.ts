@@ -120,8 +120,8 @@ function whyOpen(payout: Named, { isSigning, generations }: Evidence): Refused |
 }
 
 /**
- * Returns whether the network was frozen for a nonce that another transaction used: the end of that freeze says that
- * its blocks were read, and what was in them looked at.
+ * Returns whether the network was frozen for a nonce that another transaction used. The end of that freeze proves that
+ * its blocks were read, and their transfers looked at.
  */
 const isFrozenFor = ({ state, wait, generation }: Named, used: number): boolean =>
   used < generation || (state === 'stuck' && wait?.code === 'payout_nonce_foreign');

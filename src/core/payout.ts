@@ -29,7 +29,7 @@ export type Payout = Readonly<{
   id: string;
   network: NetworkKey;
   intent: Intent;
-  /** Of a refund or return: the session whose money is given back. */
+  /** The session of a refund or return. */
   sessionId: string | null;
   /** The payout that this one makes possible. */
   servesId: string | null;
@@ -85,20 +85,20 @@ export const isSigned = (attempt: Attempt): attempt is SignedAttempt =>
 export type PayoutRules = Readonly<{
   /** See `SpendRules` in `chains/spend.ts`. */
   lane: 'sequence' | 'expiry';
-  /** How long to wait before the same bytes are sent to the node again. */
+  /** Wait before the same bytes are sent to the node again. */
   resendMs: number;
-  /** How long an attempt may wait for a block before its fee is compared with the current price. */
+  /** Longest wait of an attempt for a block, after which its fee is compared with the current price. */
   outbidMs: number;
 }>;
 
-/** Generations that may fail on the chain before a person must look. Each costs its fee. */
+/** Most generations that fail on the chain before a person must look. Each costs its fee. */
 export const GENERATIONS_MAX = 5;
-/** Returns how people name an attempt: its generation and its number. */
+/** Returns an attempt's readable name, made of its generation and its number. */
 export const attemptName = ({ generation, attempt }: Pick<Attempt, 'generation' | 'attempt'>): string =>
   `${generation}.${attempt}`;
-/** How long a payout waits after each generation that ended without effect; the last pause repeats. */
+/** Waits of a payout after each generation that ended without effect. The last one repeats. */
 const RENEWAL_MS = [0, 60_000, 300_000, 900_000, 3_600_000] as const;
-/** Replacements within one generation. Further signatures would not help. */
+/** Most attempts of one generation. Further signatures would not help. */
 export const ATTEMPTS_MAX = 8;
 
 /** Actions of this engine run for the payout; null for none. They need not survive a restart. */
@@ -108,7 +108,7 @@ export type Recent = Readonly<{ sentAtMs: number | null; outbidAtMs: number | nu
 export type Ended = Readonly<{ tx: string; feeUnits: bigint }>;
 
 export type Step =
-  /** Nothing to do before this time; null: nothing until a person acts. */
+  /** Do nothing before this time; null for nothing until a person acts. */
   | Readonly<{ kind: 'rest'; untilMs: number | null }>
   /** Ask for a quote of a first attempt of this generation; see `isHopeless`. */
   | Readonly<{ kind: 'quote' }>
@@ -135,8 +135,8 @@ export type Step =
 
 /**
  * Returns the next step of a payout.
- * @param attempts those of its current generation, in order
- * @param outcome the nodes' answer of now; null if they were not asked
+ * @param attempts the attempts of its current generation, in order
+ * @param outcome the nodes' current answer; null if they were not asked
  */
 export function decide(
   payout: Payout,
@@ -236,9 +236,9 @@ const sticking: readonly string[] = [
 ];
 
 /**
- * Decides what a signer's refusal means.
- * - `stop`: the signer already served another engine or a later state of this database; ask for nothing more.
- * - `stick`: the intent was altered or contradicts what was signed; a person must look at this payout.
+ * Interprets a signer's refusal.
+ * - `stop`: the signer already served another engine or a later state of this database. Ask for nothing more.
+ * - `stick`: the intent was altered or contradicts an earlier signature. A person must look at this payout.
  * - `wait`: an approval, room under a cap or another policy may come.
  */
 export function judgeRefusal(code: string): 'stop' | 'stick' | 'wait' {
@@ -250,6 +250,6 @@ const WAIT_MS_MIN = 5_000;
 /** Longest wait before a waiting payout is looked at again. */
 export const WAIT_MS_MAX = 300_000;
 
-/** Returns when to look again at a waiting payout: soon at first, later every five minutes. */
+/** Returns the time of the next look at a waiting payout. Looks are frequent at first, and later five minutes apart. */
 export const nextLookAtMs = ({ createdAtMs }: Pick<Payout, 'createdAtMs'>, nowMs: number): number =>
   nowMs + Math.min(WAIT_MS_MAX, Math.max(WAIT_MS_MIN, (nowMs - createdAtMs) / 4));

@@ -77,8 +77,8 @@ export function agreeingQuotes<Q extends Readonly<{ rate: Rate }>>(quotes: reado
 }
 
 /**
- * Formats a rate as it is shown and locked: at least 4 decimals and at least 6 significant digits, rounded up. Every
- * conversion uses this text, so that anyone can check it.
+ * Formats a rate for display and for the lock, with at least 4 decimals and at least 6 significant digits, rounded up.
+ * Every conversion uses this text, so that anyone can check it.
  * @example formatRate({ num: 13n, den: 12n }) // "1.08334"
  */
 export function formatRate(rate: Rate): string {

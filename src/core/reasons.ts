@@ -1,6 +1,6 @@
 /**
- * Reasons why money out waits. Each code stands here once, with its text, the command that helps, and whether it ends
- * by itself.
+ * Reasons why money out waits. Each code has its text here, with the command that helps. `isPassing` names those that
+ * end by themselves.
  */
 
 import { type Fault, permanent, transient } from './fault.ts';
@@ -28,19 +28,22 @@ const reasons = {
     end,
   }: Readonly<{ network: string | null; by: string; why: string; end: string }>) =>
     `money out is frozen on ${network ?? 'every network'} by ${by}: ${why}. ${end} ends that`,
-  /** Payments of an earlier run may not be known: after a gap, or until the chain of the start is read. */
+  /**
+   * An earlier run may have made unknown payments, after a gap, or until the chain is read up to its head at the start.
+   */
   payouts_settling: ({ network, until }: NetworkValues & Readonly<{ until: string }>) =>
-    `${network} settles in: an earlier run may have paid what is not known here. Payouts wait until ${until}`,
+    `${network} settles in, because an earlier run may have made payments that are not known here. Payouts wait ` +
+    `until ${until}`,
   /** This database is not the one that the signer served last. */
   payouts_not_adopted: ({ network, what }: NetworkValues & Readonly<{ what: string }>) =>
-    `the signer has served ${what} of ${network}, which this database does not know: it is older than the newest ` +
+    `the signer has served ${what} of ${network}, which this database does not know. It is older than the newest ` +
     'signatures, or another one is in use. Nothing is paid out. Make sure that no other installation uses this ' +
     `signer, then run \`quayside payout reconcile ${network}\``,
   /** The signer no longer knows everything that it must not sign again. */
   signer_journal_behind: ({ network, what }: NetworkValues & Readonly<{ what: string }>) =>
     `the signer's journal was restored from an older backup, without ${what} of ${network}. Nothing is paid out. ` +
-    `Restore the newest signer.db. If it is lost, run \`quayside payout reconcile ${network}\`, and settle by hand ` +
-    'what the signer then refuses',
+    `Restore the newest signer.db. If it is lost, run \`quayside payout reconcile ${network}\`, and settle ` +
+    'the refunds by hand that the signer then refuses',
   payout_bytes_differ: ({
     id,
     network,
@@ -72,11 +75,11 @@ const reasons = {
   /** A database that was restored from a backup does not know its newest attempts. */
   refund_maybe_paid: () =>
     'the wallet has sent this amount to this address in a transaction that is not known here. If that is final, the ' +
-    'network is frozen for it; otherwise the refund goes on by itself',
+    'network is frozen for it. Otherwise the refund goes on by itself',
   refund_equals_transfer: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
     `transaction ${tx} has paid the same amount to the same address, no payout explains it, and an operator has ` +
-    `acknowledged it. If it paid this refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payout resolve ` +
-    `${id} --retry --tx ${tx} --reason …\` has it paid, and \`--never\` in place of \`--retry\` ends it`,
+    `acknowledged it. If it paid this refund, run ${resolvePaid(id, tx)}. If it did not, run \`quayside payout resolve ` +
+    `${id} --retry --tx ${tx} --reason …\` to pay the refund, or the same with \`--never\` to end it`,
   refund_store_suspended: () =>
     'its store is suspended. It goes on within five minutes after `quayside store decide <store> approve`; otherwise reject it with ' +
     '`quayside refund reject`.',
@@ -100,10 +103,10 @@ export const isPassing = (code: string): boolean => passing.includes(code);
 /** Reason that the merchant sees when a refund ends without a payment. */
 export const operatorRejected: Reason = {
   code: 'rejected_by_operator',
-  message: 'an operator ended it: nothing had paid it, and nothing could',
+  message: 'an operator ended it without a payment',
 };
 
-/** The alarm about a payout that had ended here, and that the signer had signed before, so that it is paid. */
+/** The alarm about a payout that had ended here, but is paid because the signer had signed it before. */
 export const paidAfterEnd = ({ id, state }: PayoutValues & Readonly<{ state: string }>): Reason => ({
   code: 'payout_paid_after_end',
   message:
@@ -131,11 +134,11 @@ export const freezeTexts = {
     from,
     to,
   }: NetworkValues & Readonly<{ blocks: string; from: number; to: number }>) =>
-    `${blocks} were skipped, so what was paid out in them may be missed. When a node has them, search them first: ` +
+    `${blocks} were skipped, so payouts in them may be missed. When a node has them, search them first: ` +
     `\`quayside network reread ${network} --from ${from} --to ${to}\`. If none ever will, compare the wallets' ` +
     'transactions in an explorer with `quayside payout list`',
   wallets_unknown: (): string =>
-    'blocks are read before our own wallets are known here, so what left them may be missed. Start the signer',
+    'blocks are read before our own wallets are known here, so transfers out of them may be missed. Start the signer',
 } as const;
 
 // ── Refusals of `payout resolve` ───────────────────────────────────────────────────────────────────────────────────
@@ -177,7 +180,7 @@ const texts = { ...reasons, ...refusals };
 export type ReasonCode = keyof typeof texts;
 export type ReasonValues<C extends ReasonCode> = Parameters<(typeof texts)[C]>;
 
-/** Returns a reason, or a refusal of `payout resolve`, with its text. */
+/** Returns a reason, or a refusal of `payout resolve`, with its message. */
 export function reason<C extends ReasonCode>(code: C, ...values: ReasonValues<C>): Reason & Readonly<{ code: C }> {
   const text = texts[code] as (...values: ReasonValues<C>) => string;
   return { code, message: text(...values) };

@@ -2,7 +2,7 @@
 import type { ReceivedPart } from './refund.ts';
 import type { ReceiptSum } from './session.ts';
 
-/** Returns the money that counts, by network and token. @param isFinal only the part that is final */
+/** Returns the confirmed money, by network and token. @param isFinal limits it to final money */
 export function confirmedParts(sums: readonly ReceiptSum[], isFinal = false): ReceivedPart[] {
   const found = new Map<string, ReceivedPart>();
   for (const { network, currency, decimals, confirmed, final } of sums) {

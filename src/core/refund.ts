@@ -1,6 +1,6 @@
 /**
- * Refunds: whether one may be made, how it is paid, and its statuses. All pure. The database loads the inputs and saves
- * the result in one transaction, so that concurrent calls can never refund more than was received.
+ * Refunds: whether one is permitted, how it is paid, and its statuses. The functions are pure. The database loads the
+ * inputs and saves the result in one transaction, so that concurrent calls can never refund more than was received.
  *
  *   pending ──► processing ──► completed     canceled: by the merchant while processing, until a signature is
  *      └──► failed ◄──┘                                requested, or by the operator while pending
@@ -16,7 +16,7 @@ export const refundReasons = ['requested_by_customer', 'duplicate', 'fraudulent'
 export type RefundReason = (typeof refundReasons)[number];
 
 const AMOUNT = /^(0|[1-9][0-9]*)(\.[0-9]{1,2})?$/;
-/** More digits than any amount of a stablecoin has. */
+/** Most characters of an amount. No amount of a stablecoin has as many. */
 const AMOUNT_CHARACTERS_MAX = 24;
 
 /**
@@ -35,13 +35,13 @@ export function readRefundAmount(text: string): bigint | string {
 
 /** A store's refund policy. */
 export type RefundPolicy = Readonly<{
-  /** Time after the payment in which a refund may be made. */
+  /** Time after the payment in which a refund is permitted. */
   refundWindowS: number;
   /** Sum that one store may refund in one UTC day, in stablecoin minor units. */
   refundDailyMinor: number;
   /**
-   * Largest sum in 24 hours without an approval, in stablecoin minor units. It applies to one session, to one
-   * destination and to one asker.
+   * Largest sum in 24 hours without an approval, in stablecoin minor units. It applies separately to each session,
+   * destination and asker.
    */
   refundAutoMinor: number;
   /** Time in which a processing refund can still be canceled, unless it is signed first. */
@@ -111,7 +111,7 @@ const unitsToMinor = (units: bigint, decimals: number): bigint => units / pow10(
 /**
  * Judges whether an amount of a currency may be refunded for a session.
  * @param amountMinor above zero, in stablecoin minor units
- * @param received what the session holds, confirmed
+ * @param received the session's confirmed money
  * @param earlier every refund of the session so far
  * @param todayMinor the store's refunds of today, without this one
  */
@@ -152,7 +152,7 @@ type Asked = Readonly<{
   requestedKey: string | null;
 }>;
 
-/** Returns what the other refunds among a store's recent ones gave that count together with one. */
+/** Returns the sums of a store's recent refunds that count together with one of them. */
 export function recentRefunds(
   { id, sessionId, destination, requestedBy, requestedKey }: Asked,
   recent: readonly (Asked & Readonly<{ amountMinor: bigint }>)[],
@@ -161,7 +161,7 @@ export function recentRefunds(
     recent.reduce((sum, other) => (other.id !== id && counts(other) ? sum + other.amountMinor : sum), 0n);
   return {
     sessionMinor: sumOf((other) => other.sessionId === sessionId),
-    // On whatever network: one EVM address is the same person's on all of them.
+    // All networks count together, because an EVM address belongs to the same person on all of them.
     destinationMinor: sumOf((other) => destination !== null && other.destination === destination),
     askerMinor: sumOf(
       (other) =>

@@ -2,8 +2,8 @@
  * Interprets the chain's facts for a payment session.
  *
  * `recount` adds up receipts by phase. The database stores these sums and updates them by deltas, because anyone can
- * send any number of transfers to an address. `standing` folds sums into orthogonal facts: how much is funded, how
- * firm it is, how much came too late. `advance` derives the documented status from that standing and the clock.
+ * send any number of transfers to an address. `standing` folds sums into orthogonal facts: how much is funded, how firm
+ * that is, and how much came too late. `advance` derives the documented status from that standing and the clock.
  * `changes` names the events of a transition. All are pure, so a reorg needs no undo: the sums change and the same
  * functions run again.
  */
@@ -281,9 +281,9 @@ function step(terms: Terms, life: Life, sums: readonly ReceiptSum[], now: Standi
 }
 
 /**
- * Returns until when a payer may send: until expiry, or the end of the top-up grace once money has arrived.
- * @returns null when the session has ended, or when enough is on its way, which keeps it open until that confirms or is
- * orphaned
+ * Returns the last time at which a payer may send: the expiry, or the end of the top-up grace once money has arrived.
+ * @returns null when the session has ended, or when enough is on its way. Such money keeps it open until it is
+ * confirmed or orphaned
  */
 export function payableUntilS(terms: Terms, life: Life, now: Standing): number | null {
   if (life.status !== 'pending' || now.seenPar + now.confirmedPar >= enoughPar(terms)) return null;
@@ -291,8 +291,8 @@ export function payableUntilS(terms: Terms, life: Life, now: Standing): number |
 }
 
 /**
- * Returns when the clock alone ends the session, when a payer can no longer send and everything sent had the time to
- * get into a block.
+ * Returns the time at which the clock alone ends the session. By then a payer can no longer send, and every sent
+ * transaction had time to get into a block.
  * @returns null like `payableUntilS`
  */
 export function deadline(terms: Terms, life: Life, now: Standing): number | null {
@@ -300,7 +300,7 @@ export function deadline(terms: Terms, life: Life, now: Standing): number | null
   return untilS === null ? null : Math.max(untilS, terms.expiresAtS + longestGraceS(terms.inclusionGraceS));
 }
 
-/** Returns true when the clock and every network are past the deadline, or when a network was unread for too long. */
+/** Returns whether the clock and every network are past the deadline, or a network was unread for too long. */
 function isOver(deadlineS: number, moment: Moment): boolean {
   if (moment.nowS <= deadlineS) return false;
   return moment.readThroughS > deadlineS || moment.nowS > Math.max(deadlineS, moment.rewoundAtS) + moment.outageWaitS;

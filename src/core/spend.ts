@@ -1,4 +1,4 @@
-/** Answers of nodes about a transaction of ours: its price now (`Quote`), and its end (`Outcome`). */
+/** Nodes' answers about a transaction of ours: its current price (`Quote`), and its end (`Outcome`). */
 
 /**
  * The terms of an attempt besides its intent: fees, nonce, reference block, expiry. The names are the family's own, the
@@ -38,7 +38,7 @@ export const isRefused = (answer: object): answer is Refused => 'refused' in ans
 /**
  * The outcome of the attempts of one generation, taken together.
  * - `waiting`: nothing is final yet. `included` names the attempt that is in a block now, if any.
- * - `succeeded`: one is final and did what its draft says. `feeUnits` is what it cost.
+ * - `succeeded`: one is final and has paid as drafted. `feeUnits` is its cost.
  * - `failed`: one is final and moved nothing. The payout may be signed again.
  * - `dead`: final state proves that none of them can ever be included. The payout may be signed again.
  * - `foreign`: at finality, a transaction that is not ours has used the wallet's nonce. The wallet must stop.

@@ -29,7 +29,7 @@ export type SweepOwner = Readonly<{
   units: bigint;
   /** Base units that open sweeps plan to take. */
   openUnits: bigint;
-  /** Number of sweeps ever planned for it, whatever their outcome. */
+  /** Number of sweeps ever planned for it, with any outcome. */
   sweepCount: number;
 }>;
 

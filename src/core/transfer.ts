@@ -23,9 +23,9 @@ export type Token = Readonly<{ symbol: Currency; address: string; decimals: numb
 /**
  * A token transfer to a watched address, or a transfer out of one of our own wallets, decoded from one block. `tx` and
  * `index` are unique within the block (EVM: transaction hash and block-wide log index). `from` and `to` are address
- * keys (lower-case hex, see `AddressCodec`). `units` are base units, above zero.
- * `isOutgoing`: it left one of our own wallets (`outgoing.ts`), and pays none of our addresses. Native coin is not read
- * from blocks: nonces and the wallets' balances show what of it has left (`wallet-books.ts`).
+ * keys (lower-case hex, see `AddressCodec`). `units` are base units, above zero. `isOutgoing`: it left one of our own
+ * wallets (`database/payouts/wallets.ts`), and pays none of our addresses. Native coin is not read from blocks, because
+ * nonces and the wallets' balances show its outflow (`wallet-books.ts`).
  */
 export type ChainTransfer = Readonly<{
   tx: string;

@@ -3,7 +3,7 @@
  * shortage is a difference. A surplus becomes the new expectation.
  */
 
-/** The expected balance of a network's wallets in an asset, in base units, and since when they hold less. */
+/** The expected balance of a network's wallets in an asset, in base units, and the time since which they have less. */
 export type WalletBook = Readonly<{ units: bigint; shortSinceMs: number | null }>;
 
 /** Time that a balance must stay short. A reading may come from a lagging node, or from above finality. */
@@ -12,7 +12,7 @@ export const SHORT_MS = 180_000;
 /** Age at which a balance counts as unread, so that nothing compares the wallet. Balances are read every minute. */
 const READ_AGO_MS_MAX = 600_000;
 
-/** Returns for how many minutes a wallet's balance could not be read; null if the reading is fresh. */
+/** Returns the minutes since the last reading of a wallet's balance; null if the reading is fresh. */
 export const unreadMinutes = (readAtMs: number, nowMs: number): number | null =>
   nowMs - readAtMs > READ_AGO_MS_MAX ? Math.floor((nowMs - readAtMs) / 60_000) : null;
 
@@ -29,7 +29,7 @@ type WalletReading = Readonly<{
 /**
  * Compares a reading with the book.
  * @param book null at the first reading
- * @returns the next book, and the shortage once it has lasted; the next book no longer expects that amount
+ * @returns the next book, and the shortage once it has lasted. The next book no longer expects that amount
  */
 export function readBook(
   book: WalletBook | null,

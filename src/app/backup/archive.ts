@@ -1,6 +1,6 @@
 /**
- * The file of a backup: a tar, compressed and encrypted with a passphrase (`lib/sealed.ts`). `age -d FILE | tar -xz`
- * opens it without this program. The system's `tar` packs and unpacks it.
+ * The file of a backup, which is a tar, compressed and encrypted with a passphrase (`lib/sealed.ts`). The system's
+ * `tar` packs and unpacks it. `age -d FILE | tar -xz` opens it without this program.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,13 +14,13 @@ import { damaged, unseal } from '../../lib/unseal.ts';
 import { PASSPHRASE_BYTES_MIN, refuseWeak } from '../../signer/sealed-file.ts';
 import { whyFailed } from './command.ts';
 
-/** 128 MiB and about a second for each guess. */
+/** Work factor of scrypt. Each guess of the passphrase costs 128 MiB and about a second. */
 const WORK_FACTOR = 17;
 
 const MANIFEST = 'manifest.json';
 /**
- * Files that a backup may hold beside its manifest, in the order in which they are restored. The key is last: a
- * database without its key does not start, so a restore that was interrupted does not either.
+ * Files that a backup can contain beside its manifest, in the order of their restore. The key is last. Without it the
+ * database of an interrupted restore cannot be opened.
  */
 const names = ['signer.backup', 'settings.json', 'quayside.db', 'secret.key'] as const;
 
@@ -28,7 +28,7 @@ const names = ['signer.backup', 'settings.json', 'quayside.db', 'secret.key'] as
 const manifestSchema = z.strictObject({
   version: z.literal(1),
   program_version: z.string(),
-  /** When the database was copied. */
+  /** The time at which the database was copied. */
   made_at_ms: z.int().nonnegative(),
 });
 export type Manifest = z.infer<typeof manifestSchema>;
@@ -37,8 +37,8 @@ export type Manifest = z.infer<typeof manifestSchema>;
 export const filesIn = (folder: string): readonly string[] => names.filter((name) => existsSync(join(folder, name)));
 
 /**
- * Packs a folder that has a manifest and its files into `file`, which must not exist, with mode 0600; it is on the disk
- * when this resolves.
+ * Packs a folder with a manifest and its files into `file`, which must not exist, with mode 0600. Resolves when the
+ * file is on the disk.
  * @throws Fault permanent `passphrase_weak`; transient `storage_unavailable`
  */
 export async function packArchive(file: string, folder: string, passphrase: Uint8Array): Promise<void> {
@@ -55,7 +55,7 @@ export async function packArchive(file: string, folder: string, passphrase: Uint
 }
 
 /**
- * Seals what `plain` yields into `file`, which must not exist, with mode 0600; it is on the disk when this resolves.
+ * Seals the data of `plain` into `file`, which must not exist, with mode 0600. Resolves when the file is on the disk.
  * @throws Fault permanent `passphrase_weak`
  */
 export async function writeSealed(
@@ -67,29 +67,29 @@ export async function writeSealed(
   await writeNewFile(file, seal(plain, passphrase, WORK_FACTOR));
 }
 
-/** Writes a file that does not exist yet, with mode 0600; it is on the disk when this resolves. */
+/** Writes a new file with mode 0600. Resolves when it is on the disk. */
 export async function writeNewFile(file: string, content: AsyncIterable<Uint8Array>): Promise<void> {
   const out = createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true });
   try {
     await pipeline(content, out);
   } finally {
-    // A failure may come before the file is opened, which would then appear after the caller has removed it.
+    // After an early failure, the file may be opened only now, and would appear after the caller has removed it.
     if (!out.closed) await once(out, 'close');
   }
 }
 
 /**
- * Unpacks a backup into an empty folder. Until it has returned, the files there may be only a part of it. The container
- * authenticates every byte and the end, so what was packed is there.
+ * Unpacks a backup into an empty folder. Only once it resolves are all files complete. The container authenticates
+ * every byte and the end.
  * @throws Fault permanent `not_found`, `backup_damaged`, `passphrase_wrong`; transient `storage_unavailable`
  */
 export async function unpackArchive(file: string, folder: string, passphrase: Uint8Array): Promise<Manifest> {
   await unseal(file, passphrase, async (plain) => {
-    // `-o`: the files belong to this user.
+    // With `-o` the files belong to this user.
     const tar = spawn('tar', ['-x', '-o', '-f', '-', '-C', folder], { stdio: ['pipe', 'ignore', 'pipe'] });
     const ended = whyFailed('tar', tar);
     try {
-      // `tar` may stop before the padding at the end. Its exit code counts, and not the broken pipe.
+      // `tar` may stop before the padding at the end, so its exit code counts and not the broken pipe.
       tar.stdin.on('error', () => {});
       for await (const part of plain) {
         if (!tar.stdin.writable || tar.stdin.write(part)) continue;
@@ -105,7 +105,7 @@ export async function unpackArchive(file: string, folder: string, passphrase: Ui
   try {
     return manifestSchema.parse(JSON.parse(readFileSync(join(folder, MANIFEST), 'utf8')));
   } catch (error) {
-    throw damaged(file, 'its manifest is missing, or of a newer program', error);
+    throw damaged(file, 'its manifest is missing, or was written by a newer program', error);
   }
 }
 

@@ -1,18 +1,18 @@
-/** Commands of the operator's that carry copies to another machine and back. */
+/** Operator's commands that copy backups to another machine and back. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 
-/** Characters of a command's complaint that are kept. */
+/** Most characters of a command's error output that are kept. */
 const SAID_CHARACTERS_MAX = 500;
-/** All that a command gets of our environment: the settings' variables may hold secrets. */
+/** The variables that a command gets from our environment. The others may contain secrets from the settings. */
 const COMMAND_VARIABLES = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'SSH_AUTH_SOCK'];
 
 /**
- * Runs a command to its end. No shell is involved, so nothing is quoted: each word is one argument.
+ * Runs a command to its end. Each word is one argument, without a shell, so nothing needs quotes.
  * @param values replacements in the words, such as `{file}`
- * @returns why it failed; null if it ended well
+ * @returns the reason of a failure; null if it succeeded
  */
 export async function runCommand(
   words: readonly string[],
@@ -25,7 +25,10 @@ export async function runCommand(
   return whyFailed(program, spawn(program, args, { env: own, stdio: ['ignore', 'ignore', 'pipe'] }));
 }
 
-/** Awaits the end of a program. @returns why it failed, with what it says of that; null if it ended well */
+/**
+ * Awaits the end of a program.
+ * @returns the reason of a failure with the program's error output; null if it succeeded
+ */
 export async function whyFailed(
   program: string,
   child: ChildProcess & Readonly<{ stderr: Readable }>,

@@ -1,6 +1,4 @@
-/**
- * Makes a backup: one encrypted file with what a new machine needs, while everything runs.
- */
+/** Makes a backup while everything runs: one encrypted file with everything that a new machine needs. */
 import {
   chmodSync,
   copyFileSync,
@@ -30,7 +28,9 @@ import { updateBackupReport } from './report.ts';
 import { openScratch, removeAbandoned } from './scratch.ts';
 import { proveBackup } from './unpacked.ts';
 
-/** The copy, and the backup itself where its folder is on the same disk. */
+/**
+ * Copies of the database that the disk must have room for: the scratch copy, and the backup if its folder is there too.
+ */
 const COPIES = 2;
 const MIB = 2 ** 20;
 
@@ -46,13 +46,13 @@ export type ProvedBackup = Readonly<{
   file: string;
   bytes: number;
   files: readonly string[];
-  /** Why the signer's part is missing; null if it is there, or there is no signer. */
+  /** The reason why the signer's part is missing; null if it is there, or there is no signer. */
   signerFault: string | null;
 }>;
 
 /**
- * Makes one backup in a folder, which is created if missing, and proves it: restores it on trial. It gets its name once
- * that is done.
+ * Makes one backup in a folder, which is created if missing, and proves it by a trial restore. Only then does the file
+ * get its name.
  * @throws Fault permanent `sqlite_only`, `passphrase_weak`, `backup_target`, `backup_unsound`; transient
  * `backup_no_room`, `storage_unavailable`; see `withUnpacked`
  */
@@ -91,7 +91,7 @@ export async function makeProvedBackup(
 }
 
 /**
- * Seals a key file into a folder, which is created if missing, for backups that a server of databases has made itself.
+ * Seals a key file into a folder, which is created if missing, beside backups that a database server makes itself.
  * `age -d FILE | gunzip` opens it.
  * @returns the sealed file
  * @throws Fault permanent `passphrase_weak`, `backup_target`
@@ -112,8 +112,8 @@ export async function sealKeyFile(
 const fileTime = (atMs: number): string => new Date(atMs).toISOString().replaceAll(/[-:.]/g, '');
 
 /**
- * A copy of the database, and then what the backup is restored to, are in the data folder for a while. A full disk
- * would refuse payments.
+ * Refuses a backup without room for it. The data folder temporarily contains a copy of the database, and then the trial
+ * restore. A full disk would refuse payments.
  * @throws Fault transient `backup_no_room`, `disk_unreadable`
  */
 async function refuseWithoutRoom({ dataDir, alarms }: Config): Promise<void> {
@@ -131,7 +131,8 @@ async function packBackup(file: string, parts: BackupParts, passphrase: Uint8Arr
   try {
     const inside = (name: string) => join(scratch.folder, name);
     copyDatabase(databaseFile(config.dataDir), inside('quayside.db'));
-    // After the database: a journal that knows more than the database is what `payout reconcile` is for.
+    // The signer's part comes after the database, because `payout reconcile` can handle a journal that is newer than
+    // the database.
     const signerFault = config.signer ? await writeSignerPart(config.signer, inside('signer.backup'), parts) : null;
     copyFileSync(secretKeyFile(config.dataDir, env), inside('secret.key'));
     if (env.QUAYSIDE_CONFIG) copyFileSync(resolve(env.QUAYSIDE_CONFIG), inside('settings.json'));
@@ -142,7 +143,7 @@ async function packBackup(file: string, parts: BackupParts, passphrase: Uint8Arr
       made_at_ms: act.atMs,
     };
     writeFileSync(inside('manifest.json'), JSON.stringify(manifest));
-    // They are unpacked as they are here, whatever the mode of what they were copied from.
+    // The files keep these modes when they are unpacked, so the modes of the originals must not count.
     for (const name of readdirSync(scratch.folder)) chmodSync(inside(name), 0o600);
     await packArchive(file, scratch.folder, passphrase);
     return { files, signerFault };
@@ -166,9 +167,9 @@ function prepareTarget(folder: string, file: string): void {
 }
 
 /**
- * Asks the running signer for its part, a file that only the seed phrase opens, and writes it into a new file. A backup
+ * Asks the running signer for its part, which only the seed phrase opens, and writes it into a new file. A backup
  * without it is better than none.
- * @returns why it is missing; null if it is there
+ * @returns the reason why it is missing; null if it is there
  */
 async function writeSignerPart({ dir }: SignerConfig, file: string, { log }: BackupParts): Promise<string | null> {
   const signer = openConfiguredSigner({ dir });

@@ -1,25 +1,23 @@
-/**
- * State of this installation's backups: a file beside the database.
- */
+/** The state of this installation's backups, in a file beside the database. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { writeSecretFile } from '../../lib/secret-file.ts';
 
 const schema = z.strictObject({
-  /** It was restored into a scratch folder and found sound. */
+  /** The newest backup that a trial restore has proved. */
   newest: z
     .strictObject({
       file: z.string(),
       made_at_ms: z.int(),
       proved_at_ms: z.int(),
-      /** When it was copied to where `backup.send` says. */
+      /** The time at which `backup.send` has copied it. */
       sent_at_ms: z.int().nullable(),
     })
     .nullable(),
   /** Names of scheduled backups that are not deleted yet. The schedule deletes no others. */
   scheduled: z.array(z.string()),
-  /** Why the last scheduled backup failed; null after one that did not. */
+  /** The reason why the last scheduled backup failed; null if it succeeded. */
   failure: z.strictObject({ at_ms: z.int(), message: z.string() }).nullable(),
 });
 type BackupReport = z.infer<typeof schema>;
@@ -28,7 +26,7 @@ const none: BackupReport = { newest: null, scheduled: [], failure: null };
 
 const reportFile = (dataDir: string): string => join(dataDir, 'backup-report.json');
 
-/** Returns an empty report if there is none, or it is not readable: a backup that nobody knows of is none. */
+/** Returns the report, or an empty one if it is missing or not readable. */
 export function readBackupReport(dataDir: string): BackupReport {
   try {
     return schema.parse(JSON.parse(readFileSync(reportFile(dataDir), 'utf8')));
@@ -37,7 +35,7 @@ export function readBackupReport(dataDir: string): BackupReport {
   }
 }
 
-/** Returns what the dashboard shows of a report. */
+/** Returns the part of a report that the dashboard shows. */
 export const backupsOf = ({ newest, failure }: BackupReport) => ({
   proved: newest && { madeAtMs: newest.made_at_ms, provedAtMs: newest.proved_at_ms },
   failure: failure?.message ?? null,

@@ -1,8 +1,8 @@
 /**
  * Restores a backup as the data folder of a new installation.
  *
- * Money out is frozen until a person has compared it with the chain. Addresses that may have been given out since the
- * backup are retired at the first start, as after every gap.
+ * Money out is frozen until a person has compared it with the chain. The first start retires addresses that may have
+ * been given out since the backup, as after every gap.
  */
 import { mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,16 +32,16 @@ export type Restored = Readonly<{
 }>;
 
 /**
- * Restores into a folder, which must be empty or missing. Nothing is there before the whole backup was read and found
+ * Restores into a folder, which must be empty or missing. It stays empty until the whole backup was read and found
  * sound.
  * @throws Fault permanent `folder_not_empty`, `backup_unsound`, `backup_from_future`; see `withUnpacked`
  */
 export async function restoreBackup(parts: RestoreParts): Promise<Restored> {
   const { file, folder, passphrase } = parts;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  // A restore that was killed leaves its scratch folder.
+  // A killed restore leaves its scratch folder behind.
   removeAbandoned(folder);
-  // The data folder of a fresh installation has this file.
+  // The data folder of a new installation has this file.
   const [occupant] = readdirSync(folder).filter((name) => name !== 'README.md');
   if (occupant !== undefined) {
     throw permanent(
@@ -72,7 +72,10 @@ export async function restoreBackup(parts: RestoreParts): Promise<Restored> {
   });
 }
 
-/** Later refunds are on the chain and, if it survived, in the signer's journal; the database has neither. */
+/**
+ * Freezes money out. Later refunds are on the chain, and in the signer's journal if it survived, but not in this
+ * database.
+ */
 async function freeze({ act }: RestoreParts, { database, manifest }: Unpacked): Promise<void> {
   const made = new Date(manifest.made_at_ms).toISOString();
   await database.holds.freeze(

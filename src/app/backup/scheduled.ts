@@ -1,6 +1,6 @@
 /**
- * The backup that is made by itself: written into the configured folder, proved, sent, and older ones deleted. Only a
- * proved backup replaces anything.
+ * The scheduled backup. It is written into the configured folder, proved and sent, and older ones are deleted. Only a
+ * proved backup replaces others.
  */
 import { rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -12,7 +12,7 @@ import { runCommand } from './command.ts';
 import { type BackupParts, makeProvedBackup, type ProvedBackup } from './make.ts';
 import { updateBackupReport } from './report.ts';
 
-/** A mistake is found within days; the books of before are in every backup. */
+/** Days for which backups are kept. A mistake is found within days, and every backup contains all earlier books. */
 const KEPT_DAYS = 14;
 const NAME_START = 'quayside-';
 const DAY_CHARS = 8;
@@ -21,8 +21,8 @@ type ScheduledParts = BackupParts & Readonly<{ audit: Audit }>;
 type ScheduledResult = ProvedBackup & Readonly<{ deleted: readonly string[]; isSent: boolean }>;
 
 /**
- * Makes one backup as the settings say. A failure is remembered for `status` and the alarm; so is a backup without the
- * signer's part, which is sent, and replaces nothing.
+ * Makes one backup by the settings. A failure is saved for `status` and the alarm. A backup without the signer's part
+ * is sent and also counts as a failure, and replaces no other.
  * @throws Fault `backup_not_configured`, those of `makeProvedBackup` and `sendBackup`
  */
 export async function runScheduledBackup(parts: ScheduledParts): Promise<ScheduledResult> {
@@ -68,7 +68,7 @@ async function makeAndSend(parts: ScheduledParts, scheduled: ScheduledBackup): P
   return { ...made, deleted, isSent: scheduled.send !== null };
 }
 
-/** Returns the newest backup of each of the last days that have one. Their names begin with the day. */
+/** Returns the newest backup of each of the last days with backups. Their names begin with the day. */
 function keptNames(names: readonly string[]): string[] {
   const newest = new Map<string, string>();
   for (const name of names.toSorted().reverse()) {
@@ -78,7 +78,7 @@ function keptNames(names: readonly string[]): string[] {
   return [...newest.values()].slice(0, KEPT_DAYS);
 }
 
-/** Deletes scheduled backups that are not kept, now that there is this one, if it is whole. @returns their names */
+/** Deletes old scheduled backups if the new one is whole. @returns the names of the deleted ones */
 function deleteOld(dataDir: string, made: ProvedBackup, { folder }: ScheduledBackup): string[] {
   let deleted: string[] = [];
   updateBackupReport(dataDir, ({ scheduled }) => {
@@ -92,8 +92,8 @@ function deleteOld(dataDir: string, made: ProvedBackup, { folder }: ScheduledBac
 }
 
 /**
- * Gives a backup to the operator's command, which copies it to another machine. `{file}` in it becomes the file's path,
- * and `{name}` its name, of letters, digits, a dash and a dot.
+ * Runs the operator's command that copies a backup to another machine. `{file}` in it becomes the file's path, and
+ * `{name}` its name, which has only letters, digits, dashes and dots.
  * @throws Fault transient `backup_not_sent`
  */
 async function sendBackup(file: string, words: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {

@@ -1,6 +1,4 @@
-/**
- * A backup that was unpacked into a scratch folder, and whether it is what it says.
- */
+/** A backup that was unpacked into a scratch folder, and the check that it is sound. */
 import { join } from 'node:path';
 import { type Database, openSqliteDatabase } from '../../database/database.ts';
 import { checkIntegrity } from '../../database/engine/inspection.ts';
@@ -9,7 +7,7 @@ import { openSecretKey } from '../../lib/secret-key.ts';
 import { filesIn, type Manifest, unpackArchive } from './archive.ts';
 import { openScratch } from './scratch.ts';
 
-/** A folder with the files of a backup, its database brought to this program's schema and open. */
+/** A folder with the files of a backup, whose database was migrated and opened. */
 export type Unpacked = Readonly<{
   folder: string;
   manifest: Manifest;
@@ -19,7 +17,7 @@ export type Unpacked = Readonly<{
 }>;
 
 /**
- * Unpacks a backup, has SQLite check it, gives it to `work`, and removes the scratch folder.
+ * Unpacks a backup, lets SQLite check it, gives it to `work`, and removes the scratch folder.
  * @param parent the folder in which the scratch folder is made
  * @throws Fault permanent `backup_damaged`, `passphrase_wrong`, `secret_key_wrong`, `database_newer`, `not_found`
  */
@@ -48,7 +46,7 @@ export async function withUnpacked<T>(
   }
 }
 
-/** `problems` is empty for a backup that is sound. */
+/** The result of a proof. `problems` is empty for a sound backup. */
 type Proof = Readonly<{
   manifest: Manifest;
   files: readonly string[];
@@ -57,7 +55,7 @@ type Proof = Readonly<{
 }>;
 
 /**
- * Proves a backup: restores it into a scratch folder within `parent`, and adds up the ledger.
+ * Proves a backup by restoring it into a scratch folder within `parent` and adding up the ledger.
  * @throws Fault permanent: see `withUnpacked`
  */
 export const proveBackup = (file: string, parent: string, passphrase: Uint8Array): Promise<Proof> =>
