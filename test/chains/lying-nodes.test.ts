@@ -128,7 +128,7 @@ const withRaw = (block: Json, change: object): Json => {
 };
 
 const tron: Rules = {
-  head: [BLOCK, /rate\.limiter in its configuration/],
+  head: [BLOCK, /rate\.limiter in the node.s configuration/],
   unlinked: ({ block }) =>
     about(BLOCK, (honest: Json) =>
       honest.blockID === block.hash ? withRaw(honest, { parentHash: block.hash }) : honest,

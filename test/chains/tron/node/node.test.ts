@@ -60,7 +60,7 @@ both('the solidified chain is read next to the full node, at solid_url, or not a
   const closed = open({ finalityUrl: 'http://127.0.0.1:1' });
   const unreachable = await faultOf(closed.finalized());
   assert.is(unreachable.code, 'node_unreachable');
-  assert.match(unreachable.message, /^\/walletsolidity\/getblock at 127\.0\.0\.1:1: .* at the network's solid_url: /);
+  assert.match(unreachable.message, /^\/walletsolidity\/getblock at 127\.0\.0\.1:1: .* at the network's solid_url\. /);
   assert.equal(await closed.head(), block, 'the rest is still read');
   for (const { close } of [elsewhere, nowhere, closed, other]) await close();
 });
