@@ -86,9 +86,10 @@ export const ledgerOf = perDatabase((db: Db) => {
     },
     /** Books the begin or the end of a sweep's transit. */
     async transit(intent: Intent, isUnderway: boolean, atMs: number): Promise<void> {
+      if (intent.kind !== 'sweep') return;
       const sent = await occurrenceOf(intent.id, 'sweep_sent');
       const returned = await occurrenceOf(intent.id, 'sweep_returned');
-      if (intent.kind !== 'sweep' || isUnderway === sent > returned) return;
+      if (isUnderway === sent > returned) return;
       const milestone = isUnderway ? 'sent' : 'returned';
       await post(payoutEntry(intent, null, milestone, isUnderway ? sent : returned), atMs);
     },
@@ -329,7 +330,7 @@ const facts = `
   ORDER BY s.id`;
 
 /** @returns one line for each session whose sums are wrong */
-export async function auditSums({ client }: Db): Promise<string[]> {
+async function auditSums({ client }: Db): Promise<string[]> {
   const expected = new Map<string, Map<string, bigint>>();
   for await (const line of client.prepare<Record<'place' | 'state' | 'units' | 'sessionId', string>>(facts).iterate()) {
     const { sessionId, place, state, units } = line;
@@ -359,7 +360,7 @@ export async function auditSums({ client }: Db): Promise<string[]> {
 const SESSIONS_AT_ONCE = 1_000;
 
 /** @returns one line for each session whose held money differs from its sums */
-export async function auditHeldMoney(db: Db): Promise<string[]> {
+async function auditHeldMoney(db: Db): Promise<string[]> {
   const paid = `WHERE id > :after AND payment_count > 0 ORDER BY id LIMIT ${SESSIONS_AT_ONCE}`;
   const kept = new Map<string, string[]>();
   for (const { sessionId, kind, valuePar } of await db.orm.select().from(records).all()) {
