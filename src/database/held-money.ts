@@ -2,7 +2,6 @@
  * Operators' decisions about held money.
  */
 
-import { createHash } from 'node:crypto';
 import { and, desc, eq } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
 import { type AcceptEffect, type HeldPart, type HeldState, heldParts, openPar } from '../core/held-money.ts';
@@ -10,6 +9,7 @@ import { refundEntry } from '../core/ledger.ts';
 import { confirmedParts } from '../core/received.ts';
 import { exceedsAutomatic, isCovered } from '../core/refund.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import { hashOf } from '../lib/id.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
@@ -135,7 +135,7 @@ export function heldMoneyCommands(db: SealedDb) {
 /** Derives a return's id from the part that it returns, and from the number of earlier returns of it. */
 function returnIdOf(row: HeldRow, { network, currency }: HeldPart, count: number): string {
   const name = JSON.stringify(['held return', row.sessionId, row.kind, network, currency, count]);
-  return `rt_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`;
+  return `rt_${hashOf(name).slice(0, 32)}`;
 }
 
 /** Returns why a store may not order this return itself; null if it may, and for the operator. */

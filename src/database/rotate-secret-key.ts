@@ -6,6 +6,7 @@ import { getTableName } from 'drizzle-orm';
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { Fault, permanent } from '../core/fault.ts';
 import { createIntentMac, type IntentMac, isPayback, paybackKinds } from '../core/intent.ts';
+import { hashOf } from '../lib/id.ts';
 import { macedAddress } from './addresses.ts';
 import { noticeAddressName, noticeCodeName } from './alarms.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
@@ -225,8 +226,8 @@ const sealedTables: readonly SealedTable[] = [
     table: refunds,
     where: 'mac IS NOT NULL OR claim_hash IS NOT NULL',
     reseal(row: typeof refunds.$inferSelect, from, to) {
-      const hashOf = ({ tokens }: Sealer): string => tokens.hashOf(tokens.of('refund claim', row.id));
-      const claimHash = row.claimHash === hashOf(from) ? { claimHash: hashOf(to) } : {};
+      const claimOf = ({ tokens }: Sealer): string => hashOf(tokens.of('refund claim', row.id));
+      const claimHash = row.claimHash === claimOf(from) ? { claimHash: claimOf(to) } : {};
       if (row.mac === null) return claimHash;
       const covered = macedDestination(from.macOf, row);
       return covered && { ...claimHash, mac: to.macOf(covered) };

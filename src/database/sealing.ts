@@ -6,7 +6,6 @@
 import {
   createCipheriv,
   createDecipheriv,
-  createHash,
   createHmac,
   createSecretKey,
   randomBytes,
@@ -192,8 +191,6 @@ export function createTokens(secretKey: Uint8Array) {
     createHmac('sha256', key).update(`${kind} ${id}`).digest('hex').slice(0, HEX_DIGITS);
   return {
     of,
-    /** Returns the stored hash of a token, by which it is found. */
-    hashOf: (token: string): string => createHash('sha256').update(token).digest('hex'),
     /** Compares a text with a payer's token in constant time. */
     isPayer(sessionId: string, text: string): boolean {
       const [found, expected] = [Buffer.from(text), Buffer.from(of('payer', sessionId))];

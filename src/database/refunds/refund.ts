@@ -2,7 +2,6 @@
  * A refund: its types, its rows, its destination's MAC, and its view.
  */
 
-import { createHash } from 'node:crypto';
 import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, ne, sql } from 'drizzle-orm';
 import type { HeldKind } from '../../core/held-money.ts';
 import { type IntentMac, isPayback, type MacedRefund } from '../../core/intent.ts';
@@ -19,6 +18,7 @@ import {
 } from '../../core/refund.ts';
 import type { Mode, NetworkKey } from '../../core/transfer.ts';
 import { DAY_MS, dayOf } from '../../lib/clock.ts';
+import { hashOf } from '../../lib/id.ts';
 import type { OperatorAct } from '../audit-log.ts';
 import { mapInOrder } from '../engine/bodies.ts';
 import type { Db } from '../engine/open.ts';
@@ -206,10 +206,7 @@ export const newRefund = {
 
 /** Derives a refund's id from the merchant's, so that a refund repeated after a restore gets the same payout. */
 export function refundIdOf({ storeId, mode, refundId }: RefundOwner): string {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([storeId, mode, refundId]))
-    .digest('hex');
-  return `rf_${hash.slice(0, 32)}`;
+  return `rf_${hashOf(JSON.stringify([storeId, mode, refundId])).slice(0, 32)}`;
 }
 
 /** The fields that a destination's MAC covers besides the destination. */
@@ -245,7 +242,7 @@ export const refundRowsOf = perDatabase((db: SealedDb) => {
       return { ...row, ...values };
     },
     /** Returns the hash of a new claim token, which is stored. */
-    claimHashOf: (id: string): string => tokens.hashOf(tokens.of('refund claim', id)),
+    claimHashOf: (id: string): string => hashOf(tokens.of('refund claim', id)),
   };
 });
 
@@ -259,8 +256,7 @@ function findingRefunds(db: SealedDb) {
       const isOthers = and(eq(refunds.refundId, refundId), ne(refunds.storeId, storeId));
       return (await db.orm.select({ id: refunds.id }).from(refunds).where(isOthers).limit(1).get()) !== undefined;
     },
-    claimed: (token: string): Promise<RefundRow | undefined> =>
-      findRow(db, refunds, { claimHash: db.tokens.hashOf(token) }),
+    claimed: (token: string): Promise<RefundRow | undefined> => findRow(db, refunds, { claimHash: hashOf(token) }),
     /** Finds a refund by our id, the merchant's, the receipt, or a spelling of the transaction, in this order. */
     async named(
       at: Omit<RefundOwner, 'refundId'>,
@@ -371,7 +367,7 @@ function viewingRefunds(db: SealedDb) {
       const { orderId } = await sessionOf(db, row.sessionId);
       const token = tokens.of('refund claim', row.id);
       // The link may have been made with an earlier secret key.
-      const isOurs = claimHash !== null && claimHash === tokens.hashOf(token);
+      const isOurs = claimHash !== null && claimHash === hashOf(token);
       return {
         ...shown,
         orderId,
