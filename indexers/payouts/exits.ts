@@ -115,7 +115,7 @@ async function conclude(
   if (isDryRun) return;
   const { id, network, state, generation } = payout;
   const seen = { state, generation, attemptCount: attempts.length };
-  if (await database.payouts.conclude({ id, seen, conclusion, act, nowMs: act.atMs })) return;
+  if (await database.payouts.conclude({ id, seen, conclusion, act })) return;
   const doubt = conclusion.kind === 'never' ? await database.payouts.doubt(id) : null;
   if (doubt) throw permanent(doubt.code, `payout ${id} may have been paid: ${doubt.message}`);
   throw reasonFault('payout_moved', { id, network });

@@ -205,20 +205,18 @@ export function outcomeCommands(db: SealedDb) {
       seen,
       conclusion,
       act,
-      nowMs,
     }: Readonly<{
       id: string;
       seen: Readonly<{ state: PayoutState; generation: number; attemptCount: number }>;
       conclusion: PayoutConclusion;
       act: OperatorAct;
-      nowMs: number;
     }>): Promise<boolean> {
       return write(async () => {
         await lockNetworkOf(db, id);
         const row = await steps.find(id);
         const isSeen = row?.state === seen.state && row.generation === seen.generation;
         if (!row || !isSeen || (await steps.everyAttempt(id)).length !== seen.attemptCount) return false;
-        if (!(await carryOut(db, row, conclusion, nowMs))) return false;
+        if (!(await carryOut(db, row, conclusion, act.atMs))) return false;
         await recordAct(db, act, {
           target: id,
           before: audited(row),

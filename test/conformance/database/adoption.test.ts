@@ -147,7 +147,7 @@ test('a payment learned from the chain is not added again from the journal', asy
   const conclusion = { kind: 'paid', tx: 'tx 2', feeUnits: 7n, generation: null, learned } as const;
   const act = { operator: 'ada', command: 'payout resolve', atMs: T0_MS, reason: null };
   const seen = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
-  assert.ok(await database.payouts.conclude({ id: 'r1', seen, conclusion, act, nowMs: T0_MS }));
+  assert.ok(await database.payouts.conclude({ id: 'r1', seen, conclusion, act }));
   // The journal may have it as an attempt of a refund that is not known here: it is not paid once more.
   const lost = signature(2, 'lost', 1);
   assert.is(await adopt(database, signature(1, 'r1', 0), lost), 1);

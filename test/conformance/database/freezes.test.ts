@@ -95,7 +95,7 @@ test('skipped blocks that may hide a payment freeze money out', async ({ databas
   const cancel = () => database.payouts.cancel('r2', T0_MS);
   const seenNow = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
   const conclusion = { kind: 'never', proof: null, ended: null, isRenewed: false, others: [] } as const;
-  const never = () => database.payouts.conclude({ id: 'r2', seen: seenNow, conclusion, act, nowMs: T0_MS });
+  const never = () => database.payouts.conclude({ id: 'r2', seen: seenNow, conclusion, act });
   const doubt = async () => (await database.payouts.doubt('r2'))?.code ?? null;
   assert.is(await doubt(), null);
   await skip(database, 110, 119);

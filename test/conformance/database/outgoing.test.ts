@@ -81,7 +81,7 @@ test('a final transfer that nothing explains freezes money out', async ({ databa
   const learned = { payer: wallet, payerRole: 'refund' } as const;
   const conclusion = { kind: 'paid', tx: 't1', feeUnits: 7n, generation: null, learned } as const;
   const resolve = act('payout resolve');
-  assert.ok(await database.payouts.conclude({ id: 'r1', seen, conclusion, act: resolve, nowMs: T0_MS }));
+  assert.ok(await database.payouts.conclude({ id: 'r1', seen, conclusion, act: resolve }));
   assert.equal(await adjusted(), [], 'it paid a refund after all');
 });
 
@@ -219,7 +219,7 @@ test('a person answers for each transfer that equals a refund, in whatever order
   const answer = async (...others: number[]) => {
     const seen = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
     const conclusion = { kind: 'never', proof: null, ended: null, isRenewed: true, others } as const;
-    return database.payouts.conclude({ id: 'r1', seen, conclusion, act: act('payout resolve'), nowMs: T0_MS });
+    return database.payouts.conclude({ id: 'r1', seen, conclusion, act: act('payout resolve') });
   };
   assert.is(await answer(first.id, second.id), false, 'nobody has acknowledged them');
   await thawAll(database, network, act('payout reconcile'));

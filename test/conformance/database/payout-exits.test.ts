@@ -23,7 +23,7 @@ async function conclude(database: Database, id: string, conclusion: PayoutConclu
   const payout = await database.payouts.find(id);
   assert.ok(payout);
   const seen = { state: payout.state, generation: payout.generation, attemptCount };
-  return database.payouts.conclude({ id, seen, conclusion, act: act('payout resolve'), nowMs: T0_MS + 5 });
+  return database.payouts.conclude({ id, seen, conclusion, act: act('payout resolve', T0_MS + 5) });
 }
 
 const lost = { payer, payerRole: 'refund' } as const;
@@ -88,7 +88,7 @@ readyTest('nothing happens if the payout has changed since the nodes were asked'
   await bringOut(database, refund('r1'), 0);
   assert.is(await conclude(database, 'r1', never(), 0), false, 'an attempt more');
   const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
-  const late = { id: 'r1', seen, conclusion: never(), act: act('payout resolve'), nowMs: T0_MS };
+  const late = { id: 'r1', seen, conclusion: never(), act: act('payout resolve') };
   assert.is(await database.payouts.conclude(late), false, 'it is sent, not stuck');
   assert.is(await database.payouts.conclude({ ...late, id: 'none' }), false);
   await database.engines.report(network, { code: 'payouts_not_adopted', message: 'an older database' });

@@ -291,7 +291,7 @@ test('bytes that the chain’s SDK reads otherwise are not broadcast: an alarm, 
   const act = { atMs: nowMs, operator: 'anna', command: 'payout resolve', reason: 'the node works again' };
   await thawAll(database, network, { ...act, command: 'payout reconcile' });
   const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
-  assert.ok(await database.payouts.conclude({ id: 'r1', seen, conclusion: { kind: 'look' }, act, nowMs }));
+  assert.ok(await database.payouts.conclude({ id: 'r1', seen, conclusion: { kind: 'look' }, act }));
   await untilSettled(bench, 'r1');
   assert.is((await database.payouts.find('r1'))?.state, 'succeeded');
   assert.ok(sentOut() > 0);
