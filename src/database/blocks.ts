@@ -76,14 +76,19 @@ export function blockCommands(db: Db) {
         return mapInOrder(found, async ({ id, ...block }) => ({ ...block, txs: [...new Set(await waiting(id))] }));
       });
     },
+    /** Returns the last comparison of each network that has one. */
+    async listComparisons(): Promise<readonly BlockComparison[]> {
+      return db.read(() => listData<BlockComparison>(db, 'compared'));
+    },
+    /** Replaces the network's last comparison. */
+    async recordComparison(comparison: BlockComparison): Promise<void> {
+      await db.write(() => writeData(db, `compared ${comparison.network}`, comparison));
+    },
   };
 }
 
 /** A block with transfers that are not confirmed yet, and their transactions. */
 export type Unconfirmed = Readonly<{ hash: string; number: number; txs: readonly string[] }>;
-
-// ── Comparison with the chain ────────────────────────────────────────────────────────────────────────────────────────
-// The nightly comparison reads final blocks again, and records how far it got.
 
 /**
  * The last night's comparison of a network's final blocks with the database: the numbers `from` to `through`, and the
@@ -98,16 +103,3 @@ export type BlockComparison = Readonly<{
   transfers: number;
   differences: number;
 }>;
-
-export function comparisonQueries(db: Db) {
-  return {
-    /** Returns the last comparison of each network that has one. */
-    async listComparisons(): Promise<readonly BlockComparison[]> {
-      return db.read(() => listData<BlockComparison>(db, 'compared'));
-    },
-    /** Replaces the network's last comparison. */
-    async recordComparison(comparison: BlockComparison): Promise<void> {
-      await db.write(() => writeData(db, `compared ${comparison.network}`, comparison));
-    },
-  };
-}

@@ -4,7 +4,7 @@ import { createIntentMac } from '../core/intent.ts';
 import { poolCommands } from './addresses.ts';
 import { alarmCommands, noticeCommands, raiseAlarm } from './alarms.ts';
 import { auditCommands } from './audit-log.ts';
-import { blockCommands, comparisonQueries } from './blocks.ts';
+import { blockCommands } from './blocks.ts';
 import { doorCommands } from './doors.ts';
 import { endpointCommands } from './endpoints.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';
@@ -25,7 +25,7 @@ import { outgoingCommands, walletCommands } from './payouts/wallets.ts';
 import { peopleCommands } from './people.ts';
 import { recoveryCommands, rereadCommands } from './recovery.ts';
 import { refundCommands } from './refunds/refunds.ts';
-import { bookQueries, countQueries, creditQueries, statsQuery } from './reports.ts';
+import { bookQueries, creditQueries, statsQuery } from './reports.ts';
 import { checkKey, createRowGuard, createTokens, createVault, type SealedDb } from './sealing.ts';
 import { claimCommands, recordCommands } from './sending.ts';
 import { sessionListQueries } from './session.ts';
@@ -109,12 +109,11 @@ function repositories(db: SealedDb) {
       isPayerToken: tokens.isPayer,
       ...sessionCommands(db),
       ...sessionListQueries(db),
-      ...countQueries(db),
     },
     addresses: { ...poolCommands(db), ...traceQueries(db) },
     stores: storeCommands(db),
     keys: keyCommands(db),
-    blocks: { ...blockCommands(db), ...ingestCommands(db), ...rereadCommands(db), ...comparisonQueries(db) },
+    blocks: { ...blockCommands(db), ...ingestCommands(db), ...rereadCommands(db) },
     networks: { ...networkCommands(db), ...recoveryCommands(db) },
     held: { ...heldMoneyCommands(db), ...heldReturnCommands(db) },
     refunds: refundCommands(db),

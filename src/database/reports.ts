@@ -66,18 +66,6 @@ export function creditQueries({ client, read }: Db) {
   };
 }
 
-export function countQueries({ client, read }: Db) {
-  const open = client.values<number>(
-    `SELECT count(*) FROM sessions WHERE store_id = :storeId AND mode = :mode AND status = 'pending' AND id >= :fromId`,
-  );
-  return {
-    /** Counts a store's open sessions that were created since a time. */
-    async countOpen({ storeId, mode }: At, sinceMs: number): Promise<number> {
-      return (await read(() => open.get({ storeId, mode, fromId: firstSessionId(sinceMs) }))) ?? 0;
-    },
-  };
-}
-
 // ── Counts behind the metrics ────────────────────────────────────────────────────────────────────────────────────────
 /** Most sessions of one status that are counted, so that the cost has a limit. */
 const SESSIONS_COUNTED_MAX = 10_000;

@@ -5,6 +5,7 @@ import { invariant } from '../core/fault.ts';
 import { deadline, type Life, type ReceiptSum, type Standing, type Terms } from '../core/session.ts';
 import type { Mode } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
+import { firstSessionId } from '../lib/id.ts';
 import type { OrderDetails, SessionRequest } from './column-values.ts';
 import { mapInOrder } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
@@ -201,7 +202,15 @@ export function sessionListQueries(db: Db) {
        WHERE store_id IN (SELECT id FROM stores) AND mode IN ('live', 'test') AND order_id = ? ORDER BY id LIMIT ${FOUND_MAX}`,
   );
 
+  const open = db.client.values<number>(
+    `SELECT count(*) FROM sessions WHERE store_id = :storeId AND mode = :mode AND status = 'pending' AND id >= :fromId`,
+  );
+
   return {
+    /** Counts a store's open sessions that were created since a time. */
+    async countOpen(at: Readonly<{ storeId: string; mode: Mode }>, sinceMs: number): Promise<number> {
+      return (await db.read(() => open.get({ ...at, fromId: firstSessionId(sinceMs) }))) ?? 0;
+    },
     /** Returns the ids of the sessions of an order, of every store and mode. */
     async idsOfOrder(orderId: string): Promise<readonly string[]> {
       return db.read(() => ofOrder.all(orderId));
