@@ -364,6 +364,7 @@ function attemptCommands(db: VaultDb) {
 }
 
 function passkeyCommands(db: Db) {
+  type Own = Pick<WebSession, 'personId' | 'formToken'>;
   type Changed = Readonly<{ passkeys: readonly Passkey[]; before: AuditedState; after: AuditedState }>;
 
   /**
@@ -372,7 +373,7 @@ function passkeyCommands(db: Db) {
    * @returns false when nothing was changed, or the session has ended
    */
   async function changeOwn(
-    { personId, formToken }: Pick<WebSession, 'personId' | 'formToken'>,
+    { personId, formToken }: Own,
     act: OperatorAct,
     edit: (passkeys: readonly Passkey[]) => Promise<Changed | null> | Changed | null,
   ): Promise<boolean> {
@@ -397,18 +398,14 @@ function passkeyCommands(db: Db) {
 
   return {
     /** Adds a passkey. @returns false when the person has too many, or the passkey is known */
-    addPasskey: (
-      session: Pick<WebSession, 'personId' | 'formToken'>,
-      passkey: Omit<Passkey, 'usedAtMs'>,
-      act: OperatorAct,
-    ) =>
+    addPasskey: (session: Own, passkey: Omit<Passkey, 'usedAtMs'>, act: OperatorAct) =>
       changeOwn(session, act, async (own) => {
         if (own.length >= PASSKEYS_MAX || (await rowOfPasskey(passkey.id))) return null;
         const passkeys = [...own, { ...passkey, usedAtMs: null }];
         return { passkeys, before: null, after: { passkey: passkey.id, name: passkey.name } };
       }),
     /** @returns false when the person has no such passkey */
-    removePasskey: (session: Pick<WebSession, 'personId' | 'formToken'>, id: string, act: OperatorAct) =>
+    removePasskey: (session: Own, id: string, act: OperatorAct) =>
       changeOwn(session, act, (own) => {
         const removed = own.find((one) => one.id === id);
         const passkeys = own.filter((one) => one !== removed);

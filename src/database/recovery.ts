@@ -55,6 +55,9 @@ export type RewindOutcome =
   /** More than `REWOUND_TRANSFERS_MAX` transfers are above. */
   | Readonly<{ kind: 'too_many'; transfers: number }>;
 
+/** The numbers of the first and the last block that are skipped. */
+type Skip = Omit<Rewind, 'to'> & Readonly<{ from: number; to: number }>;
+
 export type SkipOutcome =
   | Readonly<{ kind: 'done'; gap: BlockGap }>
   | Readonly<{ kind: 'never_read' }>
@@ -117,19 +120,7 @@ export function recoveryCommands(db: SealedDb) {
      * Makes the follower skip blocks that no node serves, and raises the alarm `block_skipped`. If we have wallets on
      * the network, money out is frozen there, because an earlier run may have paid something in these blocks.
      */
-    async skip({
-      network,
-      from,
-      to,
-      isDryRun,
-      act,
-    }: Readonly<{
-      network: NetworkKey;
-      from: number;
-      to: number;
-      isDryRun: boolean;
-      act: OperatorAct;
-    }>): Promise<SkipOutcome> {
+    async skip({ network, from, to, isDryRun, act }: Skip): Promise<SkipOutcome> {
       return writeOrTry(db, isDryRun, async () => {
         const row = await findRow(db, networks, { key: network });
         if (!row) return { kind: 'never_read' };
