@@ -1,7 +1,7 @@
 /**
- * Address lists for families that derive no addresses from an xpub: made and signed where the seed is, carried over as
- * a file, verified and imported here. The file holds nothing secret, but anyone who could change it would be paid, so
- * it is signed, and the first list's signer is the only one accepted from then on.
+ * Address lists for families that derive no addresses from an xpub. A list is made and signed where the seed is, and
+ * verified and imported here. The file contains no secret, but whoever could change it would be paid. Therefore it is
+ * signed, and the first list's signer is the only one accepted from then on.
  */
 import * as z from 'zod';
 import type { AddressCodec, Family, OfflineKeys } from '../chains/chain.ts';
@@ -13,7 +13,7 @@ import type { Addresses } from '../database/database.ts';
 
 /** Most addresses in one list: about 5 MB. */
 export const LIST_ADDRESSES_MAX = 100_000;
-/** Addresses in one commit; a partly imported list continues where it stopped. */
+/** Addresses in one commit. A partly imported list continues where it stopped. */
 const SLICE = 1_000;
 
 const schema = z.strictObject({
@@ -24,7 +24,7 @@ const schema = z.strictObject({
   from: z.int().nonnegative(),
   addresses: z.array(z.string()).min(1).max(LIST_ADDRESSES_MAX),
   signer: z.string(),
-  /** Base64, over `messageOf`. */
+  /** The signature of `messageOf`, in base64. */
   signature: z.string(),
 });
 export type AddressList = z.infer<typeof schema>;
@@ -50,7 +50,7 @@ export async function offlineKeysOf(family: Family): Promise<OfflineKeys> {
   );
 }
 
-/** Returns what is signed: the list's content by line, after a first line that is unique to this format. */
+/** Returns the signed message: the list's content by line, after a first line that is unique to this format. */
 const messageOf = ({
   family,
   mode,
@@ -77,7 +77,7 @@ export async function makeAddressList(
 }
 
 /**
- * Reads a list and checks everything that can be checked without knowing who should have signed it.
+ * Reads a list, and checks everything except that its signer is the right one.
  * @throws Fault permanent `address_list_invalid`, `family_derives_addresses`
  */
 export async function verifyAddressList(text: string): Promise<VerifiedList> {
@@ -117,7 +117,7 @@ const invalid = (why: string) => permanent('address_list_invalid', `the list can
 
 /**
  * Adds a list's addresses to its pool, after the existing ones.
- * @returns how many were new
+ * @returns the number of new ones
  * @throws Fault permanent `address_list_refused`: no such network, another signer, a gap, or nothing new
  */
 export async function importAddressList(

@@ -1,6 +1,6 @@
 /**
- * The address pool's thread: derives deposit addresses from an xpub. Each takes a good part of a millisecond, so a
- * slice of them would block the API.
+ * The address pool's thread, which derives deposit addresses from an xpub. Each takes a good part of a millisecond, so
+ * a slice of them would block the API.
  */
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';

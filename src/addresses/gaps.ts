@@ -1,6 +1,6 @@
 /**
- * Addresses after a gap, in which another run of this installation may have given some out that its database does not
- * know: it was restored, or the whole machine was.
+ * Retires addresses after a gap. If the database or the machine was restored, an earlier run may have given out
+ * addresses in the gap that the database does not know.
  */
 import { derivedFamilies } from '../chains/index.ts';
 import { GAP_MS_MIN } from '../database/addresses.ts';
@@ -9,13 +9,13 @@ import type { Clock } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 
-/** How often the server looks whether time has jumped. */
+/** Interval in which the server looks for a jump of time. */
 const LOOK_MS = 1_000;
 
 type Parts = Readonly<{ addresses: Addresses; clock: Clock; log: Log }>;
 
 /**
- * Retires what may have been given out since a network was last followed, or since `sinceMs`.
+ * Retires addresses that may have been given out since `sinceMs`, or without it since a network was last followed.
  * @throws Fault transient `storage_unavailable`
  */
 export async function retireAfterGap({ addresses, clock, log }: Parts, sinceMs: number | null = null): Promise<void> {
@@ -24,7 +24,7 @@ export async function retireAfterGap({ addresses, clock, log }: Parts, sinceMs: 
     log.info({ family, mode, retired }, 'addresses that may have been given out in a gap are retired');
 }
 
-/** Looks for gaps while the server runs: a virtual machine may have been restored with its memory. */
+/** Looks for gaps while the server runs, because a virtual machine may have been restored with its memory. */
 export function watchForGaps(parts: Parts, signal: AbortSignal): Promise<void> {
   const { clock, log } = parts;
   let lastMs = clock.nowMs();

@@ -1,6 +1,6 @@
 /**
- * Keeps every address pool that is derived from an xpub filled ahead of demand. There is one pool for each chain family
- * and mode; a request only takes an existing address. `app/watches/pools.ts` watches them all.
+ * Fills every address pool that is derived from an xpub ahead of demand, so that a request only takes an existing
+ * address. There is one pool for each chain family and mode. `app/watches/pools.ts` watches all pools.
  */
 import { createHash } from 'node:crypto';
 import type { Family } from '../chains/chain.ts';
@@ -14,24 +14,27 @@ import type { Log } from '../lib/log.ts';
 import { openThreadPool } from '../lib/thread-pool.ts';
 import type { DeriveTask } from './derive-worker.ts';
 
-/** Size of the first slice: a new installation can take sessions as soon as it is saved. */
+/** Size of the first slice. It is small, because a new installation can take sessions as soon as it is saved. */
 const FIRST_SLICE = 25;
-/** Addresses in one commit afterwards: a fraction of a second to derive, a few milliseconds to save. */
+/** Size of later slices, which take a fraction of a second to derive, and a few milliseconds to save. */
 const SLICE = 250;
 /** Filling starts when the pool is below this share of its target. */
 const REFILL_BELOW = 0.75;
-/** Where sessions take more than the target in such a time, the pool holds what they took in the last one or two. */
+/**
+ * Period of demand. If sessions take more than the target in it, the target becomes their number in the last one or two
+ * periods.
+ */
 const USE_MS = 60_000;
-/** How many times the target it holds at most: addresses that are never used stay in the database. */
+/** Largest target, in multiples of the configured one. Unused addresses would stay in the database for good. */
 const TARGET_TIMES_MAX = 10;
 const POLL_MS = 500;
-/** The thread ends some time after a refill: it costs tens of megabytes and is needed only every few minutes. */
+/** Idle time after which the thread ends. It takes tens of megabytes, and is needed only every few minutes. */
 const THREAD_IDLE_MS_MAX = 3_000;
 
 /** The effect of an empty pool, for messages. */
 export const WHILE_EMPTY = 'new sessions do not offer its networks, and are refused where no other is left';
 
-/** The source of a pool: all networks of its family and mode have this xpub. */
+/** The source of a pool, which all networks of its family and mode share. */
 type Xpub = Readonly<{ family: Family; mode: Mode; xpub: string; fingerprint: string }>;
 
 export type PoolOptions = Readonly<{
@@ -42,14 +45,14 @@ export type PoolOptions = Readonly<{
 }>;
 
 interface PoolKeeper {
-  /** Resolves after `stop`; rejects when a pool can no longer be filled and a person must act. */
+  /** Resolves after `stop`. Rejects when a pool can no longer be filled, and a person must act. */
   readonly ended: Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Identifies an xpub without showing it: the first 16 hex digits of its SHA-256. The xpub itself lists every address of
- * the shop, so logs and tables hold only this.
+ * Returns the first 16 hex digits of an xpub's SHA-256, which identify it in logs and tables. The xpub itself would
+ * reveal every address of the shop.
  */
 export const xpubFingerprint = (xpub: string): string => createHash('sha256').update(xpub).digest('hex').slice(0, 16);
 
@@ -71,7 +74,7 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
     { target, isFilling }: Readonly<{ target: number; isFilling: boolean }>,
   ): Promise<boolean> {
     const { family, mode, xpub, fingerprint } = source;
-    // Retired ones come first, and are needed soon: followers wait for them.
+    // Retired addresses come first, and are needed soon, because followers wait for them.
     const isBehind = retiredThrough > nextIndex;
     if (!isBehind && free >= (isFilling ? target : target * REFILL_BELOW)) return false;
     const wanted = isBehind ? retiredThrough - nextIndex : target - free;
@@ -98,7 +101,7 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
     await every(POLL_MS, fill, { clock, log, signal, what: `filling the ${mode} ${family} address pool` });
   }
 
-  // Without pools to fill, the keeper still runs until it is stopped.
+  // A keeper without pools still runs until it is stopped.
   const sources = sourcesOf(config.networks);
   const work = Promise.all([aborted(signal), ...sources.map(keep)]);
   const ended = work.then(
@@ -119,11 +122,11 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
 }
 
 /**
- * Returns the size that a pool should have now, from how many of its addresses have ever been taken: the configured
- * target, or as many as were taken since a minute or two ago.
+ * Returns a function that computes a pool's target from the number of its addresses that were ever taken. The target is
+ * the configured one, or the number taken in the last one or two minutes if that is larger.
  */
 export function createTarget(configured: number): (taken: number, nowMs: number) => number {
-  /** When this minute began, and what had been taken then and when the one before it began. */
+  /** The beginning of this minute, and the numbers taken by then and by the beginning of the minute before. */
   let minute: Readonly<{ atMs: number; taken: number; takenBefore: number }> | null = null;
   return (taken, nowMs) => {
     minute ??= { atMs: nowMs, taken, takenBefore: taken };
@@ -132,7 +135,7 @@ export function createTarget(configured: number): (taken: number, nowMs: number)
   };
 }
 
-/** Returns the pools to fill. All networks of a family and mode have one xpub, which the configuration checks. */
+/** Returns the pools to fill. The configuration ensures that all networks of a family and mode have one xpub. */
 function sourcesOf(networks: Config['networks']): Xpub[] {
   const sources = new Map<string, Xpub>();
   for (const { family, mode, xpub } of networks) {

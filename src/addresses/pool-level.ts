@@ -6,13 +6,13 @@ import type { PoolLevel } from '../database/addresses.ts';
 import type { Addresses } from '../database/database.ts';
 import { xpubFingerprint } from './pool-keeper.ts';
 
-/** An imported pool is low when at most this share of all imported addresses is left. */
+/** Share of free addresses among all imported ones up to which an imported pool is low. */
 export const LOW_SHARE = 0.2;
 
 /** A pool's level. An imported pool without a list has no source. */
 export type PoolReport = PoolLevel & Readonly<{ imported: boolean; source: string | null; isLow: boolean }>;
 
-/** Returns the level of the pool that a network takes its addresses from. */
+/** Returns the level of a network's address pool. */
 export async function readPool(
   addresses: Addresses,
   network: Pick<NetworkConfig, 'family' | 'mode' | 'xpub' | 'addressSigner'>,
@@ -25,7 +25,7 @@ export async function readPool(
   return { ...level, imported, source, isLow: imported && level.free <= level.nextIndex * LOW_SHARE };
 }
 
-/** Returns one network for each pool; all networks of a family and mode share it. */
+/** Returns one network for each pool, which all networks of a family and mode share. */
 export function networkOfEachPool<N extends Pick<NetworkConfig, 'family' | 'mode'>>(networks: readonly N[]): N[] {
   return [...new Map(networks.map((network) => [`${network.family}/${network.mode}`, network])).values()];
 }

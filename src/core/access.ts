@@ -63,6 +63,7 @@ export function isAllowed(memberships: readonly Membership[], need: Need): boole
 
 /** Failed sign-ins in a row after which the delay begins. */
 const FREE_FAILURES = 4;
+/** Longest delay. */
 const DELAY_S_MAX = 900;
 
 /** Returns the time for which an account refuses sign-ins after this many failures in a row. */

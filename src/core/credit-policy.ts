@@ -88,8 +88,9 @@ export function lacks(policy: CreditPolicy, par: bigint, number: number, { tip, 
   return missing;
 }
 
-/** Lag at which finality has stalled, in multiples of its usual depth. It must exceed the time below too. */
+/** Lag at which finality has stalled, in multiples of its usual depth. */
 const FINALITY_LAG_FACTOR = 2;
+/** Least lag at which finality has stalled. */
 const FINALITY_LAG_MS_MIN = 300_000;
 
 /**

@@ -13,6 +13,7 @@ export const STORE_ENDPOINTS_MAX = 20;
 export const REPLAY_AGE_MS_MAX = 30 * 86_400_000;
 /** Attempts after which a delivery is not replayed automatically. */
 export const REPLAY_ATTEMPTS_MAX = 11;
+/** Shortest wait before a later replay. */
 const REPLAY_MS_MIN = 1_000;
 const REPLAY_AGAIN_MS_MIN = 120_000;
 
@@ -24,14 +25,13 @@ export const SILENT_COUNT = 5;
 /** The first pause. It doubles with each further attempt without an answer, up to 32 times. */
 const PAUSE_MS_MIN = 1_000;
 
-/** Events in a row that an endpoint has not accepted before it is switched off. They must span the time below. */
+/** Unaccepted events in a row after which an endpoint is switched off. */
 const FAILURES_MIN = 10;
+/** Shortest time in which they must come. */
 const FAILING_MS_MIN = 7 * 86_400_000;
-/**
- * Answers 410 in a row before an endpoint is switched off. They must span the time below, because a firewall or a
- * deployment may give them for minutes.
- */
+/** Answers 410 in a row after which an endpoint is switched off sooner. */
 const GONES_MIN = 3;
+/** Shortest time in which they must come, because a firewall or a deployment may give them for minutes. */
 const GONE_MS_MIN = 3_600_000;
 
 /** An endpoint's health, judged by its answers. */

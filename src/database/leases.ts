@@ -122,6 +122,7 @@ const lost = (name: string) => transient(LEASE_LOST, `Another process does "${na
 
 /** Interval of renewals. A lease survives two that fail. */
 const RENEW_MS = LEASE_MS / 4;
+/** Interval in which a standby tries to take the lease. */
 const LOOK_MS = 1_000;
 
 /** A database with leases, which can refuse the writes of a holder that lost one. */

@@ -1,5 +1,5 @@
 /**
- * The channels: how a message is written for each service, and where it goes.
+ * The channels: the form of a message for each service, and its address.
  *
  * Sources: https://core.telegram.org/bots/api#sendmessage, https://docs.ntfy.sh/publish/#publish-as-json,
  * https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks,
@@ -15,19 +15,19 @@ import type { Answer, Outgoing, Send } from './post.ts';
 
 const TELEGRAM_CHARACTERS_MAX = 4_096;
 const DISCORD_CHARACTERS_MAX = 2_000;
-/** Longer messages become an attachment. */
+/** Longest message of ntfy. Longer ones become an attachment. */
 const NTFY_BYTES_MAX = 4_096;
-/** Said where mail would be sent without a server. */
+/** The reason why no mail is sent. */
 export const NO_MAIL = 'the settings have no `mail`';
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 const TELEGRAM = 'https://api.telegram.org';
 
 const url = z.url({ protocol: /^https?$/ }).max(2_048);
-/** The topic is the last part of the path, which is like a password. */
+/** The URL of a topic. The topic is the last part of the path, and is like a password. */
 const topicUrl = url.regex(/^https?:\/\/.+\/[\w-]{1,64}$/, 'Invalid URL of a topic');
 
-/** Fields of each channel's address, as they are typed; `secret` is made here. */
+/** Fields of each channel's address. People type all but `secret`, which is made here. */
 export const addressShapes = {
   email: z.strictObject({ to: z.email().max(254) }),
   telegram: z.strictObject({ token: z.string().regex(/^\d+:[\w-]+$/), to: z.string().min(1) }),
@@ -40,26 +40,26 @@ export const addressShapes = {
 
 type Address<Kind extends ChannelKind> = z.infer<(typeof addressShapes)[Kind]>;
 
-/** `id` is the same whenever the same message is sent again. */
+/** A message. It keeps its `id` when it is sent again. */
 export type Message = NoticeText & Readonly<{ id: string; atS: number; nonce: string }>;
 
 /** Outcome of a message. `text` is the service's own words, without secrets. */
 export type Delivered = Answer;
 
-/** The parts of addresses that whoever has them can use. */
+/** The fields of addresses that give access, and must not be shown. */
 const secretParts: ReadonlySet<string> = new Set(['url', 'token', 'secret']);
-/** Shorter texts occur in every answer and hide nothing. */
+/** Least length of a secret that is removed from answers. Shorter texts occur in every answer. */
 const SECRET_CHARACTERS_MIN = 4;
 
 const ntfyPriority: Readonly<Record<Severity, number>> = { page: 5, act: 4, know: 3 };
 
-/** Cuts after at most so many UTF-16 units, and never through a character. */
+/** Cuts a text to at most `max` UTF-16 units, and never through a character. */
 const cut = (text: string, max: number): string =>
   text.length > max ? `${text.slice(0, max - 1).replace(/[\ud800-\udbff]$/, '')}…` : text;
 
 function cutBytes(text: string, max: number): string {
   const bytes = Buffer.from(text);
-  // The end of a character that was cut is read as U+FFFD.
+  // A character that was cut ends as U+FFFD.
   return bytes.length > max
     ? `${bytes
         .subarray(0, max - 3)
@@ -71,7 +71,7 @@ const whole = ({ title, text }: NoticeText): string => `${title}\n\n${text}`;
 
 /** Returns the request of each channel that speaks HTTP. */
 const requests = {
-  // Without parse_mode nothing in the text is markup.
+  // Without `parse_mode`, Telegram reads no markup in the text.
   telegram: ({ token, to }: Address<'telegram'>, message: Message): Outgoing => ({
     url: `${TELEGRAM}/bot${token}/sendMessage`,
     headers: JSON_TYPE,
@@ -94,7 +94,7 @@ const requests = {
     return { url, headers: JSON_TYPE, body: JSON.stringify({ text: escaped, mrkdwn: false }) };
   },
   discord: ({ url }: Address<'discord'>, message: Message): Outgoing => {
-    // Backslashes keep what looks like Markdown as it is.
+    // Backslashes keep Discord from reading the text as Markdown.
     const plain = whole(message).replace(/[\\*_~`|>#[\]()<]/g, '\\$&');
     const content = cut(plain, DISCORD_CHARACTERS_MAX);
     return { url, headers: JSON_TYPE, body: JSON.stringify({ content, allowed_mentions: { parse: [] } }) };
@@ -110,7 +110,7 @@ const requests = {
 
 const telegramAnswer = z.object({ parameters: z.object({ retry_after: z.int().min(0).max(3_600) }) });
 
-/** Telegram says in the body how long to wait. */
+/** Returns the wait before a retry, which Telegram names in the body. */
 function telegramRetryMs(text: string): number | null {
   try {
     const { data } = telegramAnswer.safeParse(JSON.parse(text));
@@ -123,17 +123,20 @@ function telegramRetryMs(text: string): number | null {
 const readAddress = <Kind extends ChannelKind>(kind: Kind, text: string): Address<Kind> =>
   addressShapes[kind].parse(JSON.parse(text)) as Address<Kind>;
 
-/** How messages leave: requests behind the guard, and the installation's mail server; null without one. */
+/** The ways in which messages leave: requests behind the guard, and the installation's mail server, if it has one. */
 export type Ways = Readonly<{ send: Send; mail: MailSettings | null }>;
 
-/** Sends a message to a target; a dead-man URL is only called. */
+/** Sends a message to a target, or calls its URL if it is a dead-man one. */
 export async function deliver(ways: Ways, kind: ChannelKind, address: string, message: Message): Promise<Delivered> {
   const answer = await sendAs(ways, kind, address, message);
   const retryAfterMs = answer.retryAfterMs ?? (kind === 'telegram' ? telegramRetryMs(answer.text) : null);
   return { ...answer, text: excerpt(withoutSecrets(answer.text, address)), retryAfterMs };
 }
 
-/** Services repeat what they were sent, URLs with tokens in them too; their answers are logged and listed. */
+/**
+ * Removes secrets from an answer. Services repeat the request, even URLs with tokens, and answers are logged and
+ * listed.
+ */
 function withoutSecrets(text: string, address: string): string {
   const parts = Object.entries(JSON.parse(address) as object).flatMap(([name, value]) => {
     if (typeof value !== 'string' || !secretParts.has(name)) return [];

@@ -1,6 +1,6 @@
 /**
- * Sends alarms to those who are informed about them. A message that was sent and not recorded, because the program
- * ended in between, is sent again: under the same id, if nothing has changed meanwhile.
+ * Sends notices of alarms to their targets. If the program ends between sending and recording a message, the message is
+ * sent again. It has the same id, if nothing has changed meanwhile.
  */
 import { randomUUID } from 'node:crypto';
 import { transient } from '../core/fault.ts';
@@ -14,9 +14,9 @@ import type { Log } from '../lib/log.ts';
 import { type Delivered, deliver, type Ways } from './channels.ts';
 
 const LOOK_MS = 5_000;
-/** A flood of alarms becomes one message in this time to each target, which lists them all. */
+/** Wait between two messages to a target. A flood of alarms becomes one message that lists them all. */
 const MESSAGE_GAP_MS = 60_000;
-/** New alarms that one message takes; the next takes what is left. */
+/** Most new alarms in one message. The next message contains the rest. */
 const NEW_ALARMS_MAX = 1_000;
 
 type CourierOptions = Readonly<{
@@ -26,16 +26,16 @@ type CourierOptions = Readonly<{
   log: Log;
   /** Names this installation in each message. */
   sender: string;
-  /** Ends what is being sent; it is sent again later. */
+  /** Ends messages under way, which are sent again later. */
   signal: AbortSignal;
 }>;
 
 type Courier = Readonly<{
-  /** Sends what is due now. @throws Fault transient `storage_unavailable` */
+  /** Sends the notices that are due now. @throws Fault transient `storage_unavailable` */
   look(): Promise<void>;
 }>;
 
-/** Channels to a server of the operator's choice. The others keep what they are sent and get no texts. */
+/** Whether a channel's server is the operator's choice. Other services keep messages, so they get no alarm texts. */
 const isOwnServer: Readonly<Record<ChannelKind, boolean>> = {
   email: true,
   webhook: true,
@@ -50,7 +50,10 @@ type Sent = Extract<NoticeOutcome, { kind: 'sent' }>;
 
 const ownKey = ({ id }: NoticeTarget): string => alarmKey('notices', id);
 
-/** After a clock was set back, a time in the future counts as long ago, so that it silences no target. */
+/**
+ * Returns whether a target's next message has to wait. After a clock was set back, a time in the future counts as long
+ * ago, so that it silences no target.
+ */
 const isWaiting = ({ triedAtMs, waitMs }: NoticeTarget, nowMs: number): boolean =>
   triedAtMs !== null && Math.abs(nowMs - triedAtMs) < waitMs;
 
@@ -72,7 +75,7 @@ export function createCourier({ database, ways, clock, log, sender, signal }: Co
     return answer;
   }
 
-  /** Records a failure, and tells the other targets of one that has failed for a day. */
+  /** Records a failure. Once a target has failed for a day, it raises an alarm, which the other targets get. */
   async function settleFailure(target: NoticeTarget, { status, text, retryAfterMs }: Delivered): Promise<void> {
     const nowMs = clock.nowMs();
     const error = `${status ?? 'no answer'}: ${text}`;
@@ -87,7 +90,7 @@ export function createCourier({ database, ways, clock, log, sender, signal }: Co
     await database.alarms.keep({ ...alarm, network: null, sessionId: null });
   }
 
-  /** Records what became of a message; null if its target was removed meanwhile. */
+  /** Records the outcome of a message. `answer` is null if its target was removed meanwhile. */
   async function settle(target: NoticeTarget, answer: Delivered | null, sent: Omit<Sent, 'kind' | 'waitMs'>) {
     if (answer === null) return;
     if (!answer.ok) return settleFailure(target, answer);
@@ -107,7 +110,7 @@ export function createCourier({ database, ways, clock, log, sender, signal }: Co
     await settle(target, answer, { told, throughId });
   }
 
-  /** Calls a dead-man URL while nothing is open that puts money or custody at risk. */
+  /** Calls a dead-man URL while no open alarm puts money or custody at risk. */
   async function call(target: NoticeTarget): Promise<void> {
     const isWell = (await database.alarms.listOpen()).every(({ code }) => severityOf(code) !== 'page');
     if (!isWell) return;
@@ -124,7 +127,7 @@ export function createCourier({ database, ways, clock, log, sender, signal }: Co
   };
 }
 
-/** Sends notices until the signal. */
+/** Sends notices until the signal aborts. */
 export function runNotices(options: CourierOptions): Promise<void> {
   const { clock, log, signal } = options;
   return every(LOOK_MS, createCourier(options).look, { clock, log, signal, what: 'sending notices' });

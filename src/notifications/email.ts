@@ -1,6 +1,4 @@
-/**
- * A message by e-mail, through the operator's own mail server.
- */
+/** Messages by e-mail, through the operator's mail server. */
 import { isLoopback } from '../lib/address-range.ts';
 import type { Answer } from './post.ts';
 
@@ -15,17 +13,17 @@ type Mail = Readonly<{
 }>;
 
 /**
- * The server that mail goes through, and what it comes from. `url`: `smtps://user:password@host:465` (TLS), or
- * `smtp://user:password@host:587` (STARTTLS, which the server must offer; without TLS only on this machine).
+ * The mail server, and the sender's address. `url` is `smtps://user:password@host:465` (TLS), or
+ * `smtp://user:password@host:587` (STARTTLS, which only a server on this machine may lack).
  */
 export type MailSettings = Readonly<{ url: string; from: string }>;
 
 /**
- * Sends one plain text. Nothing in it is read from a file or fetched, and addresses are passed as objects, so that no
- * text can add a header or a recipient.
+ * Sends one plain text. No part of it is read from a file or fetched. Addresses are passed as objects, so that no text
+ * can add a header or a recipient.
  */
 export async function sendMail(url: string, mail: Mail): Promise<Answer> {
-  // Only here: it is large, and most installations have no such target.
+  // The library is loaded only here, because it is large, and most installations have no such target.
   const { createTransport } = await import('nodemailer');
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
   const isLocal = host === 'localhost' || isLoopback(host);

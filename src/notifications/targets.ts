@@ -1,7 +1,4 @@
-/**
- * Adding somebody who is informed: where messages go, from what a person has typed, and the code that proves that they
- * arrive.
- */
+/** Adding a target of notices: its address as a person typed it, and the code that proves that messages arrive. */
 import { randomInt, randomUUID } from 'node:crypto';
 import * as z from 'zod';
 import type { NewNoticeTarget, TargetField, TargetText } from '../database/alarms.ts';
@@ -13,24 +10,24 @@ import { addressShapes, type Delivered, deliver, NO_MAIL, type Ways } from './ch
 const CODES = 1_000_000;
 const CODE_DIGITS = 6;
 
-/** `address` is what is saved; or which field is wrong and why. No problem repeats a secret. */
+/** The address to save, or the wrong field with its problem. No problem contains a secret. */
 type ReadAddress = Readonly<{ address: string }> | Readonly<{ field: TargetField; problem: string }>;
 
-/** Returns where messages of a kind go. A webhook's secret is made here. */
+/** Returns the address of a target of this kind. A webhook's secret is made here. */
 function readTargetAddress(kind: ChannelKind, typed: TargetText): ReadAddress {
   const given = { ...typed, ...(kind === 'webhook' && { secret: newWebhookSecret() }) };
   const read = addressShapes[kind].safeParse(given);
   if (read.success) return { address: JSON.stringify(read.data) };
-  // Zod's texts do not repeat the value.
+  // Zod's texts do not contain the value.
   const problem = z.prettifyError(read.error).replaceAll('\n', ' ');
   return { field: read.error.issues[0]?.path[0] as TargetField, problem };
 }
 
-/** Returns how the dashboard adds a target. */
+/** Returns the function with which the dashboard adds a target. */
 export const createTargetMaker = ({ ways, clock }: Readonly<{ ways: Ways; clock: Clock }>) => ({
   read: (kind: ChannelKind, typed: TargetText): ReadAddress =>
     kind === 'email' && ways.mail === null ? { field: 'to', problem: NO_MAIL } : readTargetAddress(kind, typed),
-  /** Makes a target and sends it its code. @returns also what the service answered */
+  /** Makes a target and sends it its code. @returns the target and the service's answer */
   async send(
     wish: Omit<NewNoticeTarget, 'id' | 'code' | 'createdAtMs'>,
   ): Promise<Readonly<{ target: NewNoticeTarget; answer: Delivered }>> {

@@ -1,16 +1,14 @@
-/**
- * Whether a refund can be sent to an address that a person typed: the checks that need no node.
- */
+/** Checks, without a node, whether a refund can be sent to a typed address. */
 import type { OfflineKeys } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { DestinationCheck, DestinationFault } from '../database/refunds/refund.ts';
 
-/** Says why an address cannot be paid, to follow the name of the field or the address. */
+/** Phrases for the reasons why an address cannot be paid, which follow the name of the field or the address. */
 export const destinationFaults: Readonly<Record<DestinationFault, string>> = {
   malformed: 'is not an address of the network that the session was paid on',
-  unspendable: 'is an address that nobody can have the key of',
+  unspendable: 'is an address that cannot have a key',
   token_contract: 'is a token contract: money sent there is lost',
   own_address: 'is an address of this installation',
   network_unknown: 'cannot be read: the network that the session was paid on is no longer configured',
@@ -20,17 +18,17 @@ export const destinationFaults: Readonly<Record<DestinationFault, string>> = {
 export const claimUrl = (token: string, { checkoutUrl }: Pick<Config, 'checkoutUrl'>): string =>
   `${checkoutUrl}/refund/${token}`;
 
-/** As long as the longest address key, in hex. */
+/** An example that is as long as the longest address key, in hex. */
 const EXAMPLE_KEY = '8f3a61c2d94be057'.repeat(4);
 
 type Networks = readonly Pick<Config['networks'][number], 'key' | 'family'>[];
 
-/** Addresses without a known key: zero and the small numbers above it (system programs, 0x…dead), and all ones. */
+/** Returns whether no key of an address is known: zero and small numbers (system programs, 0x…dead), and all ones. */
 const isBurn = (key: string): boolean => /^(0{32,}[0-9a-f]{0,4}|f+)$/.test(key);
 
 /**
- * Creates the check for an installation's networks: the address is well-formed (with a valid checksum), it can have a
- * key, and it is not a token contract of the network. The database checks whether it is an address or a wallet of ours.
+ * Creates the check for an installation's networks. An address must be well-formed (with a valid checksum), be able to
+ * have a key, and be no token contract of the network. The database checks that it is no address or wallet of ours.
  */
 export async function createDestinationCheck({ networks }: Pick<Config, 'networks'>): Promise<DestinationCheck> {
   const offline = new Map<string, OfflineKeys>();
@@ -52,8 +50,8 @@ export async function createDestinationCheck({ networks }: Pick<Config, 'network
 }
 
 /**
- * Returns what addresses of a network look like, without the middle: nobody can pay to it. An empty text for a network
- * that is not configured.
+ * Returns an example of a network's addresses without its middle, so that nobody can pay to it. Returns an empty text
+ * for a network that is not configured.
  */
 export function exampleAddress({ networks }: Readonly<{ networks: Networks }>, networkKey: NetworkKey): string {
   const family = networks.find(({ key }) => key === networkKey)?.family;
@@ -63,7 +61,7 @@ export function exampleAddress({ networks }: Readonly<{ networks: Networks }>, n
   return `${text.slice(0, 6)}…${text.slice(-4)}`;
 }
 
-/** Returns the function that writes an address key as people read it; a key of an unknown network stays as it is. */
+/** Returns the function that formats an address key for people. A key of an unknown network stays as it is. */
 export const createAddressFormat =
   ({ networks }: Pick<Config, 'networks'>) =>
   (networkKey: NetworkKey, key: string): string => {

@@ -1,5 +1,5 @@
 /**
- * A payment option in its chain family's format: the deposit address, links to wallets, and what a wallet should send.
+ * A payment option in its chain family's format: the deposit address, links to wallets, and the transfer for a wallet.
  */
 import type { Chain, Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
@@ -13,14 +13,14 @@ import type { Session } from '../database/session.ts';
 export const optionName = ({ network, currency }: Pick<PaymentOption, 'network' | 'currency'>): string =>
   `${network}-${currency}`;
 
-/** Returns the address in the format that people read. */
+/** Returns the address in its readable format. */
 export function optionAddress(session: Session, { family }: PaymentOption): string {
   return chainOf(family).address.format(addressKey(session, family));
 }
 
 /**
  * Returns the family's own link for wallets: to the transfer, or to the payment page.
- * @param units what the wallet should send, in the token's base units
+ * @param units the amount to send, in the token's base units
  * @param pageUrl the session's payment page
  */
 export function optionLink(session: Session, option: PaymentOption, units: bigint, pageUrl: string): string {
@@ -28,7 +28,7 @@ export function optionLink(session: Session, option: PaymentOption, units: bigin
   return chainOf(option.family).address.deepLink(token, chainId, to, units, url);
 }
 
-/** Returns links for the apps of single wallets that work on the option's network. Parameters as in `optionLink`. */
+/** Returns links for wallets' own apps that work on the option's network. The parameters are those of `optionLink`. */
 export const walletLinks = (
   network: WalletNetwork,
   session: Session,
@@ -38,11 +38,14 @@ export const walletLinks = (
 ): readonly WalletLink[] =>
   chainOf(option.family).wallets.links({ network, ...paymentOf(session, option, units, pageUrl) });
 
-/** Returns which wallets read `optionLink` as a QR code correctly or wrongly; null when it carries no transfer. */
+/**
+ * Returns the wallets that read `optionLink` as a QR code correctly, and those that do not; null when it contains no
+ * transfer.
+ */
 export const walletCode = ({ family }: Pick<PaymentOption, 'family'>): Wallets['code'] => chainOf(family).wallets.code;
 
 /**
- * Returns what a wallet in the payer's browser should send.
+ * Returns the transfer for a wallet in the payer's browser.
  * @param from the payer's address in that wallet
  * @param newest the newest block of the option's network
  * @returns null when nothing can be sent from that address

@@ -1,6 +1,5 @@
 /**
- * Simulations for a session in the sandbox, so that an integrator meets every state and webhook without a
- * chain.
+ * Simulations for a session in the sandbox, with which an integrator can try every state and webhook without a chain.
  */
 
 import type { PaymentOption } from '../database/column-values.ts';
@@ -26,7 +25,7 @@ export type Simulation = (typeof simulations)[number];
  */
 export type Simulate = (session: Session, option: PaymentOption, simulation: Simulation) => Promise<readonly string[]>;
 
-/** Returns the option that a request names, or the first that matches: by default the session's first network. */
+/** Returns the session's first option that has the network and currency of a request, if it names any. */
 export const simulatedOption = (
   { options }: Pick<Session, 'options'>,
   wish: Readonly<{ network?: string | undefined; currency?: string | undefined }>,

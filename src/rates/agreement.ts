@@ -1,5 +1,5 @@
 /**
- * Decides which of the sources' fresh rates make a quote: at least two that agree, or one that may be used alone and
+ * Makes a quote of the sources' fresh rates. It needs at least two rates that agree, or one that may be used alone and
  * has not jumped.
  */
 import { agreeingQuotes, formatRate, isWithin, medianRate, type Rate } from '../core/rate.ts';
@@ -7,17 +7,17 @@ import { DAY_MS } from '../lib/clock.ts';
 import type { FreshQuote } from './pegs.ts';
 import type { Pair } from './source.ts';
 
-/** The rate to use and the sources it is from, or why there is none. */
+/** The rate to use with its sources, or the reason why there is none. */
 type Agreement = Readonly<{ rate: Rate; sources: readonly string[] }> | Readonly<{ why: string }>;
 
 /** Decides on one pair. `fresh` must not be empty. */
 type Agree = (pair: Pair, fresh: readonly FreshQuote[], nowMs: number) => Agreement;
 
-/** How far from the median a rate still agrees with it, in millionths of the lower. */
+/** Largest difference between a rate and the median with which it agrees, in millionths of the lower. */
 const SPREAD_PPM_MAX = 30_000n;
-/** How far a rate that no other source agrees with may be from the last quote, in millionths of the lower. */
+/** Largest difference between a single source's rate and the last quote, in millionths of the lower. */
 const JUMP_PPM_MAX = 100_000n;
-/** How long a quote is compared with later ones: a currency may change its value while no source is in reach. */
+/** Time for which a quote is compared with later ones. A currency may change its value while no source is in reach. */
 const LAST_QUOTE_MS_MAX = DAY_MS;
 
 /** @param singleSource currencies for which one source is enough */
@@ -65,5 +65,5 @@ export function createAgreement(singleSource: readonly string[]): Agree {
   };
 }
 
-/** Returns millionths as percent, with the decimals that it has. */
+/** Converts millionths to percent. */
 const percent = (ppm: bigint): number => Number(ppm) / 10_000;

@@ -1,7 +1,7 @@
 /**
  * Binance's spot prices, from its host for market data only. One request gets every market, because a request that
- * names a delisted market is refused as a whole. Halted and delisted markets keep a frozen price; their status filters
- * them.
+ * names a delisted market is refused as a whole. Halted and delisted markets keep a frozen price, and are recognised by
+ * their status.
  *
  * Format: binance-spot-api-docs, rest-api.md "Symbol price ticker" and faqs/market_data_only.md.
  */
@@ -14,14 +14,16 @@ import { LIVE_AGE_S_MAX, type Pair, pairOf, type RateSource, readPrice } from '.
 const NAME = 'binance';
 const limits: HttpLimits = { origin: 'https://data-api.binance.vision', timeoutMs: 10_000, bytesMax: 2 << 20 };
 
-/** Fiat traded for stablecoins, in markets named `EURUSDT`. A list, because some coins share a currency's code. */
+/**
+ * Fiat traded for stablecoins, in markets named `EURUSDT`. It is a list, because some coins share a currency's code.
+ */
 const asBase = ['AUD', 'EUR', 'GBP'];
 /** Fiat in which stablecoins are traded, in markets named `USDTBRL`. */
 const asQuote = ['ARS', 'BRL', 'COP', 'CZK', 'JPY', 'MXN', 'PLN', 'RON', 'TRY', 'UAH', 'ZAR'];
 
 type Market = Readonly<{ pair: Pair; inverted: boolean }>;
 const markets: ReadonlyMap<string, Market> = new Map([
-  // No fiat, but with the price of one stablecoin it shows the price of the other.
+  // This market has no fiat, but with the price of one stablecoin it shows the price of the other.
   ['USDCUSDT', { pair: pairOf('USDC', 'USDT'), inverted: false }],
   ...stablecoins.flatMap((target) => [
     ...asBase.map((code): [string, Market] => [code + target, { pair: pairOf(code, target), inverted: false }]),

@@ -1,5 +1,5 @@
 /**
- * Coinbase's exchange rates: how much of every currency one stablecoin buys.
+ * Coinbase's exchange rates, which are amounts of each currency for one stablecoin.
  *
  * Format: docs.cdp.coinbase.com/coinbase-app/track-apis/exchange-rates.
  */
@@ -14,12 +14,12 @@ const NAME = 'coinbase';
 const limits: HttpLimits = { origin: 'https://api.coinbase.com', timeoutMs: 10_000, bytesMax: 1 << 20 };
 
 /**
- * Coins and currencies share one table there, and these codes are also a coin's (Ethernity, Mantle, Scroll): the answer
+ * Currencies' codes that are also a coin's (Ethernity, Mantle, Scroll). Coinbase has one table for both, so its answer
  * is ambiguous, and the two differ by factors of thousands. Known for ERN from ACINQ/phoenix#676.
  */
 const ambiguous = ['ERN', 'MNT', 'SCR'];
 const fiat = isoCodes.filter((code) => code !== 'USD' && !ambiguous.includes(code));
-/** The coin that has a price in dollars: USDC is exchanged one to one there, whatever the market pays for it. */
+/** The coin with a market price in dollars. Coinbase exchanges USDC one to one at any market price. */
 const priced: Currency = 'USDT';
 
 /** @param at another address and limits, for tests and proxies */

@@ -1,8 +1,8 @@
 /**
- * How many decimals a currency's minor unit has: 2 for EUR (1 = 0.01), 0 for JPY, 3 for KWD.
+ * Decimals of currencies' minor units: 2 for EUR (1 = 0.01), 0 for JPY, 3 for KWD.
  *
- * `config/currencies.json` holds every code of ISO 4217's list one (published 2026-01-01) that has a minor unit. `Intl`
- * is no substitute: it follows how people write prices, and differs from ISO for HUF, IDR, IQD and others.
+ * `config/currencies.json` has every code of ISO 4217's list one (published 2026-01-01) that has a minor unit. `Intl`
+ * is no substitute, because it follows the usual spelling of prices, and differs from ISO for HUF, IDR, IQD and others.
  */
 import { MINOR_DECIMALS, shownUnits } from '../core/money.ts';
 import { currencies as stablecoins } from '../core/transfer.ts';
@@ -24,7 +24,7 @@ const exponents: ReadonlyMap<string, number> = new Map([
  */
 export const exponentOf = (code: string): number | null => exponents.get(code) ?? null;
 
-/** Returns an amount in a currency's minor units as people read it: "1,234.50 USD". */
+/** Formats an amount in a currency's minor units for people: "1,234.50 USD". */
 export function priceText(minor: bigint, currency: string): string {
   const exponent = exponentOf(currency) ?? 0;
   return `${shownUnits(minor, exponent)} ${currency}`;

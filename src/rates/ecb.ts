@@ -1,6 +1,7 @@
 /**
- * The European Central Bank's daily reference rates: how much of every currency one euro buys, fixed on working days.
- * USDT and USDC are taken at par with the dollar. The ECB publishes them for information only: use other sources too.
+ * The European Central Bank's reference rates, which are amounts of each currency for one euro, fixed on working days.
+ * USDT and USDC are taken at par with the dollar. The ECB publishes the rates for information only, so use other
+ * sources too.
  *
  * Format: www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml.
  */
@@ -12,7 +13,7 @@ import { malformed, type Pair, pairOf, type RateSource, readPrice } from './sour
 const NAME = 'ecb';
 const limits: HttpLimits = { origin: 'https://www.ecb.europa.eu', timeoutMs: 10_000, bytesMax: 256 << 10 };
 
-/** It publishes on working days; five days cover its longest holidays. */
+/** Largest age of the rates. The ECB publishes on working days, and five days cover its longest holidays. */
 const AGE_S_MAX = 432_000;
 
 const fiat = (
@@ -63,7 +64,7 @@ function readReferenceRates(text: string): { asOfMs: number; perEuro: ReadonlyMa
     if (rate) perEuro.set(currency, rate);
   }
   const [day = ''] = days;
-  // Published at about 16:00 in Frankfurt, which is 14:00 UTC at the earliest.
+  // The rates are published at about 16:00 in Frankfurt, which is 14:00 UTC at the earliest.
   const asOfMs = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(`${day}T14:00:00Z`) : Number.NaN;
   if (days.length !== 1 || Number.isNaN(asOfMs))
     throw malformed(NAME, 'the time', `is not one day: ${days.slice(0, 3)}`);

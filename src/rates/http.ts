@@ -43,7 +43,7 @@ async function getOnce(source: string, limits: HttpLimits, path: string, signal:
       origin: limits.origin,
       path,
       method: 'GET',
-      // Answers of every minute are much shorter then.
+      // Compressed answers are much shorter, and there is one each minute.
       headers: { 'user-agent': 'Quayside', 'accept-encoding': 'gzip' },
       signal: AbortSignal.any([signal, timeout]),
     });
@@ -62,7 +62,7 @@ async function getOnce(source: string, limits: HttpLimits, path: string, signal:
   }
 }
 
-/** A host with several addresses, none of which can be reached, has a code alone. */
+/** Returns the reason of a failure. If none of a host's several addresses can be reached, the error has only a code. */
 const reasonOf = ({ message, code, name }: NodeJS.ErrnoException): string => message || (code ?? name);
 
 /** Reads a body; null if it has more than `bytesMax` bytes, after decompression. The rest is not read. */

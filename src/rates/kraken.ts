@@ -14,12 +14,12 @@ const limits: HttpLimits = { origin: 'https://api.kraken.com', timeoutMs: 10_000
 
 /** Fiat in which Kraken trades stablecoins, in markets named `USDTEUR`. */
 const fiat = ['AUD', 'CAD', 'CHF', 'EUR', 'GBP', 'JPY'];
-/** The dollar, which shows what a stablecoin is worth. Older markets have an older name for it: `USDTZUSD`. */
+/** The dollar, in which stablecoins have their prices. Older markets have an older name for it: `USDTZUSD`. */
 const dollar = ['USD', 'ZUSD'];
 
 const answerShape = z.object({ error: z.array(z.string()), result: z.record(z.string(), z.unknown()).optional() });
 const side = z.array(z.unknown()).nonempty();
-/** Best ask and best bid; the price is the first element. */
+/** Best ask and best bid. The price is the first element of each. */
 const tickerShape = z.object({ a: side, b: side });
 
 /** @param at another address and limits, for tests and proxies */
@@ -39,7 +39,7 @@ export function kraken(at: Partial<HttpLimits> = {}): RateSource {
           const { a, b } = check(NAME, tickerShape, result[market], ['result', market]);
           const ask = readPrice(NAME, `result.${market}.a[0]`, a[0]);
           const bid = readPrice(NAME, `result.${market}.b[0]`, b[0]);
-          // The last trade of a quiet market may be hours old; the middle of the current ask and bid is not.
+          // The middle of ask and bid is current, while the last trade of a quiet market may be hours old.
           const currency = dollar.includes(code) ? 'USD' : code;
           if (ask && bid) quotes.set(pairOf(currency, target), invertRate(meanRate(ask, bid)));
         }

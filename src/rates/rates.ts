@@ -1,6 +1,6 @@
 /**
- * Live exchange rates: each source's last good answer is kept until it is too old, and a quote is the median of the
- * fresh ones that agree.
+ * Live exchange rates. Each source's last good answer is kept until it is too old. A quote is the median of the fresh
+ * ones that agree.
  */
 import { Fault, transient } from '../core/fault.ts';
 import { formatRate, type Rate } from '../core/rate.ts';
@@ -12,16 +12,19 @@ import { createPegs, type FreshQuote, type Peg } from './pegs.ts';
 import { type Pair, pairOf, type RateSource } from './source.ts';
 
 /**
- * - `rate`: decimal text, `target` per one unit of the currency, to be shown and locked; `sources` are those used.
+ * - `rate`: decimal text to show and lock, `target` per one unit of the currency. `sources` are those used.
  * - `unsupported`: no configured source quotes this currency.
- * - `unavailable`: a source quotes it, or may, but none is fresh now or they do not agree; `why` is for the operator.
+ * - `unavailable`: a source quotes it, or may, but none is fresh now or they do not agree. `why` is for the operator.
  */
 export type Quote =
   | Readonly<{ kind: 'rate'; rate: string; sources: readonly string[] }>
   | Readonly<{ kind: 'unsupported' }>
   | Readonly<{ kind: 'unavailable'; why: string }>;
 
-/** `ageS`: of the newest rate, null before the first. `fresh`: it is usable. `fault`: of the last refresh, or null. */
+/**
+ * A source's status. `ageS`: age of the newest rate, null before the first. `fresh`: it is usable. `fault`: of the last
+ * refresh, or null.
+ */
 export type SourceStatus = Readonly<{
   source: string;
   ageS: number | null;
@@ -33,9 +36,9 @@ export type SourceStatus = Readonly<{
 export type Rates = Readonly<{
   /** Asks every source. Resolves when each has answered or failed, or the signal has aborted. */
   refresh(signal: AbortSignal): Promise<void>;
-  /** Returns the current rate. Not for USD, USDT and USDC, which are at par. */
+  /** Returns the current rate of a currency other than USD, USDT and USDC, which are at par. */
   quote(currency: string, target: Currency): Quote;
-  /** Returns what each stablecoin is worth, and whether it may be offered to sessions in another currency. */
+  /** Returns each stablecoin's price, and whether it may be offered to sessions in another currency. */
   pegs(): readonly Peg[];
   status(): readonly SourceStatus[];
 }>;
@@ -54,11 +57,11 @@ type SourceState = {
   /** The last good rate of each pair. A pair that later answers omit grows old here. */
   readonly held: Map<Pair, Readonly<{ rate: Rate; asOfMs: number }>>;
   hasAnswered: boolean;
-  /** Of the last refresh. */
+  /** The fault of the last refresh, or null. */
   fault: string | null;
 };
 
-/** Creates the rates of these sources; none is asked before `refresh`. */
+/** Creates the rates of these sources. None is asked before `refresh`. */
 export function createRates({ sources, singleSource, clock, log }: RatesSetup): Rates {
   const states = sources.map((source): SourceState => ({ source, held: new Map(), hasAnswered: false, fault: null }));
   const agree = createAgreement(singleSource);
@@ -83,7 +86,7 @@ export function createRates({ sources, singleSource, clock, log }: RatesSetup): 
       const at = Math.min(asOfMs ?? askedAtMs, askedAtMs);
       for (const [pair, rate] of quotes) state.held.set(pair, { rate, asOfMs: at });
       state.hasAnswered = true;
-      // Also for what nobody asks: a later rate is compared with the last one that was good.
+      // Each pair is quoted even if nobody asks for it, because a later rate is compared with the last good one.
       for (const pair of quotes.keys()) quotePair(pair);
       readPegs();
     } catch (error) {
@@ -91,7 +94,7 @@ export function createRates({ sources, singleSource, clock, log }: RatesSetup): 
       if (signal.aborted) return;
       fault = error.message;
     }
-    // A source that stays dead is logged once; its state is in `status`.
+    // A source that stays dead is logged only once. Its state is in `status`.
     if (fault !== state.fault) {
       if (fault) log.warn({ source: state.source.name, fault }, 'rate source failed');
       else log.info({ source: state.source.name }, 'rate source works again');
@@ -118,10 +121,10 @@ function freshQuotes(states: readonly SourceState[], pair: Pair, nowMs: number):
   });
 }
 
-/** Says of a pair without a fresh rate whether it may have one later. */
+/** Returns the quote of a pair without a fresh rate, which says whether it may have one later. */
 function whyNoQuote(states: readonly SourceState[], currency: string, target: Currency, nowMs: number): Quote {
   const pair = pairOf(currency, target);
-  // A source that has not answered yet may still quote the currency; one that answered without it does not.
+  // A source that has not answered yet may still quote the currency. One that answered without it does not.
   const candidates = states.filter(
     ({ source, held, hasAnswered }) => held.has(pair) || (!hasAnswered && source.currencies.has(currency)),
   );

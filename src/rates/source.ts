@@ -6,41 +6,45 @@ import { transient } from '../core/fault.ts';
 import { compareRates, parseRate, type Rate } from '../core/rate.ts';
 import type { Currency } from '../core/transfer.ts';
 
-/** Every name that `rates.sources` may hold. */
+/** Every permitted name in `rates.sources`. */
 export const sourceNames = ['kraken', 'binance', 'coinbase', 'ecb', 'static'] as const;
 export type SourceName = (typeof sourceNames)[number];
 
 /**
- * A session currency and the stablecoin it is paid in, as `EUR/USDT`. Two kinds only show what a stablecoin is worth:
- * `USD/USDT` and, between two of them, `USDC/USDT`.
+ * A session currency and the stablecoin it is paid in, such as `EUR/USDT`. `USD/USDT` and pairs of stablecoins, such as
+ * `USDC/USDT`, only show a stablecoin's price.
  */
 export type Pair = `${string}/${Currency}`;
 
 export const pairOf = (currency: string, target: Currency): Pair => `${currency}/${target}`;
 
-/** Stablecoin per one unit of the session currency. `asOfMs`: when the source fixed the rates; null for "now". */
+/**
+ * An answer. `quotes`: stablecoin per one unit of the session currency. `asOfMs`: the time of the rates; null for now.
+ */
 export type Answer = Readonly<{ quotes: ReadonlyMap<Pair, Rate>; asOfMs: number | null }>;
 
-/** Of the sources that quote at all times: they are asked every minute. */
+/** Largest age of rates of sources that quote at all times, which are asked every minute. */
 export const LIVE_AGE_S_MAX = 300;
 
 export type RateSource = Readonly<{
   name: string;
   /** Largest age at which its rates are usable, in seconds. */
   ageSMax: number;
-  /** Currencies that the source may quote. It may quote less; other currencies in its answers are ignored. */
+  /** Currencies that the source may quote. Other currencies in its answers are ignored. */
   currencies: ReadonlySet<string>;
-  /** True if a person chose the rates: they need no second source. */
+  /** True if a person chose the rates, which then need no second source. */
   fixed?: true;
   /**
-   * Asks the source once, with limits on time and size; ends early when the signal aborts.
+   * Asks the source once, with limits on time and size. Ends early when the signal aborts.
    * @throws Fault transient: `rate_source_unreachable`, `rate_source_refused` or `rate_source_malformed`, naming source
    * and field
    */
   fetch(signal: AbortSignal): Promise<Answer>;
 }>;
 
-/** Returns the fault for an invalid answer. None of it is used: the last good answer stays until it is too old. */
+/**
+ * Returns the fault for an invalid answer. No part of it is used, and the last good answer stays until it is too old.
+ */
 export const malformed = (source: string, field: string, what: string) =>
   transient('rate_source_malformed', `${source} answered wrongly: ${field} ${what}; asking again at the next refresh`);
 
@@ -57,7 +61,7 @@ export function check<Shape>(source: string, schema: z.ZodType<Shape>, value: un
   throw malformed(source, path || 'the body', `is wrong (${issue?.message})`);
 }
 
-// No currency is worth more than a trillion of another; such an answer is a mistake.
+// No currency is worth more than a trillion of another. Such an answer is a mistake.
 const priceMin: Rate = { num: 1n, den: 10n ** 12n };
 const priceMax: Rate = { num: 10n ** 12n, den: 1n };
 
@@ -68,7 +72,8 @@ export function plausiblePrice(text: string): Rate | null {
 }
 
 /**
- * Reads a price from an answer. Prices are text at every source; a JSON number has already lost digits and is refused.
+ * Reads a price from an answer. Every source sends prices as text. A JSON number has already lost digits, and is
+ * refused.
  * @returns null for zero, which sources use for "no market now"
  */
 export function readPrice(source: string, field: string, value: unknown): Rate | null {

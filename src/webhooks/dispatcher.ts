@@ -1,8 +1,8 @@
 /**
  * Sends the deliveries that are due and records the results: claim → send → record.
  *
- * A delivery is leased while it is being sent. If this process dies, the lease runs out and the delivery is due again,
- * so an event arrives at least once. Deliveries that cannot start now stay in the database. Only an endpoint
+ * A delivery is leased while it is being sent. If this process dies, the lease runs out and the delivery is due again.
+ * An event therefore arrives at least once. Deliveries that cannot start now stay in the database. Only an endpoint
  * that answers quickly is leased several rounds at once, so that its next POST does not wait for a transaction.
  */
 import { type Verdict, verdict } from '../core/delivery.ts';
@@ -18,33 +18,34 @@ import { createSender, type Sent } from '../lib/sender.ts';
 import { type DoorFormats, webhookFormat } from './format.ts';
 import { createRecorder } from './recorder.ts';
 
-/** Deliveries under way at once, at most. Bounds sockets and memory. */
+/** Most deliveries under way at once, which bounds sockets and memory. */
 const IN_FLIGHT_MAX = 512;
-/** Of them, those to endpoints that have not answered of late. The others wait for none of these. */
+/** Most of them to endpoints that have not answered recently. Deliveries to other endpoints do not wait for these. */
 const UNPROVEN_MAX = IN_FLIGHT_MAX / 4;
-/** Deliveries in one claim, at most. Kept small, so that the share of an endpoint follows the free capacity. */
+/** Most deliveries in one claim. It is small, so that the share of an endpoint follows the free capacity. */
 const CLAIM_MAX = 256;
-/** An endpoint whose last answer took less is leased several rounds at once. */
+/** Time of the last answer below which an endpoint is leased several rounds at once. */
 const QUICK_MS = 100;
+/** The number of these rounds. */
 const QUICK_ROUNDS = 8;
-/** How long a delivery may wait for its turn here. After that it is given back. */
+/** Longest wait of a delivery for its turn here. After that its lease is released. */
 const QUEUED_MS_MAX = 5_000;
 const WAKE_POLL_MS = 100;
-/** How often the database is queried without a wake-up, because deliveries also become due by time. */
+/** Interval of claims without a wake-up, because deliveries also become due by time. */
 const CLAIM_EVERY_MS = 1_000;
-/** How long recording an attempt may wait for other writes before its lease runs out. */
+/** Part of a lease that is kept for recording the attempt, which may wait for other writes. */
 const RECORD_MS_MAX = 15_000;
-/** How long deliveries under way may take to finish after `stop`. */
+/** Time for deliveries under way to finish after `stop`. */
 const STOP_GRACE_MS = 3_000;
 
 export type Dispatcher = Readonly<{
-  /** Claims nothing more and waits up to three seconds. An unfinished delivery is sent again after its lease. */
+  /** Claims nothing more and waits for `STOP_GRACE_MS`. An unfinished delivery is sent again after its lease. */
   stop(): Promise<void>;
   /** Notifies the dispatcher that a delivery may be due now. */
   wake(): void;
 }>;
 
-/** Leases of one endpoint. `sessions`: of deliveries that are being sent or recorded. */
+/** Leases of one endpoint. `sessions`: the sessions of deliveries that are being sent or recorded. */
 type Queue = {
   waiting: ClaimedDelivery[];
   sending: number;
@@ -55,10 +56,10 @@ type Queue = {
 
 const leasedOf = ({ waiting, sessions }: Queue): number => waiting.length + sessions.size;
 
-/** Whether each delivery that waits does so for an older one of its session. */
+/** Returns whether every waiting delivery waits for an older one of its session. */
 const isBlocked = ({ waiting, sessions }: Queue): boolean => waiting.every(({ sessionId }) => sessions.has(sessionId));
 
-/** Takes the oldest delivery out of a queue whose session has none under way: a session's come in order. */
+/** Takes the oldest delivery whose session has none under way, because a session's deliveries are sent in order. */
 function take({ waiting, sessions }: Queue): ClaimedDelivery | undefined {
   const at = waiting.findIndex(({ sessionId }) => !sessions.has(sessionId));
   return at < 0 ? undefined : waiting.splice(at, 1)[0];
@@ -90,9 +91,9 @@ export type WebhookSettings = Readonly<{
 export type DispatcherOptions = Readonly<{
   database: Readonly<{ deliveries: Deliveries; changeCount(): number }>;
   config: WebhookSettings;
-  /** How notices of doors are sent. */
+  /** The formats of doors' notices. */
   doors?: DoorFormats;
-  /** The name of this sender: see `lib/holder.ts`. */
+  /** The name of this sender; see `lib/holder.ts`. */
   holder: string;
   clock: Clock;
   log: Log;
@@ -132,11 +133,11 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     return claimed.length > 0 ? 'again' : undefined;
   }
 
-  /** Leases what can start now. */
+  /** Leases deliveries that can start now. */
   async function claim(): Promise<readonly ClaimedDelivery[]> {
     const free = IN_FLIGHT_MAX - leased();
     if (free <= 0) return [];
-    // The less capacity is free, the less of it one endpoint gets, so that many slow endpoints cannot take it all.
+    // An endpoint's share shrinks with the free capacity, so that many slow endpoints cannot take it all.
     const perEndpointMax = Math.ceil((config.perEndpointMax * free) / IN_FLIGHT_MAX);
     const places = (id: string, isUnproven: boolean): number => {
       const queue = queues.get(id);
@@ -154,7 +155,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     if (!wakeUp.signal.aborted) wakeUp.abort();
   }
 
-  /** Returns soon after a wake-up or another connection's commit, and in any case after `ms`. */
+  /** Waits for a wake-up or another connection's commit, but at most `ms`. */
   async function rest(ms: number): Promise<void> {
     let restedMs = 0;
     do {
@@ -175,7 +176,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     void sendNext(queue);
   }
 
-  /** Sends what waits for an endpoint, one after the other, unless enough others do. */
+  /** Sends an endpoint's waiting deliveries one after the other, unless enough other calls do so. */
   async function sendNext(queue: Queue): Promise<void> {
     while (queue.sending < config.perEndpointMax) {
       const delivery = take(queue);
@@ -191,12 +192,12 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
       const attempt = (await sending)?.attempt;
       queue.sending--;
       queue.isQuick = attempt !== undefined && attempt.status !== null && attempt.durationMs < QUICK_MS;
-      // The endpoint's pause decides when the others are tried.
+      // Without an answer, the endpoint is paused, and its other deliveries wait in the database.
       if (attempt?.status === null) giveBack(queue.waiting.splice(0));
     }
   }
 
-  /** Records an attempt. Only then the next of its session is sent: this one may have to be sent again. */
+  /** Records an attempt. The next delivery of its session is sent only then, because this one may need a retry. */
   async function finish(
     queue: Queue,
     { sessionId }: ClaimedDelivery,
@@ -214,12 +215,15 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
 
   function record(sent: RecordedAttempt): Promise<void> {
     const isRecorded = recorder.add(sent);
-    // When it is worth a transaction, and endpoints have nothing to do meanwhile.
+    // Flush once there are enough results for a transaction, and no endpoint has other work.
     if (2 * recorder.waiting() >= underWay.size && [...queues.values()].every(isBlocked)) recorder.flush();
     return isRecorded;
   }
 
-  /** Counts work as under way, and claims again once it is done: there is free capacity, or a session's next event. */
+  /**
+   * Counts work as under way, and claims again once it is done, because capacity or a session's next event is then
+   * free.
+   */
   function track(work: Promise<unknown>): void {
     const done = work.then(() => {
       underWay.delete(done);

@@ -1,5 +1,6 @@
 /**
- * Kinds of endpoint: the request that each gets, and the answers that it accepts. Doors bring formats of their own.
+ * Formats of endpoints: the request that an endpoint gets, and the answers that count as accepted. Doors have their own
+ * formats.
  */
 import { randomUUID } from 'node:crypto';
 import { judge, type Outcome, type Verdict, webhookHeaders } from '../core/delivery.ts';
@@ -13,9 +14,9 @@ export const attemptLimits = { timeoutMs: 30_000, responseBytesMax: 65_536 } as 
 
 export type Format = Readonly<{
   request(delivery: ClaimedDelivery, clock: Clock): Post;
-  /** Says what an answer means, whatever is left of the schedule. */
+  /** Interprets an answer, without regard to the rest of the schedule. */
   judge(outcome: Outcome, excerpt: string | null): Verdict['kind'];
-  /** The wait after each attempt but the last. */
+  /** The waits after all attempts but the last. */
   retryDelaysS: readonly number[];
 }>;
 

@@ -1,6 +1,6 @@
 /**
- * The program that sends webhooks. The supervisor (`npm start`) runs one. It may end at
- * any moment: deliveries wait in the database, and the next one sends again what was under way.
+ * The program that sends webhooks. The supervisor (`npm start`) runs one. It may end at any moment, because deliveries
+ * wait in the database. The next run sends those again that were under way.
  */
 import '../lib/runtime.ts';
 import { databaseOptions } from '../app/database-options.ts';
@@ -16,10 +16,11 @@ const PER_ENDPOINT_MAX = 4;
 
 const clock = systemClock;
 
-/** Sends until the signal aborts; what is under way then has a moment to end. */
+/** Sends until the signal aborts. Deliveries under way then have a moment to end. */
 async function send({ config, log, signal }: ProgramParts, database: Database): Promise<void> {
   const holder = holderOf(config.dataDir, 'webhooks');
-  // The supervisor has seen the one before end, whatever it had under way. Those of other machines go on.
+  // The supervisor has seen the end of the previous sender on this machine, so its leases are void. Senders on other
+  // machines go on.
   await database.deliveries.endLeases(holder);
   const dispatcher = startDispatcher({
     database,

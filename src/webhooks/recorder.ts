@@ -1,5 +1,5 @@
 /**
- * Records the results of attempts. Results that come together share one transaction, because its flush costs more than
+ * Records the results of attempts. Results that come together share one transaction, because the commit costs more than
  * they do. The next deliveries can be claimed in the same transaction.
  */
 import { Fault } from '../core/fault.ts';
@@ -8,22 +8,22 @@ import type { RecordedAttempt } from '../database/sending.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 
-/** A result waits at most this long for others. */
+/** Longest wait of a result for others. */
 const GATHER_MS_MAX = 20;
-/** Results that are recorded together, at most. */
+/** Most results that are recorded together. */
 const BATCH_MAX = 128;
 
 type Waiting = Readonly<{ recorded: RecordedAttempt; settle: (saved: Promise<void>) => void }>;
 
 type Recorder = Readonly<{
   /**
-   * Records a result soon. Resolves once it is recorded, or once the database has refused it: then the delivery is
-   * sent again when its lease has run out.
+   * Records a result soon. Resolves once it is recorded, or once the database has refused it. A delivery with a refused
+   * result is sent again when its lease has run out.
    */
   add(recorded: RecordedAttempt): Promise<void>;
-  /** Returns how many wait for others. */
+  /** Returns the number of results that wait for others. */
   waiting(): number;
-  /** Records at once what waits for others. */
+  /** Records the waiting results at once. */
   flush(): void;
 }>;
 
@@ -31,7 +31,7 @@ type RecorderOptions = Readonly<{
   deliveries: Deliveries;
   clock: Clock;
   log: Log;
-  /** Called when results are being recorded: a claim in the same turn of the event loop is committed with them. */
+  /** Called when results are being recorded. A claim in the same turn of the event loop is committed with them. */
   onFlush(): void;
 }>;
 

@@ -10,10 +10,10 @@ import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Sender } from '../lib/sender.ts';
 
 const TEST_EVENT_TYPE = 'webhook.test';
-/** How much of an answer is shown. */
+/** Most characters of an answer that are shown. */
 const ANSWER_CHARACTERS_MAX = 500;
 
-/** Sends a test event to an endpoint now, also to one that is disabled. @returns null if it has no secret any more */
+/** Sends a test event to an endpoint now, even to a disabled one. @returns null if it no longer has a secret */
 export async function sendTestEvent(
   { database, sender, clock }: Readonly<{ database: Database; sender: Sender; clock: Clock }>,
   { id, url, mode }: Pick<Endpoint, 'id' | 'url' | 'mode'>,

@@ -77,7 +77,7 @@ test('a whole installation has nothing wrong, and every part is named', async ()
     ...['version', 'configuration', 'database', 'ledger', 'server', 'signer', 'node', 'the networks', 'payouts'],
     ...['the address pools', 'the exchange rates', 'webhooks', 'backups and nightly work'],
     'the disk',
-    'what waits for a decision',
+    'stores and refunds that wait for a decision',
   ];
   assert.equal([...new Set(all.map(({ area }) => area))].sort(), areas.sort());
   assert.match(text, `of chain ${SANDBOX_CHAIN_ID}, with USDT and USDC, `);

@@ -1,17 +1,17 @@
 /**
- * Watches what waits for a decision: stores that merchants have created, and refunds that need an approval. Each has an
- * alarm, which names no amount, address or name, so that nobody writes to the phones of those who decide.
+ * Watches stores of merchants and refunds that wait for a decision. Each has an alarm. It contains no amount, address
+ * or name, so that outsiders cannot put text on an operator's phone.
  */
 import type { Database } from '../../database/database.ts';
 import type { Refund } from '../../database/refunds/refund.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
-/** The oldest of a kind that have an alarm at a time, so that nobody can pile them up. */
+/** Most alarms of a kind at a time, for the oldest decisions, so that nobody can pile them up. */
 export const DECISIONS_REPORTED_MAX = 20;
 
 export const watchDecisions = ({ stores, refunds }: Database): Watch => ({
-  what: 'what waits for a decision',
+  what: 'stores and refunds that wait for a decision',
   rules: ['store_waiting', 'refund_unapproved'],
   async look() {
     const all = await stores.list();

@@ -1,6 +1,4 @@
-/**
- * Watches the room that the disk has left.
- */
+/** Watches the free space of the disk. */
 import { stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { transient } from '../../core/fault.ts';
@@ -9,7 +7,7 @@ import type { Watch } from './watchdog.ts';
 const MIB = 1 << 20;
 const mib = (bytes: number): string => `${Math.max(0, Math.floor(bytes / MIB))} MiB`;
 
-/** @param bytesMin how much must be free */
+/** @param bytesMin least free space */
 export function watchDisk(dataDir: string, bytesMin: number, read: typeof readRoom = readRoom): Watch {
   return {
     what: 'the disk',
@@ -17,7 +15,7 @@ export function watchDisk(dataDir: string, bytesMin: number, read: typeof readRo
     async look() {
       const { freeBytes } = await read(dataDir);
       if (freeBytes >= bytesMin) return [];
-      const message = `the disk of ${dataDir} has ${mib(freeBytes)} left, and ${mib(bytesMin)} should be`;
+      const message = `the disk of ${dataDir} has ${mib(freeBytes)} free, and needs at least ${mib(bytesMin)}`;
       return [{ rule: 'disk_filling', message }];
     },
   };
@@ -25,10 +23,10 @@ export function watchDisk(dataDir: string, bytesMin: number, read: typeof readRo
 
 // ── The room ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** `freeBytes`: for this user, of the file system; `usedBytes`: of the database and its journal. */
+/** `freeBytes`: free space of the file system for this user. `usedBytes`: size of the database and its journal. */
 type Room = Readonly<{ freeBytes: number; usedBytes: number }>;
 
-/** Reads the room of a data folder. @throws Fault transient `disk_unreadable` */
+/** Reads the free and used space of a data folder. @throws Fault transient `disk_unreadable` */
 export async function readRoom(dataDir: string): Promise<Room> {
   try {
     const { bavail, bsize } = await statfs(dataDir);

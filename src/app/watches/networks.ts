@@ -1,5 +1,6 @@
 /**
- * Watches the networks by what their indexers report, so that one that hangs or has ended is noticed too.
+ * Watches the networks by the reports of their indexers. An indexer that hangs or has ended is noticed by their
+ * absence.
  */
 import type { NetworkConfig } from '../../config/network.ts';
 import { usualDepthMax } from '../../core/credit-policy.ts';
@@ -7,7 +8,7 @@ import type { Database } from '../../database/database.ts';
 import { isSilent, type NetworkRow, whyUnfollowed } from '../../database/networks.ts';
 import type { Finding, Watch, WatchCode } from './watchdog.ts';
 
-/** A payment that is this many times as deep as usual, and is not credited, is slow. */
+/** Depth, in multiples of the usual one, from which on an uncredited payment is slow. */
 const SLOW_FACTOR = 5;
 
 /** Reasons of a followed network for which payments are not credited. */
@@ -26,7 +27,7 @@ type Watched = Pick<NetworkConfig, 'key' | 'blockTimeMs' | 'confirmations' | 're
 
 /**
  * Watches whether each network is followed to its head, and whether payments there make progress.
- * @param patienceMs by how much a network may lag that is otherwise followed
+ * @param patienceMs longest lag of a network that is otherwise followed
  */
 export function watchNetworks(database: Database, networks: readonly Watched[], patienceMs: number): Watch {
   function unfollowed({ key, blockTimeMs }: Watched, report: NetworkRow | null, nowMs: number): Finding | null {
@@ -45,7 +46,7 @@ export function watchNetworks(database: Database, networks: readonly Watched[], 
     return { ...of, rule, code, message: `${key} is ${word}${lagging}${said}` };
   }
 
-  /** Returns why payments wait on a network that is followed; null if they do not, or nobody knows why. */
+  /** Returns why payments wait on a followed network; null if they do not, or the reason is unknown. */
   function waiting({ key }: Watched, { state, reason }: NetworkRow): Finding | null {
     if (state !== 'following' || !reason) return null;
     const rule = whyWaiting.find((code) => code === reason.code);
@@ -59,9 +60,9 @@ export function watchNetworks(database: Database, networks: readonly Watched[], 
     const [oldest] = await database.blocks.unconfirmed(key, -1, 1);
     if (!oldest || headNumber === null) return null;
     const [depth, usual] = [headNumber - oldest.number + 1, usualDepthMax(confirmations)];
-    // A store may wait for more than the network's policy names, and no payment for more than a reorg may reach.
+    // A store may require more than the network's policy, but no payment waits deeper than a reorg may reach.
     if (depth < Math.max(SLOW_FACTOR * usual, reorgDepthMax)) return null;
-    const message = `payments on ${key} wait for longer than usual: one is ${depth} blocks deep, and ${usual} are usual`;
+    const message = `payments on ${key} wait for longer than usual. One is ${depth} blocks deep, and ${usual} are usual`;
     return { rule: 'payments_slow', subject: key, network: key, message };
   }
 

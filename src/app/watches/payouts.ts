@@ -1,13 +1,13 @@
 /**
- * Watches money out: freezes, wallets that are low, payouts that faults delay, and due refunds that nobody pays: there
- * is no signer, the configuration lacks their network, or an engine has been silent for an hour.
+ * Watches money out: freezes, low wallets, payouts delayed by faults, and due refunds without an engine that pays them.
+ * Such refunds lack a signer or a configured network, or their engine has been silent for an hour.
  */
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Database } from '../../database/database.ts';
 import type { OpenPayouts } from '../../database/payouts/payouts.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
-/** A payout takes minutes; the slowest network is final within half an hour. */
+/** Delay after which a payout is late. It takes minutes, and the slowest network is final within half an hour. */
 const PATIENCE_MS = 3_600_000;
 
 const total = (open: readonly OpenPayouts[], name: 'count' | 'overdue'): number =>
@@ -17,7 +17,7 @@ export function watchPayouts(
   database: Database,
   config: Readonly<{ signer: unknown; networks: readonly Readonly<{ key: NetworkKey }>[] }>,
 ): Watch {
-  /** Returns why nobody pays on a network; null while somebody may. */
+  /** Returns why no engine pays on a network; null while one may. */
   async function reasonOf(network: NetworkKey, sinceMs: number, nowMs: number): Promise<string | null> {
     if (!config.signer) return 'the configuration has no `signer` (docs/money.md)';
     if (!config.networks.some(({ key }) => key === network)) return `the configuration has no ${network}; add it again`;
@@ -26,7 +26,7 @@ export function watchPayouts(
     return engine?.reason?.message ?? 'its engine reports nothing; see `quayside status` and the log of its indexer';
   }
 
-  /** Finds what delays the open payouts of one network. */
+  /** Finds the causes that delay the open payouts of one network. */
   async function delayed(network: NetworkKey, open: readonly OpenPayouts[], nowMs: number): Promise<Finding[]> {
     const findings: Finding[] = [];
     const faulty = open.filter(({ fault }) => fault !== null);

@@ -1,6 +1,4 @@
-/**
- * Watches the address pools. An imported one can only be filled by a person, because the seed is elsewhere.
- */
+/** Watches the address pools. Only a person can fill an imported pool, because the seed is elsewhere. */
 import { WHILE_EMPTY } from '../../addresses/pool-keeper.ts';
 import { LOW_SHARE, networkOfEachPool, type PoolReport, readPool } from '../../addresses/pool-level.ts';
 import type { Config } from '../../config/config.ts';

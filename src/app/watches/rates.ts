@@ -1,10 +1,8 @@
-/**
- * Watches the sources of exchange rates, and what the stablecoins are worth.
- */
+/** Watches the sources of exchange rates, and the prices of the stablecoins. */
 import type { Rates } from '../../rates/rates.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
-/** Rates that a person chose need no source, so their absence is no trouble. */
+/** The source of rates that a person chose, which need no other source. */
 const CHOSEN = 'static';
 
 export function watchRates(rates: Pick<Rates, 'status' | 'pegs'>): Watch {

@@ -1,6 +1,4 @@
-/**
- * Runs all watches of an installation, each in a loop of its own, so that what keeps one from looking stops no other.
- */
+/** Runs all watches of an installation, each in a separate loop, so that a blocked one stops no other. */
 import type { Config } from '../../config/config.ts';
 import type { Database } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -18,7 +16,7 @@ import { createWatchdog, type Watch } from './watchdog.ts';
 import { watchWebhooks } from './webhooks.ts';
 
 const LOOK_MS = 5_000;
-/** A trouble is over for this long before its alarm ends. */
+/** Time after the end of a trouble before its alarm ends. */
 const CALM_MS_MAX = 60_000;
 
 type WatchesOptions = Readonly<{

@@ -1,6 +1,6 @@
 /**
- * Watches what runs while nobody looks: the nightly backup, the nightly comparison of blocks, and the copying to the
- * standby. The program for each may fail before it can report it.
+ * Watches unattended work: the nightly backup, the nightly comparison of blocks, and the copy of the standby. The
+ * program of each may fail before it can report that.
  */
 import type { Config } from '../../config/config.ts';
 import type { Blocks } from '../../database/database.ts';
@@ -9,17 +9,17 @@ import { readBackupReport } from '../backup/report.ts';
 import { readStandbyReport } from '../standby.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
-/** A backup is made every night: one night may fail, and a person has a day before the next. */
+/** Largest age of a proved backup. One is made every night, of which one may fail. */
 const PROVED_AGE_DAYS_MAX = 2;
-/** Two nights, and an hour for the second to finish. */
+/** Largest age of a comparison: two nights, and an hour for the second to finish. */
 const COMPARISON_AGE_MS_MAX = 49 * HOUR_MS;
-/** So far the standby's copy may be behind. */
+/** Largest lag of the standby's copy. */
 const BEHIND_MS_MAX = 5 * MINUTE_MS;
-/** The copy is checked every hour: one check may fail to begin. */
+/** Largest age of a check of the copy. One is made every hour, of which one may fail to begin. */
 const CHECK_AGE_MS_MAX = 3 * HOUR_MS;
 
 type Upkeep = Pick<Config, 'dataDir' | 'backup' | 'networks' | 'sandbox'>;
-/** `sinceMs`: since when it is watched. Until it is that old, the first night may be yet to come. */
+/** A look. `sinceMs`: start of the watch, before which there may have been no night. */
 type Moment = Readonly<{ nowMs: number; sinceMs: number }>;
 
 export function watchUpkeep(blocks: Blocks, config: Upkeep): Watch {

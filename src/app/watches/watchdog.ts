@@ -1,6 +1,6 @@
 /**
- * The loop behind every watch: looks, raises an alarm when something has been wrong for long enough, keeps it up to
- * date, and ends it when it is over. Alarms that an earlier process raised are continued.
+ * The loop behind every watch. It looks, raises an alarm once a trouble has lasted long enough, updates it, and ends it
+ * when the trouble is over. It continues the alarms of an earlier process.
  */
 
 import { readFileSync } from 'node:fs';
@@ -11,25 +11,27 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type table from './rules.json';
 
-/** Something that is wrong now. `subject` is what of its kind: a network, a pool, a coin; absent if there is one. */
+/**
+ * Something that is wrong now. `subject` is the network, pool or coin that it is about; absent if there is only one.
+ */
 export type Finding = Readonly<{
   rule: WatchCode;
   subject?: string;
   network?: NetworkKey | null;
-  /** The trouble, without a full stop; the rule's advice follows. */
+  /** The trouble, without a full stop, because the rule's advice follows. */
   message: string;
-  /** The alarm's code, if it is not the rule's. */
+  /** The alarm's code, if it differs from the rule's. */
   code?: string;
 }>;
 
 export type Watch = Readonly<{
   /** Name of the watch for the log: `the disk`. */
   what: string;
-  /** Those that it looks after: a lasting alarm of their scopes is its own. */
+  /** Its rules. A lasting alarm of one of their scopes belongs to this watch. */
   rules: readonly WatchCode[];
   /**
    * Returns everything that is wrong now.
-   * @throws Fault transient; nothing is decided then
+   * @throws Fault transient, in which case nothing is decided
    */
   look(nowMs: number): Promise<readonly Finding[]>;
 }>;
@@ -41,13 +43,13 @@ export type WatchdogOptions = Readonly<{
   log: Pick<Log, 'warn' | 'info'>;
 }>;
 
-/** A message that only counts on is not saved more often than this. */
+/** Shortest time between two saves of a message in which only numbers changed. */
 const RENEW_MS = 60_000;
 
 type Saved = Readonly<{ code: string; message: string; atMs: number }>;
 /**
- * A trouble, from when it was first seen until it is over. `ruleSinceMs`: since when it has been of this rule. `saved`:
- * its alarm; null while it is too recent for one.
+ * A trouble, from the first look that saw it until it is over. `ruleSinceMs`: the time since which this rule applies.
+ * `saved`: its alarm; null while it is too recent for one.
  */
 type Trouble = Readonly<{
   rule: WatchCode;
@@ -58,7 +60,7 @@ type Trouble = Readonly<{
   saved: Saved | null;
 }>;
 
-/** @returns one look, which may fail with a transient fault and is then repeated */
+/** @returns the function of one look. The caller repeats a look that fails with a transient fault */
 export function createWatchdog(
   { what, rules, look }: Watch,
   { alarms, settings, clock, log }: WatchdogOptions,
@@ -79,21 +81,21 @@ export function createWatchdog(
   async function note(key: string, finding: Finding, nowMs: number): Promise<void> {
     const { rule, network = null } = finding;
     const before = troubles.get(key);
-    // A clock that was set back must not raise an alarm early.
+    // A clock that is set back and corrected later must not raise an alarm early.
     const sinceMs = Math.min(before?.sinceMs ?? nowMs, nowMs);
     const ruleSinceMs = before?.rule === rule ? before.ruleSinceMs : nowMs;
     let saved = before?.saved ?? null;
     const { raise_after_s: afterS } = watchRules[rule];
     const afterMs = afterS === null ? settings.patienceMs : afterS * 1000;
     if (saved || nowMs - sinceMs >= afterMs) {
-      // An alarm keeps its code until another cause has lasted too: on the way back, a network is behind for a moment.
+      // An alarm keeps its code until another cause has lasted too, because a recovering network is briefly behind.
       const kept = nowMs - ruleSinceMs >= afterMs ? undefined : saved?.code;
       saved = await save(key, finding, kept ?? finding.code ?? rule, saved, nowMs);
     }
     troubles.set(key, { rule, network, sinceMs, ruleSinceMs, seenAtMs: nowMs, saved });
   }
 
-  /** Brings the alarm up to date. @returns what is saved now */
+  /** Updates the alarm. @returns its saved state */
   async function save(key: string, finding: Finding, code: string, saved: Saved | null, nowMs: number): Promise<Saved> {
     const { rule, network = null } = finding;
     const { advice } = watchRules[rule];
@@ -106,7 +108,7 @@ export function createWatchdog(
     return { code, message, atMs: nowMs };
   }
 
-  /** Ends a trouble that has been gone for long enough. Shorter pauses count as part of it. */
+  /** Ends a trouble that is over for long enough. Shorter pauses count as part of it. */
   async function calm(key: string, before: Trouble, nowMs: number): Promise<void> {
     const { network, saved } = before;
     const seenAtMs = Math.min(before.seenAtMs, nowMs);
@@ -138,8 +140,8 @@ const isOf = (scope: string, key: string): boolean => key === scope || key.start
 export type WatchCode = keyof typeof table;
 
 /**
- * `raise_after_s`: null stands for the setting `alarms.patience_s`. `advice` names the command to run; null where the
- * message does. The code of the alarm `network_halted` is that of the network's reason.
+ * A rule. A null `raise_after_s` stands for the setting `alarms.patience_s`. `advice` names the command to run, and is
+ * null if the message does. The alarm `network_halted` has the code of the network's reason.
  */
 type Rule = Readonly<{ scope: string; raise_after_s: number | null; advice: string | null }>;
 

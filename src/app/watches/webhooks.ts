@@ -6,11 +6,11 @@ import type { Deliveries } from '../../database/database.ts';
 import { FAILED_COUNTED_MAX } from '../../database/events.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
-/** So long an endpoint may accept nothing: a deployment takes minutes, and retries go on. */
+/** Time for which an endpoint may accept nothing. A deployment takes minutes, and retries go on. */
 const FAILING_MS = 3_600_000;
-/** So long a due delivery may wait for the sender. */
+/** Longest wait of a due delivery for the sender. */
 const DUE_MS = 300_000;
-/** Failures for good are reported for a day. */
+/** Time for which deliveries that failed for good are reported. */
 const FAILED_MS = 86_400_000;
 
 const since = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');

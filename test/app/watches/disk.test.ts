@@ -21,7 +21,10 @@ test('a disk that fills raises an alarm at the bound, which ends when enough is 
   freeBytes = 999 * MIB;
   assert.equal(await bench.look(), ['disk_filling']);
   const [alarm] = await bench.open();
-  assert.match(alarm?.message ?? '', /^the disk of \/data has 999 MiB left, and 1000 MiB should be\. .*503|refused/);
+  assert.match(
+    alarm?.message ?? '',
+    /^the disk of \/data has 999 MiB free, and needs at least 1000 MiB\. .*503|refused/,
+  );
   freeBytes = 1000 * MIB;
   await bench.look();
   assert.equal(await bench.after(CALM_MS), []);

@@ -123,7 +123,7 @@ test('a payment that waits for much longer than usual is an alarm, until it is c
   const slow = (await bench.open()).find(({ code }) => code === 'payments_slow');
   assert.match(
     slow?.message ?? '',
-    /payments on test:evm wait for longer than usual: one is \d+ blocks deep, and 3 are usual/,
+    /payments on test:evm wait for longer than usual\. One is \d+ blocks deep, and 3 are usual/,
   );
   own.world.finalize();
   await mine(1);
