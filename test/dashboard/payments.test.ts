@@ -103,6 +103,15 @@ test('filters live in the address, hold on every page, and go into the export', 
     for (const kept of ['<option value="paid" selected>', `name="from" value="${day}"`]) assert.ok(text.includes(kept));
   }));
 
+test('a payment that was made before the clock was set back by days stays in the list', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    await create(dashboard, 'o-ahead', {});
+    api.clock.advance(-3 * DAY_MS);
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+    assert.equal(ordersOf((await owner.get(`/s/${api.merchantId}/test/payments`)).text), ['o-ahead']);
+  }));
+
 test('the timeline has the refunds and events for nobody', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;

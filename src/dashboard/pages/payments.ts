@@ -3,7 +3,6 @@ import { refuse, say } from '../../acts/act.ts';
 import { titleOf } from '../../acts/refund-words.ts';
 import { MINOR_DECIMALS, parseUnits } from '../../core/money.ts';
 import type { SessionSummary } from '../../database/session.ts';
-import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { firstSessionId, parseSessionId } from '../../lib/id.ts';
 import { exponentOf } from '../../rates/currencies.ts';
@@ -23,6 +22,8 @@ import { BOOKS_PATH } from './books.ts';
 const statuses = ['pending', 'paid', 'expired', 'canceled', 'failed'] as const;
 
 const ORDER_CHARS_MAX = 128;
+/** After every payment, even after those that were made before the clock was set back (Unix ms, the year 2286). */
+const LAST_MS = 9_999_999_999_999;
 
 const PATH = '/s/:store/:mode/payments';
 
@@ -84,9 +85,9 @@ const paymentList = (deps: DashboardDeps): Listing<StoreAt, SessionSummary> => (
   path: PATH,
   caption: ({ at, words }) => words.say(at.mode === 'test' ? 'Test payments' : 'Payments'),
   fields: fieldsOf,
-  async read({ at, zone, nowMs }, chosen, after, limit) {
+  async read({ at, zone }, chosen, after, limit) {
     const { fromMs, toMs } = daysOf(chosen, zone);
-    const untilId = firstSessionId(toMs ?? nowMs + DAY_MS);
+    const untilId = firstSessionId(toMs ?? LAST_MS);
     const [beforeId = untilId] = [untilId, parseSessionId(after ?? '') ?? untilId].sort();
     const found = await deps.database.sessions.list({
       ...at,
