@@ -1,7 +1,7 @@
 /**
  * Address lists for families that derive no addresses from an xpub. A list is made and signed where the seed is, and
- * verified and imported here. The file contains no secret, but whoever could change it would be paid. Therefore it is
- * signed, and the first list's signer is the only one accepted from then on.
+ * verified and imported here. The file contains no secret, but a person who could change it would be paid. Therefore it
+ * is signed, and the first list's signer is the only one accepted from then on.
  */
 import * as z from 'zod';
 import type { AddressCodec, Family, OfflineKeys } from '../chains/chain.ts';

@@ -40,7 +40,7 @@ type ListenAt = Readonly<{
 }>;
 
 /**
- * Listens on `host:port`; port 0 lets the system choose.
+ * Listens on `host:port`. Port 0 lets the system choose.
  * @param openListener makes the listener for requests once the port is known
  * @throws Fault permanent `port_in_use`, `cannot_listen`
  */

@@ -32,11 +32,11 @@ export const approvalRequest = async (parts: Parts, refund: Refund): Promise<rea
  */
 export async function readApproval(parts: Parts, refund: Refund, text: string): Promise<RefundApproval> {
   const approval = parseApproval('the file', text);
-  const again = `\`quayside show ${refund.id} --request\` shows what is to be signed`;
+  const again = `\`quayside show ${refund.id} --request\` shows the text to sign`;
   if (!isApproved(approval, textOf(await requestOf(parts, refund)))) {
     throw permanent(
       'approval_mismatch',
-      `the file approves something else than what refund ${refund.id} pays now, perhaps to an earlier address; ${again}`,
+      `the file does not approve the present payment of refund ${refund.id}, but perhaps one to an earlier address; ${again}`,
     );
   }
   if (approval.untilS < toSeconds(parts.clock.nowMs()))

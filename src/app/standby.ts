@@ -62,7 +62,7 @@ async function restoreAndCheck({ config, command, env }: Parts, startedMs: numbe
   const { dataDir, alarms } = config;
   const { freeBytes, usedBytes } = await readRoom(dataDir);
   if (freeBytes < usedBytes + alarms.diskFreeBytesMin)
-    throw transient('standby_no_room', `${dataDir} has no room for a copy of the database; make some`);
+    throw transient('standby_no_room', `${dataDir} has too little free space for a copy of the database; free some`);
   const ownMs = newestReportMs(databaseFile(dataDir));
   const scratch = openScratch(dataDir);
   try {

@@ -93,7 +93,7 @@ export function safetyWarnings({ signer, networks }: Warned, uid = process.getui
     warnings.push({
       code: 'signer_same_user',
       message:
-        'the signer runs as the same user as the server, so whoever takes over the server may read the keys from its ' +
+        'the signer runs as the same user as the server, so an intruder on the server may read the keys from its ' +
         'memory. Run it as a service with a user of its own, with "unlock": "external" (src/signer/README.md).',
     });
   }

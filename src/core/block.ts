@@ -2,7 +2,7 @@
  * Blocks as the follower knows them. The hash identifies a block, the parent hash links it, and numbers may skip.
  */
 
-/** `number` is the height (EVM, TRON) or slot (Solana); `timeS` is the block's own clock in Unix seconds. */
+/** A block. `number` is the height (EVM, TRON) or slot (Solana). `timeS` is the block's own clock in Unix seconds. */
 export type BlockRef = Readonly<{ hash: string; parent: string; number: number; timeS: number }>;
 
 /** The newest canonical blocks in the database, oldest first, each the parent of the next. */

@@ -67,7 +67,7 @@ export function sameHex(left: string, right: string): boolean {
   return difference === 0;
 }
 
-/** The content that an attempt signs. `timestampS` and `nonce` are new for each attempt; the rest never changes. */
+/** The content that an attempt signs. `timestampS` and `nonce` are new for each attempt. The rest never changes. */
 type WebhookMessage = Readonly<{
   secret: string;
   /** During a rotation, the next secret also signs, but only in the Standard Webhooks header. */

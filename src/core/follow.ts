@@ -1,6 +1,4 @@
-/**
- * The only reorg decision. The caller asks a node and acts; `plan` interprets the answers.
- */
+/** The only reorg decision. The caller asks a node and acts. `plan` interprets the answers. */
 import { type BlockRef, type Branch, isLinked, type Tail } from './block.ts';
 import { invariant } from './fault.ts';
 

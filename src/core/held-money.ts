@@ -111,8 +111,8 @@ export function heldParts(
 export type Returned = Readonly<{ kind: HeldKind }> & Omit<HeldPart, 'units'>;
 
 /**
- * Returns a session's sums without the returned money. A sum of zero stays, because its time still decides what other
- * money counts for.
+ * Returns a session's sums without the returned money. A sum of zero stays, because its time still decides how other
+ * money counts.
  */
 export const withoutReturned = (sums: readonly ReceiptSum[], returned: readonly Returned[]): readonly ReceiptSum[] =>
   returned.reduce(withoutOne, sums);

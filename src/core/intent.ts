@@ -109,7 +109,7 @@ export function createIntentMac(secretKey: Uint8Array): IntentMac {
  */
 export const withoutMac = (intent: Intent): Intent => (isPayback(intent) ? { ...intent, mac: '' } : intent);
 
-/** A transfer out of a wallet that pays; `toKey` is the payee's address key. */
+/** A transfer out of a wallet that pays. `toKey` is the payee's address key. */
 type PaidTransfer = Readonly<{ network: NetworkKey; role: HotRole; currency: Currency; toKey: string; units: bigint }>;
 
 /** Returns whether a transfer has the network, payee, currency and amount of a refund. */

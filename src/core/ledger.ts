@@ -80,7 +80,7 @@ function entry(
   return { kind, cause, occurrence, postings: [side(from, -units), side(to, units)] };
 }
 
-/** A confirmed transfer; `sessionId` is null if it belongs to no session. */
+/** A confirmed transfer. `sessionId` is null if it belongs to no session. */
 export type BookedPayment = Readonly<{
   transferId: number;
   sessionId: string | null;

@@ -107,8 +107,8 @@ const line = ({ id, code, network, change }: Told): string =>
   `${prefixes[change]}${code.replaceAll('_', ' ')}${network === null ? '' : ` on ${network}`} (A-${id})`;
 
 const ADVICE =
-  'On the machine, `quayside alarm list` says what each means and what to do; ' +
-  '`quayside alarm acknowledge <id>` says that somebody is looking, and ends the repeats.';
+  'On the machine, `quayside alarm list` explains each alarm and the remedy. ' +
+  '`quayside alarm acknowledge <id>` ends the repeats of one.';
 
 export type NoticeText = Readonly<{ title: string; text: string; severity: Severity }>;
 

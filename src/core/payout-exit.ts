@@ -97,8 +97,9 @@ export function judgeNever(payout: Named, evidence: Evidence): ExitOf<'never'> {
 const lookingCodes: readonly string[] = ['payout_may_be_included', 'payout_nonce_foreign'];
 
 /**
- * Decides how a payout is tried again. It is signed again if no attempt has paid it or can. It is looked at again if it
- * is stuck while its attempts can still be included, or while the engine has not seen that their nonce was used.
+ * Decides whether a payout is signed or looked at again. It is signed again if no attempt has paid it or can. It is
+ * looked at again if it is stuck while its attempts can still be included, or before the engine has seen that their
+ * nonce was used.
  */
 export function judgeRetry(payout: Named, evidence: Evidence): ExitOf<'never' | 'look'> {
   const exit = judgeNever(payout, evidence);

@@ -50,8 +50,8 @@ const reasons = {
     tx,
     differences,
   }: PayoutValues & NetworkValues & Readonly<{ tx: string; differences: string }>) =>
-    `The signed bytes of payout ${id} on ${network} (${tx}) are not what was ordered, according to the chain's own ` +
-    `SDK, and were not broadcast: ${differences}. Find out whether the database or the signer was altered; then run ` +
+    `The signed bytes of payout ${id} on ${network} (${tx}) differ from the intent, according to the chain's own ` +
+    `SDK, and were not broadcast: ${differences}. Find out whether the database or the signer was altered. Then run ` +
     `\`quayside payout resolve ${id} --retry --reason …\`.`,
   payout_generations: (values: PayoutValues & Readonly<{ isPayback: boolean; tx: string; count: number }>) =>
     `Transaction ${values.tx} of payout ${values.id} failed too, after ${values.count} generations. It is not signed ` +
@@ -65,7 +65,7 @@ const reasons = {
         `${rejectText(values)}.`,
   refund_uncovered: () =>
     'a reorg has taken back the payment that it refunds, in whole or in part. It goes on when the payment is ' +
-    'confirmed again; otherwise reject it with `quayside refund reject`.',
+    'confirmed again. Otherwise reject it with `quayside refund reject`.',
   refund_not_final: () =>
     'the payment that it refunds is confirmed but not final yet. It goes on by itself; `quayside store set ' +
     '--refund-early-max AMOUNT` lets small refunds leave earlier.',
@@ -81,7 +81,7 @@ const reasons = {
     `acknowledged it. If it paid this refund, run ${resolvePaid(id, tx)}. If it did not, run \`quayside payout resolve ` +
     `${id} --retry --tx ${tx} --reason …\` to pay the refund, or the same with \`--never\` to end it`,
   refund_store_suspended: () =>
-    'its store is suspended. It goes on within five minutes after `quayside store decide <store> approve`; otherwise reject it with ' +
+    'its store is suspended. It goes on within five minutes after `quayside store decide <store> approve`. Otherwise reject it with ' +
     '`quayside refund reject`.',
 } as const;
 

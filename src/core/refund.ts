@@ -90,10 +90,10 @@ export type RefundRefusal =
 
 type RefundJudgement =
   | Readonly<{ kind: 'refused'; why: RefundRefusal }>
-  /** `part` names the network to pay on; `units` are base units of its token. */
+  /** `part` names the network to pay on. `units` are base units of its token. */
   | Readonly<{ kind: 'accepted'; part: ReceivedPart; units: bigint }>;
 
-/** Returns whether a refund reduces what can still be refunded. A failed or canceled refund does not. */
+/** Returns whether a refund reduces the refundable amount. A failed or canceled refund does not. */
 export const isHeld = ({ status }: Pick<EarlierRefund, 'status'>): boolean =>
   status !== 'failed' && status !== 'canceled';
 
@@ -238,7 +238,10 @@ export type DestinationFrom = (typeof destinationSources)[number];
 
 const isPayers = (from: DestinationFrom): boolean => from === 'payer' || from === 'claim_link';
 
-/** Returns whether `by` may replace a destination. A payer may replace only a payer's; merchant and operator any. */
+/**
+ * Returns whether `by` may replace a destination. A payer may replace only a payer's. A merchant and the operator may
+ * replace any.
+ */
 export const mayReplace = (held: DestinationFrom | null, by: DestinationFrom): boolean =>
   held === null || !isPayers(by) || isPayers(held);
 
@@ -261,7 +264,9 @@ export type RefundLife = Readonly<{
   claimUntilS: number | null;
 }>;
 
-/** Returns whether a refund may be paid to its destination: it needs no approval, or has one for this address. */
+/**
+ * Returns whether a refund may be paid to its destination, because it needs no approval or has one for this address.
+ */
 export const isApproved = ({
   destination,
   needsApproval,

@@ -4,7 +4,7 @@
  * `recount` adds up receipts by phase. The database stores these sums and updates them by deltas, because anyone can
  * send any number of transfers to an address. `standing` folds sums into orthogonal facts: how much is funded, how firm
  * that is, and how much came too late. `advance` derives the documented status from that standing and the clock.
- * `changes` names the events of a transition. All are pure, so a reorg needs no undo: the sums change and the same
+ * `changes` names the events of a transition. All are pure, so a reorg needs no undo. The sums change, and the same
  * functions run again.
  */
 
@@ -68,7 +68,7 @@ export type Life = Readonly<{
   canceledAtS: number | null;
   /** The session is paid only because late money counts. */
   paidLate: boolean;
-  /** An operator lets every coin count at par, whatever the terms accept. */
+  /** An operator lets every coin count at par, even if the terms do not accept it. */
   takesAnyToken: boolean;
 }>;
 
@@ -81,7 +81,9 @@ export const newLife: Life = {
   takesAnyToken: false,
 };
 
-/** The orthogonal facts behind a status. `seenPar` and `confirmedPar` are disjoint and include only what counts. */
+/**
+ * The orthogonal facts behind a status. `seenPar` and `confirmedPar` are disjoint and include only money that counts.
+ */
 export type Standing = Readonly<{
   funded: 'none' | 'part' | 'full' | 'over';
   firm: 'none' | 'seen' | 'confirmed' | 'final';

@@ -13,7 +13,7 @@ export const storeCreditExample = 'ethereum=finalized@1000.00,bsc=30';
 
 const RULE = /^([a-z0-9][a-z0-9-]{0,31})=(?:([1-9]\d{0,4})|(finalized)|(second-node))(?:@(\d{1,12}(?:\.\d{1,2})?))?$/;
 
-/** Reads a store's tiers; '' is none. @returns null if the text is malformed */
+/** Reads a store's tiers. An empty text has none. @returns null if the text is malformed */
 export function parseStoreCredit(text: string): readonly StoreTier[] | null {
   const tiers = text === '' ? [] : text.split(',').map(parseTier);
   return tiers.every((tier) => tier !== null) ? tiers : null;

@@ -34,7 +34,7 @@ export type SweepOwner = Readonly<{
 }>;
 
 export type SweepPolicy = Readonly<{
-  /** Whether the engine sweeps on its own; an operator always can. */
+  /** Whether the engine sweeps on its own. An operator always can. */
   auto: boolean;
   /** Smallest balance, at par, that is swept. */
   minPar: bigint;

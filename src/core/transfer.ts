@@ -1,6 +1,4 @@
-/**
- * Token transfers as the chain shows them. These are facts only; `session.ts` decides what they mean for a session.
- */
+/** Token transfers as the chain shows them. These are facts only. `session.ts` decides their meaning for a session. */
 
 /** The stablecoins that Quayside takes. */
 export type Currency = 'USDT' | 'USDC';

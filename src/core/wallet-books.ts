@@ -19,7 +19,7 @@ export const unreadMinutes = (readAtMs: number, nowMs: number): number | null =>
 type WalletReading = Readonly<{
   /** The measured balance. */
   heldUnits: bigint;
-  /** Units that left the wallets since the last reading, according to the ledger; zero or more. */
+  /** Units that left the wallets since the last reading, according to the ledger. They are never negative. */
   spentUnits: bigint;
   /** The most that open payouts may have taken without being booked yet. */
   openUnits: bigint;

@@ -97,7 +97,7 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
 const counting = (client: Db['client'], state: 'free' | 'spoiled') =>
   client.values(`SELECT count(*) FROM addresses WHERE pool_id = ? AND state = '${state}'`);
 
-/** Shortest gap that counts. A restart takes less; a longer gap is a stop or a restore. */
+/** Shortest gap that counts. A restart takes less. A longer gap is a stop or a restore. */
 export const GAP_MS_MIN = 15_000;
 /** Assumed use in a gap, in multiples of the busiest hour or day before it. */
 const USE_FACTOR = 3;
@@ -117,7 +117,7 @@ type Gap = Readonly<{
   derivedFamilies: ReadonlySet<string>;
 }>;
 
-/** Sessions that were created in one hour; `hour` counts from 1970. */
+/** Sessions that were created in one hour. `hour` counts from 1970. */
 type HourOfUse = Readonly<{ hour: number; sessions: number }>;
 
 /** Estimates from the hours before a gap how many addresses a pool may have given out in it. */
@@ -165,7 +165,7 @@ function gapCommands(db: Db) {
      * database may have been restored from an earlier state, and another payer may hold such an address. Retired
      * addresses stay watched. A derived pool retires at least one for each minute. Call it before addresses are given
      * out or blocks are read. A second call for the same gap retires only for the time since the first.
-     * @returns how many were retired, by pool
+     * @returns the number of retired addresses, by pool
      */
     async retireAfterGap({
       nowMs,

@@ -94,7 +94,7 @@ export function alarmCommands(db: Db) {
         return { outcome: 'acknowledged', alarm: { ...alarm, ...seen } } as const;
       });
     },
-    /** Returns the newest alarms, newest first; only those with a lower id than `beforeId`, if one is given. */
+    /** Returns the newest alarms, newest first, with ids below `beforeId`. */
     async list(limit: number, beforeId = Number.MAX_SAFE_INTEGER): Promise<readonly Alarm[]> {
       const newest = 'WHERE id < :beforeId ORDER BY id DESC LIMIT :limit';
       return db.read(() => findRows(db, alarms, newest, { limit, beforeId }));

@@ -1,6 +1,4 @@
-/**
- * The audit log: what operators changed. Append-only, which triggers enforce.
- */
+/** The audit log of operators' changes. It is append-only, which triggers enforce. */
 
 import type { AuditedChange } from './column-values.ts';
 import type { Db } from './engine/open.ts';
@@ -20,18 +18,18 @@ export type OperatorAct = Readonly<{
 
 export type AuditEntry = OperatorAct & AuditedChange & Readonly<{ id: number }>;
 
-/** Saves a change within the current transaction; nothing if no person made it. */
+/** Saves a person's change within the current transaction. Does nothing if no person made it. */
 export async function recordAct(db: Db, act: OperatorAct | undefined, change: AuditedChange): Promise<void> {
   if (act) await insertRow(db, auditLog, { id: await nextNumber(db, 'audit_log'), ...act, ...change });
 }
 
 export function auditCommands(db: Db) {
   return {
-    /** Records what an operator's command changed outside the database, such as in the settings. */
+    /** Records an operator's change outside the database, such as in the settings. */
     async record(act: OperatorAct, change: AuditedChange): Promise<void> {
       await db.write(() => recordAct(db, act, change));
     },
-    /** Returns the newest entries, newest first; only those with a lower id than `beforeId`, if one is given. */
+    /** Returns the newest entries, newest first, with ids below `beforeId`. */
     async list(limit: number, beforeId = Number.MAX_SAFE_INTEGER): Promise<readonly AuditEntry[]> {
       const newest = 'WHERE id < :beforeId ORDER BY id DESC LIMIT :limit';
       return db.read(() => findRows(db, auditLog, newest, { limit, beforeId }));

@@ -38,7 +38,7 @@ export type NoticeProgress = Readonly<{
   wrongCodes: number;
 }>;
 
-/** An approver's approval as stored with a refund; the signer verifies it. */
+/** An approver's approval as stored with a refund. The signer verifies it. */
 export type RefundApproval = Readonly<{ approver: string; untilS: number; signature: string }>;
 
 /** A store's policy, copied into each new session. A change therefore never affects an open session. */
@@ -133,7 +133,10 @@ export type PaymentOption = Readonly<{
 
 export const doorAlgorithms = ['md5', 'hmac_sha256', 'dual'] as const;
 
-/** The settings of a door. `algorithm`: permitted signatures; `dual` permits both. `currency`: of all its prices. */
+/**
+ * The settings of a door. `algorithm`: permitted signatures, of which `dual` permits both. `currency`: of all its
+ * prices.
+ */
 export type DoorSettings = Readonly<{
   currency: string;
   takesRefunds: boolean;

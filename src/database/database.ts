@@ -1,4 +1,4 @@
-/** The database as its users see it. Each repository has a file in this folder; here they are put together. */
+/** The database as its users see it. Each repository has a file in this folder. This file puts them together. */
 
 import { createIntentMac } from '../core/intent.ts';
 import { poolCommands } from './addresses.ts';

@@ -116,7 +116,7 @@ type Target = Readonly<{ storeId: string; mode: Mode; url: string }>;
 export function endpointCommands(db: VaultDb) {
   const replays = replaysOf(db);
 
-  /** Returns the store's endpoint with this URL in the other mode, in whatever spelling. */
+  /** Returns the store's endpoint with this URL, in any spelling, in the other mode. */
   async function findOfOtherMode({ storeId, mode, url }: Target): Promise<string | null> {
     const target = sameTarget(url);
     const others = await webhooksOf(db, { storeId, mode: otherMode(mode) });
@@ -288,7 +288,7 @@ type Signed = Readonly<{ endpointId: string; storeId: string; mode: Mode }>;
 /** The name under which the secret is sealed. */
 export const webhookSecretName = (owner: string, mode: Mode): string => `${owner}, ${mode} webhook secret`;
 
-// To be called within a transaction.
+// Call these within a transaction.
 
 const sealed = ({ vault }: VaultDb, { owner, mode, ...kept }: WebhookSecret): string =>
   vault.seal(JSON.stringify(kept), webhookSecretName(owner, mode));

@@ -202,8 +202,8 @@ function refuseContradiction(
   if (agrees) return;
   throw transient(
     'node_contradicts_itself',
-    `Block ${block.hash} of ${network} differs from what was read before: ${wasRead.length} transfers to our ` +
-      `addresses then, ${isRead.size} now. Nothing was saved. Set the network's url to another node, or go on ` +
+    `Block ${block.hash} of ${network} differs from its first reading: it had ${wasRead.length} transfers to our ` +
+      `addresses then, and has ${isRead.size} now. Nothing was saved. Set the network's url to another node, or go on ` +
       `without the block: \`quayside network reread ${network} --from ${block.number} --skip --reason …\`.`,
   );
 }
@@ -271,8 +271,8 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
     if (!session) await addresses.spoil(address.id);
     const { tx, units, currency, to } = transfer;
     const why = session
-      ? `which session ${session.id} took later: the database that had given it out was lost or restored from a ` +
-        'backup. It does not count for that session'
+      ? `which session ${session.id} took later, because the database that had given it out was lost or restored from ` +
+        'a backup. It does not count for that session'
       : 'which no session has taken. The address will not be given out';
     await raiseAlarm(db, {
       atMs: nowMs,

@@ -150,7 +150,7 @@ type LeasedWork<D, T> = (database: D, signal: AbortSignal) => Promise<T>;
 /**
  * Does work whenever this process holds the lease, until the work ends by itself or the signal aborts. The database of
  * the work refuses every write once another process has taken the lease.
- * @returns what the work returned; null if the signal came while another process held the lease
+ * @returns the result of the work; null if the signal came while another process held the lease
  * @throws the errors of the work, except those that follow from the loss of the lease
  */
 export async function underLease<D extends Leased<D>, T>(

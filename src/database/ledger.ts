@@ -285,7 +285,7 @@ function overdrawn(journal: Balances, decimals: ReadonlyMap<string, number>): st
   return [...left].flatMap(([of, valuePar]) => {
     const [sessionId, asset] = of.split(' ');
     const amount = `${formatUnits(valuePar > 0n ? valuePar : 0n, PAR_DECIMALS, MINOR_DECIMALS)} ${asset}`;
-    return valuePar > 0n ? [`session ${sessionId}: refunds exceed what it received by ${amount}`] : [];
+    return valuePar > 0n ? [`session ${sessionId}: refunds exceed its receipts by ${amount}`] : [];
   });
 }
 
@@ -295,7 +295,7 @@ function isReceived({ subject, phase, network, number, timeS, ...session }: Paym
   return !isOlder(began, { network, blockNumber: number, blockTimeS: timeS });
 }
 
-/** Returns what a payout has moved so far. */
+/** Returns the amounts that a payout has moved so far. */
 function factsOf({ intent: text, sessionId, state, isUnderway }: PayoutFact): Fact[] {
   const intent = readBigJson<Intent>(text);
   const { network } = intent;

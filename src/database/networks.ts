@@ -193,9 +193,9 @@ export type NetworkReport = Pick<
 // The formats of addresses and amounts come from outside, because they depend on the chain and the token.
 
 export type TextFormats = Readonly<{
-  /** Writes an address key as people read it. */
+  /** Formats an address key for people. */
   formatAddress: (network: NetworkKey, key: string) => string;
-  /** Writes an amount of a network's coin or token as people read it, such as `10.50 USDT`. */
+  /** Formats an amount of a network's coin or token for people, such as `10.50 USDT`. */
   formatAmount: (network: NetworkKey, asset: Asset, units: bigint) => string;
 }>;
 

@@ -277,7 +277,7 @@ async function usedUp(db: VaultDb, row: PersonRow, factor: AnyFactor | null, atM
 
 async function warnOfCopy(db: Db, { name }: PersonRow, atMs: number): Promise<null> {
   const message =
-    `A passkey of ${name} was used with a signature count that is not newer than the last: it may have been copied. ` +
+    `A passkey of ${name} was used with a signature count that is not newer than the last, so it may have been copied. ` +
     `It was refused. Remove it under My account, or run \`quayside user link ${name}\`.`;
   await raiseAlarm(db, { atMs, code: 'passkey_copied', message, network: null, sessionId: null });
   return null;

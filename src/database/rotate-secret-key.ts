@@ -55,7 +55,7 @@ type Resealed = Readonly<Record<string, unknown>> | null;
 
 type SealedTable = Readonly<{
   table: SQLiteTable;
-  /** The columns of the primary key; `id` if absent. */
+  /** The columns of the primary key. If absent, the key is `id`. */
   key?: readonly string[] | undefined;
   /** The SQL of a condition; all rows if absent. */
   where?: string | undefined;

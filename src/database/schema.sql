@@ -174,7 +174,7 @@ CREATE TABLE sessions (
   paid_at_s INTEGER,
   canceled_at_s INTEGER,
   paid_late INTEGER NOT NULL CHECK (paid_late IN (0, 1)),
-  takes_any_token INTEGER NOT NULL CHECK (takes_any_token IN (0, 1)), -- at par, whatever `accepts` says
+  takes_any_token INTEGER NOT NULL CHECK (takes_any_token IN (0, 1)), -- at par, even if `accepts` lacks them
   -- The standing follows from `sums`, which equal the fold of the session's transfers in src/core/session.ts.
   funded TEXT NOT NULL CHECK (funded IN ('none', 'part', 'full', 'over')),
   firm TEXT NOT NULL CHECK (firm IN ('none', 'seen', 'confirmed', 'final')),

@@ -199,7 +199,7 @@ export const heldRecordsOf = perDatabase((db: Db) => {
       code: heldAlarmCode(held.kind),
       message:
         `Order ${row.orderId} (session ${row.id}) ${whatHappened[held.kind](amountText(par, held.currency))}. It counts ` +
-        `for nothing: look at it with \`quayside show ${held.id}\` and decide with \`quayside held accept\` or ` +
+        `for nothing. Look at it with \`quayside show ${held.id}\`, and decide with \`quayside held accept\` or ` +
         '`quayside held return`.',
       network: cause,
       sessionId: row.id,

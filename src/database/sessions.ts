@@ -229,7 +229,7 @@ export function sessionCommands(db: SealedDb) {
         return true;
       });
     },
-    /** Settles up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
+    /** Settles up to `limit` pending sessions whose deadline has passed. @returns the number whose status changed */
     async settleDue(nowMs: number, limit: number): Promise<number> {
       // The write lock is taken only when there is something to do.
       const ids = await db.read(() => dueSessions(db, nowMs, limit));

@@ -22,7 +22,7 @@ export const WAITING_STORES_MAX = 3;
 /** The channel of every store. */
 export const CHANNEL_TYPE = 'API';
 
-/** A merchant's store; its id is the merchant id of the API. */
+/** A merchant's store. Its id is the merchant id of the API. */
 export type MerchantStore = Pick<StoreRow, 'id' | 'name' | 'settings' | 'zone' | 'createdAtMs'> &
   Readonly<{
     status: 'pending' | 'approved';
@@ -39,7 +39,7 @@ export type Decision = Readonly<{ atMs: number; because: string }>;
 /** All settings of a store. */
 export type StoreValues = Readonly<{ name: string; zone: string }> & StoreSettings & RefundPolicy & PageSettings;
 
-/** A store's logo, a PNG; `hash` is the SHA-256 of its bytes, in hex. */
+/** A store's logo, a PNG. `hash` is the SHA-256 of its bytes, in hex. */
 export type Logo = Readonly<{ hash: string; bytes: Uint8Array }>;
 
 /** New settings. Omitted ones stay as they are. */

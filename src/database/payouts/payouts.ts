@@ -181,7 +181,7 @@ export const payoutStepsOf = perDatabase((db: Db) => {
       return { kind: 'planned', payout: row };
     },
     /**
-     * Cancels a payout if none of its attempts can take effect; returns false otherwise. No attempt may be allotted,
+     * Cancels a payout if none of its attempts can take effect. Returns false otherwise. No attempt may be allotted,
      * and those of earlier generations must have provably ended.
      * @param generationMax 0 for a payout that was never signed
      */
@@ -217,7 +217,7 @@ export const payoutStepsOf = perDatabase((db: Db) => {
       if (isPassing(hold.code)) await change(row, { ...waits, notBeforeMs: nowMs + PASSING_LOOK_MS }, nowMs);
       else await waitFor(row, hold, { notBeforeMs: Math.round(nextLookAtMs(row, nowMs)) }, nowMs);
     },
-    /** Calls `work` with a payout that is open in this generation; returns false when there is none. */
+    /** Calls `work` with a payout that is open in this generation. Returns false when there is none. */
     async ifOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => Promise<void>): Promise<boolean> {
       await lockNetworkOf(db, id);
       const row = await findRow(db, payouts, { id });

@@ -44,7 +44,7 @@ type Given = Readonly<{ id: number; index: number; key: string }>;
 type Received = Readonly<{ currency: Currency; units: string }>;
 type Part = Readonly<{ currency: Currency; units: string; state: string }>;
 
-/** Units that sweeps took from one address in one currency; `openUnits` are those of open sweeps. */
+/** Units that sweeps took from one address in one currency. `openUnits` are those of open sweeps. */
 type Taken = Readonly<{ units: bigint; openUnits: bigint; sweepCount: number }>;
 const nothingTaken: Taken = { units: 0n, openUnits: 0n, sweepCount: 0 };
 
@@ -191,7 +191,7 @@ export function sweepCommands(db: Db) {
         return withdraw(id, isPossible, nowMs);
       });
     },
-    /** Replaces the levels of a network with what the engine just read. */
+    /** Replaces the levels of a network with those that the engine just read. */
     async recordUnswept(network: NetworkKey, levels: readonly UnsweptLevel[]): Promise<void> {
       await db.write(() => writeData(db, `unswept ${network}`, levels));
     },
