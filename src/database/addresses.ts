@@ -46,9 +46,6 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
   const nextFree = `WHERE state = 'free'
     AND pool_id = (SELECT id FROM pools WHERE family = :family AND mode = :mode AND current = 1)
      ORDER BY id LIMIT 1`;
-  const take = db.client.prepare(
-    `UPDATE addresses SET state = 'taken', session_id = :sessionId, mac = :mac WHERE id = :id AND state = 'free'`,
-  );
   const spoil = db.client.prepare(`UPDATE addresses SET state = 'spoiled' WHERE id = ?`);
   const highestSeq = db.client.values(
     'SELECT coalesce(max(seq), 0) FROM addresses WHERE family = :family AND mode = :mode',
@@ -75,7 +72,8 @@ export const addressRowsOf = perDatabase((db: SealedDb) => {
     async take(address: AddressRow, sessionId: string): Promise<void> {
       const { id } = address;
       const mac = guard.seal(macedAddress({ ...address, sessionId }));
-      invariant((await take.run({ id, sessionId, mac })).changes === 1, `address ${id} is free when it is taken`);
+      const taken = await changeRows(db, addresses, { id, state: 'free' }, { state: 'taken', sessionId, mac });
+      invariant(taken === 1, `address ${id} is free when it is taken`);
     },
     async find({ family, mode }: PoolKey, key: string): Promise<Address | null> {
       const row = await findRow(db, addresses, { family, mode, key });

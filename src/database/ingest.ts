@@ -24,7 +24,7 @@ import { type Address, addressRowsOf } from './addresses.ts';
 import { raiseAlarm } from './alarms.ts';
 import { type BlockRow, makeCanonical, newestBlock, pruneBlocks } from './blocks.ts';
 import { mapInOrder } from './engine/bodies.ts';
-import { changeRows, findRow, perDatabase } from './engine/rows.ts';
+import { changeRows, findRow, findRows, perDatabase } from './engine/rows.ts';
 import { ledgerOf } from './ledger.ts';
 import { beginNetwork, idsAfter, type RowIds, tipColumns } from './networks.ts';
 import { outgoingRowsOf } from './payouts/wallets.ts';
@@ -32,7 +32,7 @@ import type { SealedDb } from './sealing.ts';
 import { findSession, type SessionRow, sessionOf, termsOf } from './session.ts';
 import { transitionsOf } from './session-transitions.ts';
 import { storeOf } from './stores.ts';
-import { blocks, networks } from './tables.ts';
+import { blocks, networks, transfers as transferTable } from './tables.ts';
 import { shownIn, type TransferRow, transferRowsOf } from './transfers.ts';
 
 /**
@@ -68,7 +68,7 @@ export function ingestCommands(db: SealedDb) {
     const ours = await facts.recognise(step, content);
     await outgoing.add(step, block, content);
     const known = await findRow(db, blocks, { network: step.network, hash: block.hash });
-    if (known) refuseContradiction(step, known, block, await transfers.ofBlock(known.id), ours);
+    if (known) refuseContradiction(step, known, block, await findRows(db, transferTable, { blockId: known.id }), ours);
     const id = await makeCanonical(db, step, block, known, step.watchedThrough);
     // In a known block, only transfers to addresses that were not watched at its first reading are new.
     for (const found of ours) {
@@ -225,6 +225,7 @@ export const poolOf = ({ network, family }: Pick<Ingest, 'network' | 'family'>):
 export const blockFactsOf = perDatabase((db: SealedDb) => {
   const [addresses, transfers] = [addressRowsOf(db), transferRowsOf(db)];
   const transitions = transitionsOf(db);
+  const countPayment = db.client.prepare('UPDATE sessions SET payment_count = payment_count + 1 WHERE id = ?');
 
   /** @returns the transfer's phase in its session; null for dust, and if it pays no session */
   async function insert(
@@ -241,7 +242,7 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
       !session || isDust
         ? null
         : earlierPhase(phaseOf(termsOf(session), came), await transfers.phaseOf(address.id, network, transfer.tx));
-    if (session && !isDust) await transitions.countPayment(session.id);
+    if (session && !isDust) await countPayment.run(session.id);
     await transfers.insert({
       id: ids.next(),
       blockId,
@@ -311,7 +312,8 @@ export const blockFactsOf = perDatabase((db: SealedDb) => {
       await outgoingRowsOf(db).drop(network, hash);
       await changeRows(db, blocks, { id }, { canonical: false });
       await ledgerOf(db).confirmed(id, false, nowMs);
-      await transfers.unconfirm(id);
+      // The times of first confirmations stay.
+      await changeRows(db, transferTable, { blockId: id }, { confirmed: false });
     },
     /** Updates the sessions that blocks pay. @returns their ids */
     async settle(network: NetworkKey, blockIds: readonly number[], floor: number, nowMs: number): Promise<string[]> {

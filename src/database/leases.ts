@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 import type { Db } from './engine/open.ts';
-import { findRow, findRows } from './engine/rows.ts';
+import { changeRows, findRow, findRows } from './engine/rows.ts';
 import { leases } from './tables.ts';
 
 /** Lifetime of a lease. A holder that was silent for longer is dead or paused. */
@@ -34,7 +34,6 @@ export function leaseCommands(db: Db) {
      ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, fence = excluded.fence, since_ms = excluded.since_ms,
        until_ms = excluded.until_ms`,
   );
-  const move = client.prepare('UPDATE leases SET until_ms = :untilMs WHERE name = :name AND fence = :fence');
   const all = 'ORDER BY name';
 
   /** Returns the fence of a free lease, or 0 if it was never taken; null if another process holds it. */
@@ -62,12 +61,12 @@ export function leaseCommands(db: Db) {
     /** Renews a lease. @returns false if another process has taken it */
     async renew({ name, fence }: HeldLease): Promise<boolean> {
       return db.write(
-        async () => (await move.run({ name, fence, untilMs: (await db.nowMs()) + LEASE_MS })).changes === 1,
+        async () => (await changeRows(db, leases, { name, fence }, { untilMs: (await db.nowMs()) + LEASE_MS })) === 1,
       );
     },
     /** Lets others take a lease at once, if it is still held. */
     async letGo({ name, fence }: HeldLease): Promise<void> {
-      await db.write(() => move.run({ name, fence, untilMs: 0 }));
+      await db.write(() => changeRows(db, leases, { name, fence }, { untilMs: 0 }));
     },
     /** Returns all leases, held or not, with the time since each was taken. */
     async list() {

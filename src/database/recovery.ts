@@ -20,8 +20,8 @@ import { idsAfter, type NetworkRow, numbersText, tipColumns } from './networks.t
 import { BLOCKS_UNSEARCHED, freezeAgain } from './payouts/holds.ts';
 import { outgoingRowsOf } from './payouts/wallets.ts';
 import type { SealedDb } from './sealing.ts';
-import { addresses as addressTable, blocks as blockTable, networks, sessions } from './tables.ts';
-import { type TransferRow, transferRowsOf } from './transfers.ts';
+import { addresses as addressTable, blocks as blockTable, networks, sessions, transfers } from './tables.ts';
+import type { TransferRow } from './transfers.ts';
 
 /** Most transfers in the blocks of one rewind, because it is one transaction. */
 export const REWOUND_TRANSFERS_MAX = 10_000;
@@ -351,7 +351,7 @@ async function compare(db: SealedDb, context: FactsContext, { block, transfers: 
     return { differences: [other], ...none, held: undefined, known: undefined };
   }
   const known = held ?? (await findRow(db, blockTable, { network, hash }));
-  const before = known ? await transferRowsOf(db).ofBlock(known.id) : [];
+  const before = known ? await findRows(db, transfers, { blockId: known.id }) : [];
   const ours = await blockFactsOf(db).recognise(context, content);
   const keyOf = (tx: string, index: number) => `${tx} ${index}`;
   const wasRead = new Set(before.map(({ tx, position }) => keyOf(tx, position)));

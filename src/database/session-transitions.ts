@@ -61,7 +61,6 @@ const endsUnpaid: readonly PaymentEventType[] = ['payment.expired', 'payment.can
 
 export const transitionsOf = perDatabase((db: SealedDb) => {
   const held = heldRecordsOf(db);
-  const countPayment = db.client.prepare('UPDATE sessions SET payment_count = payment_count + 1 WHERE id = ?');
 
   const momentOf = async (row: SessionRow, nowMs: number): Promise<Moment> => ({
     nowS: toSeconds(nowMs),
@@ -142,10 +141,6 @@ export const transitionsOf = perDatabase((db: SealedDb) => {
       const state = stateOf(terms, life, standing(terms, life, counting), kept);
       await changeRows(db, sessions, { id: row.id }, state);
       await held.follow(row, { life, sums: counting }, { nowMs, cause: null, reporting: 'alarm' });
-    },
-    /** Counts a transfer that the session shows. */
-    countPayment: async (id: string) => {
-      await countPayment.run(id);
     },
   };
 });

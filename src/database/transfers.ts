@@ -68,15 +68,10 @@ function factSteps(db: SealedDb) {
     insert: async (transfer: Fact) => {
       await insertRow(db, transfers, { ...transfer, mac: db.guard.seal(macedTransfer(transfer)) });
     },
-    ofBlock: (blockId: number): Promise<TransferRow[]> => findRows(db, transfers, { blockId }),
     /** Confirms the transfers of these transactions in a block; all of the block if `txs` is absent. */
     async confirm(blockId: number, nowMs: number, txs?: readonly string[]): Promise<void> {
       if (!txs) await confirm('').run({ blockId, nowMs });
       else for (const tx of txs) await confirm('AND tx = :tx').run({ blockId, nowMs, tx });
-    },
-    /** Removes the confirmations of a block that left the chain. The times of first confirmations stay. */
-    unconfirm: async (blockId: number) => {
-      await changeRows(db, transfers, { blockId }, { confirmed: false });
     },
     /** Returns the phase of a transaction whose earlier block paid the address, or null. */
     phaseOf: async (addressId: number, network: NetworkKey, tx: string): Promise<Phase | null> =>

@@ -18,10 +18,10 @@ import { settleRefund } from '../refunds/refunds.ts';
 import type { SealedDb } from '../sealing.ts';
 import { findSession } from '../session.ts';
 import { transitionsOf } from '../session-transitions.ts';
-import { outgoingTransfers, payoutAttempts } from '../tables.ts';
+import { otherTransfers, outgoingTransfers, payoutAttempts } from '../tables.ts';
 import { freezeByProgram } from './holds.ts';
 import { noFault, noWait, type PayoutName, type PayoutRow, payoutStepsOf } from './payouts.ts';
-import { type EqualTransfer, outgoingRowsOf } from './wallets.ts';
+import type { EqualTransfer } from './wallets.ts';
 
 /**
  * An operator's conclusion about a payout.
@@ -291,7 +291,8 @@ async function endUnpaid(
     const generation = proof === null ? row.generation : row.generation + 1;
     const renewed = { state: 'waiting', generation, proof: proof ?? row.proof, notBeforeMs: nowMs } as const;
     await steps.change(row, { ...renewed, ...noWait }, nowMs);
-    await outgoingRowsOf(db).dismiss(row.id, others);
+    // A person has said that these transfers were other payments.
+    for (const transferId of others) await insertRow(db, otherTransfers, { payoutId: row.id, transferId });
     return;
   }
   const { code, message } = operatorRejected;

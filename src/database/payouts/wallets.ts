@@ -14,7 +14,7 @@ import { changeRows, deleteRows, findRow, findRows, insertRow, perDatabase } fro
 import { listData, nextNumber, writeData } from '../meta.ts';
 import { lockNetwork, type RowIds } from '../networks.ts';
 import type { SealedDb } from '../sealing.ts';
-import { networks, otherTransfers, outgoingTransfers, ownWallets, payoutAttempts, walletBooks } from '../tables.ts';
+import { networks, outgoingTransfers, ownWallets, payoutAttempts, walletBooks } from '../tables.ts';
 import { BALANCE_SHORT, freezeByProgram, IS_UNEXPLAINED, OUTFLOW_FOREIGN } from './holds.ts';
 
 // ── Transfers out ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -43,9 +43,6 @@ export const outgoingRowsOf = perDatabase((db: Db) => {
   const unexplained = `WHERE network = :network AND to_key = :to AND ${IS_UNEXPLAINED} AND NOT EXISTS (
        SELECT 1 FROM other_transfers AS o WHERE o.payout_id = :id AND o.transfer_id = outgoing_transfers.id)
      ORDER BY id`;
-  const forget = db.client.prepare(
-    `DELETE FROM outgoing_transfers WHERE network = :network AND block_hash = :hash AND state = 'open'`,
-  );
   const leaving = async (network: NetworkKey, content: readonly ChainTransfer[]) =>
     (
       await mapInOrder(content, async (transfer) => {
@@ -94,18 +91,14 @@ export const outgoingRowsOf = perDatabase((db: Db) => {
       }
     },
     /** Deletes unjudged transfers of a block that left the chain. */
-    async drop(network: NetworkKey, hash: string): Promise<void> {
-      await forget.run({ network, hash });
+    async drop(network: NetworkKey, blockHash: string): Promise<void> {
+      await deleteRows(db, outgoingTransfers, { network, blockHash, state: 'open' });
     },
     /** Returns the transfers with a refund's payee and amount that no attempt explains and no person has ruled out. */
     equalTo: async (intent: PaybackIntent): Promise<EqualTransfer[]> =>
       (
         await findRows(db, outgoingTransfers, unexplained, { network: intent.network, to: intent.to, id: intent.id })
       ).filter((row) => isPaidBy({ intent }, row)),
-    /** Saves a person's statement that these transfers were other payments. */
-    async dismiss(payoutId: string, transferIds: readonly number[]): Promise<void> {
-      for (const transferId of transferIds) await insertRow(db, otherTransfers, { payoutId, transferId });
-    },
   };
 });
 
