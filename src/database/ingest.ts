@@ -45,7 +45,7 @@ export type IngestOutcome = 'done' | 'stale_watch' | 'recovered' | 'moved';
 /** A transfer that is not confirmed yet, with the facts that decide on its credit. */
 export type WaitingTransfer = ChainTransfer &
   Readonly<{
-    /** The sums that its session received; the transfer alone if no session has its address. */
+    /** The sums that its session received, or the transfer alone if no session has its address. */
     received: Received;
     /** The store's own policy on this network, which applies besides the network's. */
     stricter: CreditPolicy;
@@ -333,7 +333,7 @@ export type Ingest = Readonly<{
   family: string;
   /** Hash of the tip before the step, a guard against a second writer; null for a network's first step. */
   expectTip: string | null;
-  /** The network's `recoveries` when the position was loaded; compared if it is present. */
+  /** The network's `recoveries` when the position was loaded, which is compared if present. */
   recoveries?: number;
   /** The `seq` of the newest address that was watched when the blocks to connect were read. */
   watchedThrough: number;

@@ -11,7 +11,7 @@ export const LAST_RUN = 'retention_run';
 
 type On = Pick<Db, 'client'>;
 
-// To be used within a transaction.
+// Call these within a transaction.
 export async function readMeta({ client }: On, name: string): Promise<string | null> {
   const read = client.values<string>('SELECT value FROM meta WHERE name = ?');
   return (await read.get(name)) ?? null;

@@ -20,7 +20,8 @@ export type RetentionKind = (typeof retentionKinds)[number];
 type RetentionTimes = Readonly<{ beforeMs: number; nowMs: number }>;
 
 /**
- * Takes one step. `done`: the number of changed rows. The rest is where the next slice goes on; a body may run again.
+ * Takes one step. `done`: the number of changed rows. The rest is the place where the next slice goes on, because a
+ * body may run again.
  */
 type Slice = Readonly<{ done: number; isEnd: boolean; after?: string; isHeldUp?: boolean }>;
 type Walk = (last: Slice) => Promise<Slice>;

@@ -25,7 +25,7 @@ CREATE TABLE counters (
 CREATE TABLE leases (
   name TEXT PRIMARY KEY, -- `chores`, `comparison`, or `indexer` and a network's key
   holder TEXT NOT NULL, -- the last one: its program, machine and data folder
-  fence INTEGER NOT NULL CHECK (fence > 0), -- one more at each taking; a holder's writes compare it
+  fence INTEGER NOT NULL CHECK (fence > 0), -- one more at each taking, and compared by each write of the holder
   since_ms INTEGER NOT NULL,
   until_ms INTEGER NOT NULL -- the time at which another process may take it; 0: it is free
 ) STRICT, WITHOUT ROWID;
@@ -46,7 +46,7 @@ CREATE TABLE stores (
   next_receipt_number INTEGER NOT NULL CHECK (next_receipt_number > 0), -- gapless
   created_at_ms INTEGER NOT NULL,
   mac TEXT,
-  live_secret TEXT NOT NULL, -- sealed, with its rotation; signs for endpoints without a secret of their own
+  live_secret TEXT NOT NULL, -- sealed, with its rotation, for endpoints without a secret of their own
   test_secret TEXT NOT NULL,
   logo BLOB -- a PNG; the last column, because most reads leave it out
 ) STRICT;
@@ -88,7 +88,7 @@ CREATE TABLE people (
   memberships TEXT NOT NULL CHECK (json_valid(memberships)), --> readonly Membership[]
   password TEXT, -- scrypt, as a PHC string; null until the one-time link is used
   totp_secret TEXT, -- sealed; null until an authenticator app is set up
-  totp_step INTEGER NOT NULL, -- the newest step whose code was used; codes up to it are refused
+  totp_step INTEGER NOT NULL, -- the newest step whose code was used, up to which codes are refused
   failures INTEGER NOT NULL, -- attempts to sign in since the last success
   locked_until_ms INTEGER NOT NULL,
   recovery_hashes TEXT NOT NULL CHECK (json_valid(recovery_hashes)), --> readonly string[]
@@ -202,7 +202,7 @@ CREATE INDEX sessions_by_status ON sessions (store_id, mode, status, id);
 CREATE TABLE networks (
   key TEXT PRIMARY KEY, --> NetworkKey
   number INTEGER NOT NULL UNIQUE CHECK (number BETWEEN 1 AND 999),
-  last_id INTEGER NOT NULL DEFAULT 0, -- the newest id of its blocks and transfers; they rise, and end in the network's number
+  last_id INTEGER NOT NULL DEFAULT 0, -- the newest id of its blocks and transfers, which rises and ends in the network's number
   state TEXT NOT NULL CHECK (state IN ('starting', 'following', 'behind', 'fault', 'halted')),
   reason TEXT CHECK (json_valid(reason)), --> Reason
   tip_hash TEXT, -- of the newest canonical block
@@ -210,7 +210,7 @@ CREATE TABLE networks (
   head_number INTEGER, -- of the node
   node_connected INTEGER NOT NULL DEFAULT 0 CHECK (node_connected IN (0, 1)),
   node_heard_at_ms INTEGER NOT NULL DEFAULT 0,
-  floor INTEGER NOT NULL DEFAULT 0, -- blocks up to it are final; only a rewind lowers it
+  floor INTEGER NOT NULL DEFAULT 0, -- the height up to which blocks are final, which only a rewind lowers
   read_through_s INTEGER NOT NULL DEFAULT 0, -- the chain's time up to which sessions can be judged
   pruned_through INTEGER NOT NULL DEFAULT -1,
   updated_at_ms INTEGER NOT NULL,
@@ -347,7 +347,7 @@ CREATE TABLE door_orders (
   order_no TEXT NOT NULL, -- the panel's
   trade_no TEXT NOT NULL UNIQUE, -- random digits, which nobody but the panel knows before the notice
   session_id TEXT, -- the newest
-  paid_session_id TEXT UNIQUE REFERENCES sessions (id), -- set once; its notice is due or sent
+  paid_session_id TEXT UNIQUE REFERENCES sessions (id), -- the one whose notice is due or sent, set once
   terms TEXT NOT NULL CHECK (json_valid(terms)), --> DoorTerms
   created_at_ms INTEGER NOT NULL,
   UNIQUE (endpoint_id, order_no)
@@ -356,12 +356,12 @@ CREATE INDEX door_orders_by_time ON door_orders (endpoint_id, created_at_ms, id)
 
 -- An event. A store's ids contain its counter, so they rise in the order of commits.
 CREATE TABLE events (
-  id INTEGER PRIMARY KEY, -- in microseconds; readers see it in nanoseconds
+  id INTEGER PRIMARY KEY, -- in microseconds, which readers see as nanoseconds
   store_id TEXT NOT NULL REFERENCES stores (id),
   mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
   session_id TEXT NOT NULL REFERENCES sessions (id),
   type TEXT NOT NULL, --> EventType
-  facts TEXT NOT NULL, -- a part of the body in its exact bytes; the rest follows from the row
+  facts TEXT NOT NULL, -- the part of the body, in its exact bytes, that does not follow from the row
   created_at_ms INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX events_by_session ON events (session_id);
@@ -373,7 +373,7 @@ CREATE TABLE deliveries (
   event_id INTEGER NOT NULL REFERENCES events (id),
   endpoint_id TEXT NOT NULL REFERENCES endpoints (id),
   state TEXT NOT NULL CHECK (state IN ('waiting', 'delivered', 'failed')),
-  attempts INTEGER NOT NULL CHECK (attempts >= 0), -- of the current schedule; a resend starts a new one
+  attempts INTEGER NOT NULL CHECK (attempts >= 0), -- of the current schedule, which a resend replaces
   due_at_ms INTEGER,
   lease_until_ms INTEGER, -- set while it is being sent
   lease_holder TEXT, -- the sender who has the lease, or who had it and sent nothing
@@ -550,10 +550,10 @@ CREATE TABLE lanes (
 -- paid.
 CREATE TABLE payout_engines (
   network TEXT PRIMARY KEY,
-  fence INTEGER NOT NULL CHECK (fence >= 0), -- one more at each start; the signer serves the highest that it has seen
+  fence INTEGER NOT NULL CHECK (fence >= 0), -- one more at each start, of which the signer serves the highest that it has seen
   journal_id INTEGER NOT NULL CHECK (journal_id >= 0), -- the last entry of the signer's journal in our attempts
   reason TEXT CHECK (json_valid(reason)), --> Reason
-  beat_at_ms INTEGER, -- its last heartbeat; after a gap of two minutes it settles in
+  beat_at_ms INTEGER, -- its last heartbeat, from which a gap of two minutes begins a settling-in
   settling_until_ms INTEGER -- the end of its settling-in, by the chain's time; 0: not known yet
 ) STRICT, WITHOUT ROWID;
 
@@ -639,7 +639,7 @@ CREATE TABLE alarms (
   session_id TEXT,
   key TEXT,
   ended_at_ms INTEGER, -- by itself, or resolved by a person
-  acknowledged_at_ms INTEGER, -- a person has seen it; its notices are no longer repeated
+  acknowledged_at_ms INTEGER, -- the time from which on its notices are not repeated, because a person has seen it
   acknowledged_by TEXT,
   acknowledged_note TEXT
 ) STRICT;

@@ -20,7 +20,10 @@ import { createRecorder } from './recorder.ts';
 
 /** Most deliveries under way at once, which bounds sockets and memory. */
 const IN_FLIGHT_MAX = 512;
-/** Most of them to endpoints that have not answered recently. Deliveries to other endpoints do not wait for these. */
+/**
+ * Most deliveries under way to endpoints that have not answered recently. Deliveries to other endpoints do not wait for
+ * them.
+ */
 const UNPROVEN_MAX = IN_FLIGHT_MAX / 4;
 /** Most deliveries in one claim. It is small, so that the share of an endpoint follows the free capacity. */
 const CLAIM_MAX = 256;

@@ -108,13 +108,13 @@ export function attemptCommands(db: SealedDb) {
     const payout = await steps.find(id);
     const isOpen = payout?.state === 'waiting' || payout?.state === 'sent';
     if (!isOpen || payout.generation !== generation || payout.notBeforeMs > nowMs) return null;
-    // A refund may have been given another destination.
+    // The destination of a refund may have changed.
     if (!isSameIntent(payout.intent, intent)) return null;
     return (await steps.attempts(payout)).length === attempt && attempt < ATTEMPTS_MAX ? payout : null;
   }
 
   /** Uses up the nonce of a first attempt. @returns false when it is not the wallet's next one */
-  async function mayUseNonce(payout: PayoutRow, { id, attempt, payer, nonce }: NewAttempt): Promise<boolean> {
+  async function useNonce(payout: PayoutRow, { id, attempt, payer, nonce }: NewAttempt): Promise<boolean> {
     if (nonce === null) return attempt === 0;
     if (await hasUnsigned(db, payout.network, payer)) return false;
     if (attempt === 0) return takeNonce(db, payout.network, payer, nonce);
@@ -133,11 +133,7 @@ export function attemptCommands(db: SealedDb) {
       return db.write(async () => {
         await lockNetwork(db, input.intent.network);
         const payout = await findAllottable(input);
-        if (
-          !payout ||
-          (await isHeldAtGate(db, payout, input.attempt, input.nowMs)) ||
-          !(await mayUseNonce(payout, input))
-        )
+        if (!payout || (await isHeldAtGate(db, payout, input.attempt, input.nowMs)) || !(await useNonce(payout, input)))
           return { kind: 'moved' };
         const row = newAttempt(payout.network, input);
         await insertRow(db, payoutAttempts, row);
