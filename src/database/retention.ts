@@ -19,11 +19,9 @@ export type RetentionKind = (typeof retentionKinds)[number];
 /** `beforeMs`: sessions that ended, or attempts that were sent, before this time are due. */
 type RetentionTimes = Readonly<{ beforeMs: number; nowMs: number }>;
 
-/**
- * Takes one step. `done`: the number of changed rows. The rest is the place where the next slice goes on, because a
- * body may run again.
- */
+/** The result of one step. `done`: the number of changed rows. `after` and `isHeldUp` are for the next step. */
 type Slice = Readonly<{ done: number; isEnd: boolean; after?: string; isHeldUp?: boolean }>;
+/** Takes the step after the last one. It keeps no state of its own, because a body may run again. */
 type Walk = (last: Slice) => Promise<Slice>;
 
 /** Most rows that one transaction looks at. */

@@ -81,7 +81,7 @@ export function createWatchdog(
   async function note(key: string, finding: Finding, nowMs: number): Promise<void> {
     const { rule, network = null } = finding;
     const before = troubles.get(key);
-    // A clock that is set back and corrected later must not raise an alarm early.
+    // After the clock was set back, the trouble begins now.
     const sinceMs = Math.min(before?.sinceMs ?? nowMs, nowMs);
     const ruleSinceMs = before?.rule === rule ? before.ruleSinceMs : nowMs;
     let saved = before?.saved ?? null;
