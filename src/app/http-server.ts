@@ -20,8 +20,8 @@ const timeouts = {
   /** The interval in which the two limits above are checked. */
   connectionsCheckingInterval: 2000,
   /**
-   * It is longer than that of reverse proxies (nginx: 60 s), which must close idle connections first, or we would cut
-   * off a request.
+   * The time is longer than in reverse proxies (60 s in nginx). A proxy must close an idle connection first, or its
+   * next request could be cut off.
    */
   keepAliveTimeout: 75_000,
 } as const;

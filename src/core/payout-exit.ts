@@ -1,5 +1,5 @@
 /**
- * Manual resolution of stuck payouts. The operator's claim is never trusted: chain data must support it, and anything
+ * Manual resolution of stuck payouts. The operator's claim is never trusted. Chain data must support it, and a payout
  * that may still be paid stays open. A database restored from a backup may lack the newest attempts, so transactions
  * that are unknown here count too.
  */

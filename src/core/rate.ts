@@ -49,7 +49,7 @@ function middleRates(rates: readonly Rate[]): readonly [Rate, Rate] {
   return [low, high];
 }
 
-/** Returns the median: for an even number of rates, the mean of the middle two. The list must not be empty. */
+/** Returns the median, which is the mean of the middle two for an even number of rates. The list must not be empty. */
 export function medianRate(rates: readonly Rate[]): Rate {
   const [low, high] = middleRates(rates);
   return low === high ? low : meanRate(low, high);

@@ -186,7 +186,7 @@ export function reason<C extends ReasonCode>(code: C, ...values: ReasonValues<C>
   return { code, message: text(...values) };
 }
 
-/** Returns the fault of a reason: transient if it ends by itself. */
+/** Returns the fault of a reason, which is transient if it ends by itself. */
 export function reasonFault<C extends ReasonCode>(...of: [C, ...ReasonValues<C>]): Fault {
   const { code, message } = reason<C>(...of);
   return isPassing(code) ? transient(code, message) : permanent(code, message);

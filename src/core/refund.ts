@@ -99,13 +99,16 @@ export const isHeld = ({ status }: Pick<EarlierRefund, 'status'>): boolean =>
 
 const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
 
-/** Converts stablecoin minor units (0.01) to base units of a token. Exact: every token has at least two decimals. */
+/**
+ * Converts stablecoin minor units (0.01) to base units of a token. Exact, because every token has at least two
+ * decimals.
+ */
 export function minorToUnits(minor: bigint, decimals: number): bigint {
   invariant(decimals >= MINOR_DECIMALS, `a token with ${decimals} decimals cannot pay cents`);
   return minor * pow10(decimals - MINOR_DECIMALS);
 }
 
-/** Converts base units to whole minor units, rounded down: fractions of a cent are not refundable. */
+/** Converts base units to whole minor units, rounded down, because fractions of a cent are not refundable. */
 const unitsToMinor = (units: bigint, decimals: number): bigint => units / pow10(decimals - MINOR_DECIMALS);
 
 /**
@@ -288,7 +291,7 @@ export function nextRefundStep(life: RefundLife, nowS: number): RefundStep {
   return life.claimUntilS !== null && nowS > life.claimUntilS ? 'expire' : null;
 }
 
-/** Returns the receipt number of a completed refund: gapless per store, across years. */
+/** Returns the receipt number of a completed refund. A store's numbers have no gaps, even across years. */
 export function receiptNumber(serial: number, year: number): string {
   invariant(Number.isInteger(serial) && serial > 0 && serial < 100_000_000, `receipt ${serial} has at most 8 digits`);
   return `RF-${year}-${String(serial).padStart(8, '0')}`;

@@ -1,6 +1,6 @@
 /**
- * Recovery: an operator moves a network's position back, makes its follower skip blocks, or adds transfers that were
- * missed in blocks that were read again.
+ * Recovery by an operator, who moves a network's position back, makes its follower skip blocks, or adds missed
+ * transfers from blocks that were read again.
  */
 
 import { eq, sql } from 'drizzle-orm';

@@ -1,4 +1,4 @@
-/** Changes of a session: new transfers are added to its sums, core decides, and the result is saved with its events. */
+/** Changes of a session. New transfers are added to its sums, core decides, and the result is saved with its events. */
 
 import { type PaymentEvent, type PaymentEventType, paymentFacts } from '../core/event.ts';
 import {

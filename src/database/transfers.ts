@@ -1,4 +1,4 @@
-/** Transfers to our addresses, which are facts of blocks. Core decides from them what counts. */
+/** Transfers to our addresses, which are facts of blocks. Core decides which of them count. */
 import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import type { Counted, Phase, ReceiptState, Recount } from '../core/session.ts';

@@ -8,7 +8,8 @@ import { exponentOf } from './currencies.ts';
 import { type Pair, pairOf, plausiblePrice, type RateSource } from './source.ts';
 
 /**
- * @param table stablecoin per one unit, as decimal text, by currency: `{ "EUR": "1.08" }`; the same for USDT and USDC
+ * @param table stablecoin per one unit, as decimal text, by currency, such as `{ "EUR": "1.08" }`. It applies to USDT
+ * and USDC
  * @throws Fault permanent `config_invalid`
  */
 export function staticRates(table: Readonly<Record<string, string>>): RateSource {

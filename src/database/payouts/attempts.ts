@@ -166,7 +166,7 @@ export function attemptCommands(db: SealedDb) {
       });
     },
     /**
-     * Follows the signer's journal: saves the bytes and transaction id of each signature with its attempt.
+     * Saves the bytes and transaction id of each signature in the signer's journal with its attempt.
      * @param signatures entries after `PayoutEngine.journalId`, oldest first
      * @returns the first signature without an attempt here on its terms; null if all were recorded
      */
