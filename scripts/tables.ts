@@ -17,7 +17,6 @@ type Column = Readonly<{
   name: string;
   type: 'TEXT' | 'INTEGER' | 'BLOB';
   notnull: number;
-  dflt_value: string | null;
   pk: number;
 }>;
 
@@ -60,21 +59,9 @@ function builderOf({ name, type }: Column, line: string): string {
   return values ? `text().$type<${values.split(/,\s+/).join(' | ')}>()` : 'text()';
 }
 
-/** Returns a default of SQL as a value of the builder: a flag, a number, a text or an empty list. */
-const defaultOf = (column: Column, builder: string): string =>
-  builder.includes('boolean')
-    ? String(column.dflt_value === '1')
-    : (column.dflt_value?.replace(/^'\[\]'$/, '[]') ?? '');
-
-function columnOf(column: Column, line: string, keyLength: number): string {
-  const builder = builderOf(column, line);
-  const isKey = column.pk > 0 && keyLength === 1;
-  const rules = [
-    isKey ? '.primaryKey()' : column.notnull || column.pk ? '.notNull()' : '',
-    column.dflt_value === null ? '' : `.default(${defaultOf(column, builder)})`,
-  ];
-  return `  ${camel(column.name)}: ${builder}${rules.join('')},`;
-}
+/** Returns a column. Keys are in the schema alone, because the query builder inserts nothing. */
+const columnOf = (column: Column, line: string): string =>
+  `  ${camel(column.name)}: ${builderOf(column, line)}${column.notnull || column.pk ? '.notNull()' : ''},`;
 
 /** Returns the tables as TypeScript, without the imports. */
 function tablesOf(schema: string): string {
@@ -83,8 +70,7 @@ function tablesOf(schema: string): string {
   const lines = columnLines(schema);
   const tables = [...lines].map(([table, ofTable]) => {
     const columns = client.prepare<[string], Column>('SELECT * FROM pragma_table_info(?)').all(table);
-    const keyLength = columns.filter(({ pk }) => pk > 0).length;
-    const body = columns.map((column) => columnOf(column, ofTable.get(column.name) ?? '', keyLength));
+    const body = columns.map((column) => columnOf(column, ofTable.get(column.name) ?? ''));
     return `export const ${camel(table)} = sqliteTable('${table}', {\n${body.join('\n')}\n});\n`;
   });
   client.close();

@@ -111,7 +111,7 @@ CREATE TABLE web_sessions (
   sudo_until_ms INTEGER NOT NULL, -- until then it may give out money and rights, after the second factor was proved again
   form_token TEXT NOT NULL,
   previous_hash TEXT, -- of the earlier token, for requests that were on their way when it changed
-  previous_until_ms INTEGER NOT NULL DEFAULT 0
+  previous_until_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX web_sessions_previous ON web_sessions (previous_hash) WHERE previous_hash IS NOT NULL;
 
@@ -125,9 +125,9 @@ CREATE TABLE pools (
   source TEXT NOT NULL,
   current INTEGER NOT NULL CHECK (current IN (0, 1)),
   next_index INTEGER NOT NULL,
-  retired_through INTEGER NOT NULL DEFAULT 0 CHECK (retired_through >= 0), -- a lost database may have given out lower indexes
+  retired_through INTEGER NOT NULL CHECK (retired_through >= 0), -- a lost database may have given out lower indexes
   gap_since_ms INTEGER, -- start of the last gap in which this database was not used
-  gap_given INTEGER NOT NULL DEFAULT 0, -- number of addresses that were retired for it
+  gap_given INTEGER NOT NULL, -- number of addresses that were retired for it
   UNIQUE (family, mode, source)
 ) STRICT;
 CREATE UNIQUE INDEX pools_current ON pools (family, mode) WHERE current = 1;
@@ -202,23 +202,23 @@ CREATE INDEX sessions_by_status ON sessions (store_id, mode, status, id);
 CREATE TABLE networks (
   key TEXT PRIMARY KEY, --> NetworkKey
   number INTEGER NOT NULL UNIQUE CHECK (number BETWEEN 1 AND 999),
-  last_id INTEGER NOT NULL DEFAULT 0, -- the newest id of its blocks and transfers, which rises and ends in the network's number
+  last_id INTEGER NOT NULL, -- the newest id of its blocks and transfers, which rises and ends in the network's number
   state TEXT NOT NULL CHECK (state IN ('starting', 'following', 'behind', 'fault', 'halted')),
   reason TEXT CHECK (json_valid(reason)), --> Reason
   tip_hash TEXT, -- of the newest canonical block
   tip_number INTEGER,
   head_number INTEGER, -- of the node
-  node_connected INTEGER NOT NULL DEFAULT 0 CHECK (node_connected IN (0, 1)),
-  node_heard_at_ms INTEGER NOT NULL DEFAULT 0,
-  floor INTEGER NOT NULL DEFAULT 0, -- the height up to which blocks are final, which only a rewind lowers
-  read_through_s INTEGER NOT NULL DEFAULT 0, -- the chain's time up to which sessions can be judged
-  pruned_through INTEGER NOT NULL DEFAULT -1,
+  node_connected INTEGER NOT NULL CHECK (node_connected IN (0, 1)),
+  node_heard_at_ms INTEGER NOT NULL,
+  floor INTEGER NOT NULL, -- the height up to which blocks are final, which only a rewind lowers
+  read_through_s INTEGER NOT NULL, -- the chain's time up to which sessions can be judged
+  pruned_through INTEGER NOT NULL,
   updated_at_ms INTEGER NOT NULL,
-  pid INTEGER NOT NULL DEFAULT 0,
-  recoveries INTEGER NOT NULL DEFAULT 0, -- rises when an operator moves the position
-  rewound_at_ms INTEGER NOT NULL DEFAULT 0, -- the last rewind; 0: never
+  pid INTEGER NOT NULL,
+  recoveries INTEGER NOT NULL, -- rises when an operator moves the position
+  rewound_at_ms INTEGER NOT NULL, -- the last rewind; 0: never
   -- Blocks that the follower skipped. The block after them need not be the child of the one before.
-  gaps TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(gaps)) --> readonly BlockGap[]
+  gaps TEXT NOT NULL CHECK (json_valid(gaps)) --> readonly BlockGap[]
 ) STRICT;
 
 -- A block that was read, by hash. Only `canonical` changes, and a number that a node reported wrongly. A network has one

@@ -26,17 +26,17 @@ import type {
 import { exactJson, intent, json, receiptSums, sessionTerms, units } from './engine/column-types.ts';
 
 export const meta = sqliteTable('meta', {
-  name: text().primaryKey(),
+  name: text().notNull(),
   value: text().notNull(),
 });
 
 export const counters = sqliteTable('counters', {
-  owner: text().primaryKey(),
+  owner: text().notNull(),
   last: integer().notNull(),
 });
 
 export const leases = sqliteTable('leases', {
-  name: text().primaryKey(),
+  name: text().notNull(),
   holder: text().notNull(),
   fence: integer().notNull(),
   sinceMs: integer().notNull(),
@@ -44,7 +44,7 @@ export const leases = sqliteTable('leases', {
 });
 
 export const stores = sqliteTable('stores', {
-  id: text().primaryKey(),
+  id: text().notNull(),
   name: text().notNull(),
   status: text().$type<'pending' | 'approved' | 'suspended'>().notNull(),
   decidedAtMs: integer(),
@@ -62,7 +62,7 @@ export const stores = sqliteTable('stores', {
 });
 
 export const keys = sqliteTable('keys', {
-  id: text().primaryKey(),
+  id: text().notNull(),
   storeId: text().notNull(),
   mode: text().$type<'live' | 'test'>().notNull(),
   keyHash: text().notNull(),
@@ -87,7 +87,7 @@ export const replays = sqliteTable('replays', {
 });
 
 export const people = sqliteTable('people', {
-  id: text().primaryKey(),
+  id: text().notNull(),
   name: text().notNull(),
   memberships: json<readonly Membership[]>().notNull(),
   password: text(),
@@ -105,30 +105,30 @@ export const people = sqliteTable('people', {
 });
 
 export const webSessions = sqliteTable('web_sessions', {
-  hash: text().primaryKey(),
+  hash: text().notNull(),
   personId: text().notNull(),
   startedAtMs: integer().notNull(),
   seenAtMs: integer().notNull(),
   sudoUntilMs: integer().notNull(),
   formToken: text().notNull(),
   previousHash: text(),
-  previousUntilMs: integer().notNull().default(0),
+  previousUntilMs: integer().notNull(),
 });
 
 export const pools = sqliteTable('pools', {
-  id: integer().primaryKey(),
+  id: integer().notNull(),
   family: text().notNull(),
   mode: text().$type<'live' | 'test'>().notNull(),
   source: text().notNull(),
   current: integer({ mode: 'boolean' }).notNull(),
   nextIndex: integer().notNull(),
-  retiredThrough: integer().notNull().default(0),
+  retiredThrough: integer().notNull(),
   gapSinceMs: integer(),
-  gapGiven: integer().notNull().default(0),
+  gapGiven: integer().notNull(),
 });
 
 export const addresses = sqliteTable('addresses', {
-  id: integer().primaryKey(),
+  id: integer().notNull(),
   seq: integer().notNull(),
   poolId: integer().notNull(),
   family: text().notNull(),
@@ -141,7 +141,7 @@ export const addresses = sqliteTable('addresses', {
 });
 
 export const sessions = sqliteTable('sessions', {
-  id: text().primaryKey(),
+  id: text().notNull(),
   storeId: text().notNull(),
   mode: text().$type<'live' | 'test'>().notNull(),
   orderId: text().notNull(),
@@ -172,28 +172,28 @@ export const sessions = sqliteTable('sessions', {
 });
 
 export const networks = sqliteTable('networks', {
-  key: text().$type<NetworkKey>().primaryKey(),
+  key: text().$type<NetworkKey>().notNull(),
   number: integer().notNull(),
-  lastId: integer().notNull().default(0),
+  lastId: integer().notNull(),
   state: text().$type<'starting' | 'following' | 'behind' | 'fault' | 'halted'>().notNull(),
   reason: json<Reason>(),
   tipHash: text(),
   tipNumber: integer(),
   headNumber: integer(),
-  nodeConnected: integer({ mode: 'boolean' }).notNull().default(false),
-  nodeHeardAtMs: integer().notNull().default(0),
-  floor: integer().notNull().default(0),
-  readThroughS: integer().notNull().default(0),
-  prunedThrough: integer().notNull().default(-1),
+  nodeConnected: integer({ mode: 'boolean' }).notNull(),
+  nodeHeardAtMs: integer().notNull(),
+  floor: integer().notNull(),
+  readThroughS: integer().notNull(),
+  prunedThrough: integer().notNull(),
   updatedAtMs: integer().notNull(),
-  pid: integer().notNull().default(0),
-  recoveries: integer().notNull().default(0),
-  rewoundAtMs: integer().notNull().default(0),
-  gaps: json<readonly BlockGap[]>().notNull().default([]),
+  pid: integer().notNull(),
+  recoveries: integer().notNull(),
+  rewoundAtMs: integer().notNull(),
+  gaps: json<readonly BlockGap[]>().notNull(),
 });
 
 export const blocks = sqliteTable('blocks', {
-  id: integer().primaryKey(),
+  id: integer().notNull(),
   network: text().$type<NetworkKey>().notNull(),
   hash: text().notNull(),
   parent: text().notNull(),
@@ -204,7 +204,7 @@ export const blocks = sqliteTable('blocks', {
 });
 
 export const transfers = sqliteTable('transfers', {
-  id: integer().primaryKey(),
+  id: integer().notNull(),
   blockId: integer().notNull(),
   network: text().$type<NetworkKey>().notNull(),
   tx: text().notNull(),
@@ -223,7 +223,7 @@ export const transfers = sqliteTable('transfers', {
 });
 
 export const heldMoney = sqliteTable('held_money', {
-  id: text().primaryKey(),
+  id: text().notNull(),
   sessionId: text().notNull(),
   kind: text().$type<'late' | 'short' | 'surplus' | 'wrong_token'>().notNull(),
   state: text().$type<'open' | 'settled' | 'gone'>().notNull(),
@@ -256,7 +256,7 @@ export const ledgerPostings = sqliteTable('ledger_postings', {
 });
 
 export const endpoints = sqliteTable('endpoints', {
-  id: text().primaryKey(),
+  id: text().notNull(),
   storeId: text().notNull(),
   mode: text().$type<'live' | 'test'>().notNull(),
   url: text().notNull(),
@@ -279,7 +279,7 @@ export const endpoints = sqliteTable('endpoints', {
 });
 
 export const doorOrders = sqliteTable('door_orders', {
-  id: text().primaryKey(),
+  id: text().notNull(),
   endpointId: text().notNull(),
   orderNo: text().notNull(),
   tradeNo: text().notNull(),
@@ -290,7 +290,7 @@ export const doorOrders = sqliteTable('door_orders', {
 });
 
 export const events = sqliteTable('events', {
-  id: integer().primaryKey(),
+  id: integer().notNull(),
   storeId: text().notNull(),
   mode: text().$type<'live' | 'test'>().notNull(),
   sessionId: text().notNull(),
@@ -300,7 +300,7 @@ export const events = sqliteTable('events', {
 });
 
 export const deliveries = sqliteTable('deliveries', {
-  id: integer().primaryKey(),
+  id: integer().notNull(),
   eventId: integer().notNull(),
   endpointId: text().notNull(),
   state: text().$type<'waiting' | 'delivered' | 'failed'>().notNull(),
@@ -313,7 +313,7 @@ export const deliveries = sqliteTable('deliveries', {
 });
 
 export const attempts = sqliteTable('attempts', {
-  id: integer().primaryKey(),
+  id: integer().notNull(),
   deliveryId: integer().notNull(),
   attempt: integer().notNull(),
   startedAtMs: integer().notNull(),
@@ -331,7 +331,7 @@ export const refundAddresses = sqliteTable('refund_addresses', {
 });
 
 export const refunds = sqliteTable('refunds', {
-  id: text().primaryKey(),
+  id: text().notNull(),
   storeId: text().notNull(),
   mode: text().$type<'live' | 'test'>().notNull(),
   refundId: text().notNull(),
@@ -367,7 +367,7 @@ export const refunds = sqliteTable('refunds', {
 });
 
 export const payouts = sqliteTable('payouts', {
-  id: text().primaryKey(),
+  id: text().notNull(),
   kind: text().$type<'refund' | 'return' | 'sweep' | 'gas'>().notNull(),
   network: text().$type<NetworkKey>().notNull(),
   intent: intent().notNull(),
@@ -415,7 +415,7 @@ export const lanes = sqliteTable('lanes', {
 });
 
 export const payoutEngines = sqliteTable('payout_engines', {
-  network: text().$type<NetworkKey>().primaryKey(),
+  network: text().$type<NetworkKey>().notNull(),
   fence: integer().notNull(),
   journalId: integer().notNull(),
   reason: json<Reason>(),
@@ -439,7 +439,7 @@ export const ownWallets = sqliteTable('own_wallets', {
 });
 
 export const outgoingTransfers = sqliteTable('outgoing_transfers', {
-  id: integer().primaryKey(),
+  id: integer().notNull(),
   network: text().$type<NetworkKey>().notNull(),
   blockHash: text().notNull(),
   blockNumber: integer().notNull(),
@@ -460,7 +460,7 @@ export const otherTransfers = sqliteTable('other_transfers', {
 });
 
 export const walletBooks = sqliteTable('wallet_books', {
-  network: text().$type<NetworkKey>().primaryKey(),
+  network: text().$type<NetworkKey>().notNull(),
   units: units().notNull(),
   shortSinceMs: integer(),
   missingUnits: units().notNull(),
@@ -477,7 +477,7 @@ export const sweepParts = sqliteTable('sweep_parts', {
 });
 
 export const alarms = sqliteTable('alarms', {
-  id: integer().primaryKey(),
+  id: integer().notNull(),
   atMs: integer().notNull(),
   code: text().notNull(),
   message: text().notNull(),
@@ -491,7 +491,7 @@ export const alarms = sqliteTable('alarms', {
 });
 
 export const noticeTargets = sqliteTable('notice_targets', {
-  id: text().primaryKey(),
+  id: text().notNull(),
   kind: text().$type<ChannelKind>().notNull(),
   name: text().notNull(),
   address: text().notNull(),
@@ -503,7 +503,7 @@ export const noticeTargets = sqliteTable('notice_targets', {
 });
 
 export const auditLog = sqliteTable('audit_log', {
-  id: integer().primaryKey(),
+  id: integer().notNull(),
   atMs: integer().notNull(),
   operator: text().notNull(),
   command: text().notNull(),

@@ -35,8 +35,8 @@ const BYTES = Buffer.from(Array.from({ length: 256 }, (_, at) => at));
 const rowsOf = (odd: string): string => `
 INSERT INTO people (id, name, memberships, totp_step, failures, locked_until_ms, recovery_hashes, passkeys, created_at_ms)
   VALUES ('usr_1', 'Ada', '[]', 0, 0, 0, '[]', '[]', 1);
-INSERT INTO web_sessions (hash, person_id, started_at_ms, seen_at_ms, sudo_until_ms, form_token)
-  VALUES ('h', 'usr_1', -1, 0, 9007199254740991, ${odd});
+INSERT INTO web_sessions (hash, person_id, started_at_ms, seen_at_ms, sudo_until_ms, form_token, previous_until_ms)
+  VALUES ('h', 'usr_1', -1, 0, 9007199254740991, ${odd}, 0);
 INSERT INTO replays (scope, key, keep_until_ms) VALUES ('s', 'B', 1), ('s', 'a', 1), ('s', 'é', 1), ('s', '😀', 1);
 -- Each serves the one after it in the order of keys.
 INSERT INTO payouts (id, kind, network, intent, state, generation, not_before_ms, created_at_ms, updated_at_ms, serves_id)
