@@ -14,7 +14,7 @@ import {
   costSharePpm,
   gasIntent,
   groupSweeps,
-  isTooDear,
+  isTooExpensive,
   judgeOwners,
   type LeftOwner,
   PLAN_MS_MAX,
@@ -181,8 +181,8 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     }
     const value = toPar(unitsOf(sweep), decimalsOf(sweep.currency));
     const sharePpm = costSharePpm(priced.costUnits, rules.nativeDecimals, value, policy);
-    if (isTooDear(sharePpm, policy))
-      return leave('too_dear', `it would cost ${percentOf(sharePpm ?? 0n)} of its value`);
+    if (isTooExpensive(sharePpm, policy))
+      return leave('too_expensive', `it would cost ${percentOf(sharePpm ?? 0n)} of its value`);
     return { sweeps: [{ ...priced, group, sweep, sharePpm }], left: [] };
   }
 

@@ -17,7 +17,7 @@ const nodeArguments: readonly string[] = ['--single-threaded-gc', '--v8-pool-siz
  * Variables for the GNU C library, which gives each thread an arena and keeps freed memory there. With these there are
  * two arenas, and a block from 16 kB on has its own mapping, which ends when it is freed. Other libraries ignore them.
  */
-const returnsMemory = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '16384' };
+const allocatorVariables = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '16384' };
 /**
  * Returns the size of V8's space of new objects. With 1 MB the server would spend a fifth of its time under load on
  * collections.
@@ -38,7 +38,7 @@ export type Sent = Readonly<{ settings: Config | null }>;
 /** Starts the program, with a channel for structured clones, because the configuration contains bigints. */
 export function forkProgram({ module, args = [], settings }: Program): ChildProcess {
   const child = fork(runnable(module), args, {
-    env: { ...returnsMemory, ...process.env },
+    env: { ...allocatorVariables, ...process.env },
     execArgv: [...process.execArgv, ...nodeArguments, `--max-semi-space-size=${newSpaceMb(module)}`],
     serialization: 'advanced',
   });

@@ -48,7 +48,7 @@ export type SweepPolicy = Readonly<{
  * `not_ours`: the signer has another key at that index. `refused`: the network reports that the transaction would fail.
  * `later`: this round is full.
  */
-export type LeftReason = 'too_small' | 'too_dear' | 'in_flight' | 'not_ours' | 'refused' | 'later';
+export type LeftReason = 'too_small' | 'too_expensive' | 'in_flight' | 'not_ours' | 'refused' | 'later';
 
 export type LeftOwner = Readonly<{ owner: SweepOwner; why: LeftReason; detail?: string }>;
 
@@ -113,7 +113,7 @@ export function costSharePpm(
   return divideCeil(costPar * 1_000_000n, valuePar);
 }
 
-export const isTooDear = (
+export const isTooExpensive = (
   sharePpm: bigint | null,
   { costSharePpmMax }: Pick<SweepPolicy, 'costSharePpmMax'>,
 ): boolean => sharePpm !== null && sharePpm > costSharePpmMax;

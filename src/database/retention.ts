@@ -25,7 +25,7 @@ type Slice = Readonly<{ done: number; isEnd: boolean; after?: string; isHeldUp?:
 type Walk = (last: Slice) => Promise<Slice>;
 
 /** Most rows that one transaction looks at. */
-const LOOKED_AT = 500;
+const LOOKED_AT_MAX = 500;
 
 const walks: Readonly<Record<RetentionKind, (db: Db, times: RetentionTimes) => Walk>> = {
   anonymised: anonymising,
@@ -47,7 +47,7 @@ function anonymising(db: Db, { beforeMs, nowMs }: RetentionTimes): Walk {
          THEN 1 ELSE 0 END AS "isOpen",
        CASE WHEN s.payment_count > 0 THEN coalesce(s.paid_at_s, s.ended_at_s) END AS "refundableFromS",
        o.refund_policy AS policy
-     FROM sessions AS s JOIN stores AS o ON o.id = s.store_id WHERE s.id > :after ORDER BY s.id LIMIT ${LOOKED_AT}`,
+     FROM sessions AS s JOIN stores AS o ON o.id = s.store_id WHERE s.id > :after ORDER BY s.id LIMIT ${LOOKED_AT_MAX}`,
   );
   type Row = Readonly<{ id: string; createdAtMs: number; isNamed: 0 | 1; isOpen: 0 | 1; policy: string }> &
     Readonly<{ refundableFromS: number | null }>;
@@ -71,7 +71,7 @@ function anonymising(db: Db, { beforeMs, nowMs }: RetentionTimes): Walk {
     const passed = last.isHeldUp ? undefined : firstOpen < 0 ? old.at(-1) : old[firstOpen - 1];
     if (passed) await writeMeta(db, ANONYMISED_THROUGH, passed.id);
     const isHeldUp = last.isHeldUp || firstOpen >= 0;
-    return { done: due.length, isEnd: old.length < LOOKED_AT, after: old.at(-1)?.id ?? after, isHeldUp };
+    return { done: due.length, isEnd: old.length < LOOKED_AT_MAX, after: old.at(-1)?.id ?? after, isHeldUp };
   };
 }
 
@@ -82,7 +82,7 @@ function anonymising(db: Db, { beforeMs, nowMs }: RetentionTimes): Walk {
 function agingAttempts(db: Db, { beforeMs }: RetentionTimes): Walk {
   const { client } = db;
   const walked = client.values<number>(
-    `SELECT id FROM attempts WHERE id > :after AND id < :before ORDER BY id LIMIT ${LOOKED_AT}`,
+    `SELECT id FROM attempts WHERE id > :after AND id < :before ORDER BY id LIMIT ${LOOKED_AT_MAX}`,
   );
   const forget = client.prepare(
     `UPDATE attempts SET response_excerpt = NULL
@@ -95,7 +95,7 @@ function agingAttempts(db: Db, { beforeMs }: RetentionTimes): Walk {
     if (through === undefined) return { done: 0, isEnd: true };
     const { changes } = await forget.run({ after, through });
     await writeMeta(db, ATTEMPTS_THROUGH, String(through));
-    return { done: changes, isEnd: ids.length < LOOKED_AT };
+    return { done: changes, isEnd: ids.length < LOOKED_AT_MAX };
   };
 }
 

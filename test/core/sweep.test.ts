@@ -7,7 +7,7 @@ import {
   gasIntent,
   groupSweeps,
   isPlanStale,
-  isTooDear,
+  isTooExpensive,
   judgeOwners,
   type SweepOwner,
   type SweepPolicy,
@@ -66,11 +66,11 @@ test('the cost is compared with the value, rounded up', () => {
   // 0.001 coins at 3000 are 3 of 150: 2 %.
   const cost = 10n ** 15n;
   assert.is(costSharePpm(cost, 18, 150n * PAR, policy), 20_000n);
-  assert.is(isTooDear(20_000n, policy), false);
+  assert.is(isTooExpensive(20_000n, policy), false);
   assert.is(costSharePpm(cost + 1n, 18, 150n * PAR, policy), 20_001n);
-  assert.is(isTooDear(20_001n, policy), true);
+  assert.is(isTooExpensive(20_001n, policy), true);
   assert.is(costSharePpm(cost, 18, PAR, { nativePricePar: null }), null);
-  assert.is(isTooDear(null, policy), false);
+  assert.is(isTooExpensive(null, policy), false);
 });
 
 test('the same sweep has the same id; another count, amount, network or currency has another', () => {

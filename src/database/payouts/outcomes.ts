@@ -100,7 +100,12 @@ async function insertLearned(
 }
 
 /** Takes back an operator's earlier explanation of this transaction. */
-async function takeBack(db: SealedDb, { network, intent }: PayoutRow, { tx }: Learned, nowMs: number): Promise<void> {
+async function takeBackExplanation(
+  db: SealedDb,
+  { network, intent }: PayoutRow,
+  { tx }: Learned,
+  nowMs: number,
+): Promise<void> {
   if (!isPayback(intent)) return;
   const { to: toKey, units } = intent;
   const known = await findRow(db, outgoingTransfers, { network, tx, state: 'known', toKey, units });
@@ -113,7 +118,7 @@ async function takeBack(db: SealedDb, { network, intent }: PayoutRow, { tx }: Le
  * No known attempt of the payout can take effect.
  */
 async function succeedLearned(db: SealedDb, row: PayoutRow, learned: Learned, nowMs: number): Promise<void> {
-  await takeBack(db, row, learned, nowMs);
+  await takeBackExplanation(db, row, learned, nowMs);
   // The fence and the payout's state prevent a later signature of an unsigned attempt.
   const unsigned = 'DELETE FROM payout_attempts WHERE payout_id = :id AND generation = :generation AND tx IS NULL';
   await db.client.prepare(unsigned).run({ id: row.id, generation: row.generation });

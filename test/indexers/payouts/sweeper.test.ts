@@ -88,7 +88,7 @@ test('what is due is priced with its gas; what is foreign, missing, small or exp
     judged.sweeps.map(({ sweep }) => sweep.from[0]?.index),
     [0],
   );
-  assert.ok(judged.left.some(({ owner, why }) => owner.index === 1 && why === 'too_dear'));
+  assert.ok(judged.left.some(({ owner, why }) => owner.index === 1 && why === 'too_expensive'));
 });
 
 test('addresses that were emptied by a lost run keep no others from being swept', async () => {
