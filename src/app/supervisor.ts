@@ -58,7 +58,7 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
       if (end.code === EXIT_CANNOT_START) {
         log.fatal(
           { child: spec.name },
-          `${spec.name} cannot start and is halted: its message above says why; correct that and restart`,
+          `${spec.name} cannot start and is halted. Its message above says why. Correct that and restart`,
         );
         spec.onHalted(end.code);
         return;

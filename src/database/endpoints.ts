@@ -94,7 +94,7 @@ export async function endpointsOf(
   { storeId, mode, webhookUrl, nowMs }: Named,
 ): Promise<readonly EventEndpoint[]> {
   const found = await webhooksOf(db, { storeId, mode });
-  // A URL that is the store's too gets each event once.
+  // If the URL is one of the store's own, it gets each event only once.
   if (webhookUrl === null || found.some(({ url }) => url === webhookUrl)) return found;
   const url = new URL(webhookUrl).origin;
   const known = await findRow(db, endpoints, `${OF_STORE} AND per_session = 1 AND url = :url`, {
@@ -285,7 +285,7 @@ export type RotationOutcome =
 
 type Signed = Readonly<{ endpointId: string; storeId: string; mode: Mode }>;
 
-/** The name under which the secret is sealed. */
+/** Returns the name under which the secret is sealed. */
 export const webhookSecretName = (owner: string, mode: Mode): string => `${owner}, ${mode} webhook secret`;
 
 // Call these within a transaction.

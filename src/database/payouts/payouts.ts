@@ -402,7 +402,7 @@ function createDoubts(db: Db) {
   };
 }
 
-// ── Rows as people and core read them ──────────────────────────────────────────────────────────────────────────────
+// ── Names and rows for people and core ──────────────────────────────────────────────────────────────────────────────
 
 /** Returns a payout's readable name, such as "The refund of 4.50 USDT for order 17 of Corner shop (rf_…)". */
 async function payoutName({ client }: Db, { id, intent }: Pick<PayoutRow, 'id' | 'intent'>): Promise<string> {
