@@ -15,7 +15,7 @@ import type { Db } from './engine/open.ts';
 import { findRow, findRows } from './engine/rows.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import { nextNumber } from './meta.ts';
-import type { SessionRow } from './session.ts';
+import type { IdPage, SessionRow } from './session.ts';
 import { type attempts, type deliveries, events } from './tables.ts';
 
 type EventRow = typeof events.$inferSelect;
@@ -24,22 +24,10 @@ type EventRow = typeof events.$inferSelect;
 export type StoredEvent = Omit<EventRow, 'id' | 'facts'> & Readonly<{ id: string; body: string }>;
 
 /**
- * A filter of events. A store's ids rise in the order of commits, so a merchant who reads on from the last id misses
- * none.
+ * A page of events of these types, or of all. A store's ids rise in the order of commits, so a merchant who reads on
+ * from the last id misses none.
  */
-export type EventFilter = Readonly<{
-  storeId: string;
-  mode: Mode;
-  /** Only these types; all if absent. */
-  types?: readonly EventType[];
-  /** The lowest id. */
-  fromId: string;
-  /** The id after the highest. */
-  beforeId: string;
-  /** The end from which the matching events are listed. */
-  first: 'newest' | 'oldest';
-  limit: number;
-}>;
+type EventPage = IdPage & Readonly<{ types?: readonly EventType[] }>;
 
 // ── Ids ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 // Ids of events and deliveries are stored as numbers, because every index contains them. Readers get texts.
@@ -138,13 +126,7 @@ export function eventQueries(db: Db) {
      * Returns at most `limit` events by their ids, at a cost that does not depend on the number stored. The index is by
      * type. Up to `limit` events of each type are read, so that a rare type is not searched among the others.
      */
-    async list({
-      types = eventTypes,
-      first,
-      fromId,
-      beforeId,
-      ...range
-    }: EventFilter): Promise<readonly StoredEvent[]> {
+    async list({ types = eventTypes, first, fromId, beforeId, ...range }: EventPage): Promise<readonly StoredEvent[]> {
       const isNewest = first === 'newest';
       const ofType = `WHERE store_id = :storeId AND mode = :mode AND type = :type AND id >= :from AND id < :before
         ORDER BY id ${isNewest ? 'DESC' : 'ASC'} LIMIT :limit`;

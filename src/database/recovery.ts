@@ -8,14 +8,14 @@ import type { BlockRef } from '../core/block.ts';
 import { invariant } from '../core/fault.ts';
 import { type BlockGap, closesGap, type GapReading, gapsThrough } from '../core/gap.ts';
 import { freezeTexts } from '../core/reasons.ts';
-import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
+import type { Currency, NetworkKey } from '../core/transfer.ts';
 import { raiseAlarm } from './alarms.ts';
 import { type OperatorAct, recordAct } from './audit-log.ts';
 import { type BlockRow, makeCanonical, newestBlock } from './blocks.ts';
 import { mapInOrder, writeOrTry } from './engine/bodies.ts';
 import type { Db } from './engine/open.ts';
 import { changeRows, findRow, findRows } from './engine/rows.ts';
-import { blockFactsOf, type FactsContext } from './ingest.ts';
+import { blockFactsOf, type FactsContext, type Ingest } from './ingest.ts';
 import { idsAfter, type NetworkRow, numbersText, tipColumns } from './networks.ts';
 import { BLOCKS_UNSEARCHED, freezeAgain } from './payouts/holds.ts';
 import { outgoingRowsOf } from './payouts/wallets.ts';
@@ -67,24 +67,19 @@ export type SkipOutcome =
   | Readonly<{ kind: 'not_made_yet'; head: number | null }>;
 
 /** Blocks of a node's chain that were read again, oldest first. */
-export type Reread = Readonly<{
-  network: NetworkKey;
-  family: string;
-  decimals: Readonly<Partial<Record<Currency, number>>>;
-  dustFloorPar: bigint;
-  /** The highest `seq` of the addresses that were watched. */
-  watchedThrough: number;
-  /** The first number that was read. Numbers without a block were skipped by the chain. */
-  from: number;
-  /** The last one. */
-  to: number;
-  blocks: readonly Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>[];
-  /** Hash of the block of `rereadAnchor`, which is on the node's chain too. */
-  anchor: string;
-  /** Whether to compare without changing anything. */
-  isCheck: boolean;
-  act: OperatorAct;
-}>;
+export type Reread = Pick<Ingest, 'network' | 'family' | 'decimals' | 'dustFloorPar' | 'watchedThrough'> &
+  Readonly<{
+    /** The first number that was read. Numbers without a block were skipped by the chain. */
+    from: number;
+    /** The last one. */
+    to: number;
+    blocks: Ingest['connect'];
+    /** Hash of the block of `rereadAnchor`, which is on the node's chain too. */
+    anchor: string;
+    /** Whether to compare without changing anything. */
+    isCheck: boolean;
+    act: OperatorAct;
+  }>;
 
 /**
  * A difference between the database and the blocks that were read again.

@@ -121,20 +121,21 @@ export const toSession = (
 // ── Lists ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 // Each list reads an index from the place where it goes on, so the cost of a page does not grow with the list.
 
-/** A page of sessions. `first`: the end from which the matches are listed. Null is no filter. */
-export type SessionPaging = Readonly<{
+/** A page of a store's rows whose ids rise with the time. */
+export type IdPage = Readonly<{
   storeId: string;
   mode: Mode;
-  orderId: string | null;
-  /** `held`: sessions with open held money, newest first. */
-  status: SessionStatus | 'held' | null;
   /** The lowest id. */
   fromId: string;
   /** The id after the highest. */
   beforeId: string;
+  /** The end from which the matches are listed. */
   first: 'newest' | 'oldest';
   limit: number;
 }>;
+
+/** A page of sessions. Null is no filter. `held`: sessions with open held money, newest first. */
+export type SessionPaging = IdPage & Readonly<{ orderId: string | null; status: SessionStatus | 'held' | null }>;
 
 /** A search for the beginning of an order id, a transaction in any of its spellings, or an address's key. */
 export type SessionSearch =
