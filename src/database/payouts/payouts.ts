@@ -6,7 +6,7 @@
 import { and, desc, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { type Intent, isPayback, type PaybackIntent } from '../../core/intent.ts';
-import { type Attempt, nextLookAtMs, type Payout, type PayoutState } from '../../core/payout.ts';
+import { type Attempt, nextLookAtMs, type Payout } from '../../core/payout.ts';
 import { LOCK_SET, resumed } from '../../core/payout-exit.ts';
 import { isPassing, type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
@@ -35,14 +35,9 @@ export type NewPayout = Readonly<{
 
 export type PayoutName = Readonly<{ id: string; generation: number }>;
 
-export type PayoutFilter = Readonly<{
-  network?: NetworkKey;
-  state?: PayoutState;
-  kind?: Intent['kind'];
-  /** Limits the list to payouts older than this one. */
-  before?: Pick<Payout, 'id' | 'createdAtMs'>;
-  limit: number;
-}>;
+/** `before` limits the list to payouts older than this one. */
+export type PayoutFilter = Partial<Pick<PayoutRow, 'network' | 'state' | 'kind'>> &
+  Readonly<{ before?: Pick<Payout, 'id' | 'createdAtMs'>; limit: number }>;
 
 /** Open payouts of a network that wait for the same reason. `code` is null if they wait for nothing. */
 export type OpenPayouts = Readonly<{

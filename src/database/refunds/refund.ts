@@ -12,7 +12,6 @@ import {
   RECENT_MS,
   type RecentRefunds,
   type RefundRefusal,
-  type RefundStatus,
   recentRefunds,
   type refundable,
 } from '../../core/refund.ts';
@@ -109,25 +108,20 @@ export type RedirectRefund = Readonly<{ address: string; act: OperatorAct }> &
  */
 export type ApproveRefundOutcome = 'done' | 'not_found' | 'ended' | 'no_destination' | 'changed';
 
-export type RefundFilter = Readonly<{
-  storeId?: string;
-  mode?: Mode;
-  sessionId?: string;
-  /** The merchant's own id. */
-  refundId?: string;
-  status?: RefundStatus;
-  /** Whether to list only refunds that wait for an approval. */
-  isUnapproved?: boolean;
-  /** First creation time; null without a limit. */
-  fromMs?: number | null;
-  toMs?: number | null;
-  before?: Pick<Refund, 'createdAtMs' | 'id'>;
-  /** Limits the list to refunds newer than this one, oldest first. */
-  after?: Pick<Refund, 'createdAtMs' | 'id'>;
-  /** Limits the list to refunds of this order's sessions. */
-  order?: Readonly<{ storeId: string; mode: Mode; orderId: string }>;
-  limit: number;
-}>;
+export type RefundFilter = Partial<Pick<RefundRow, 'storeId' | 'mode' | 'sessionId' | 'refundId' | 'status'>> &
+  Readonly<{
+    /** Whether to list only refunds that wait for an approval. */
+    isUnapproved?: boolean;
+    /** First creation time; null without a limit. */
+    fromMs?: number | null;
+    toMs?: number | null;
+    before?: Pick<Refund, 'createdAtMs' | 'id'>;
+    /** Limits the list to refunds newer than this one, oldest first. */
+    after?: Pick<Refund, 'createdAtMs' | 'id'>;
+    /** Limits the list to refunds of this order's sessions. */
+    order?: Readonly<{ storeId: string; mode: Mode; orderId: string }>;
+    limit: number;
+  }>;
 
 /**
  * Amounts that can still be refunded, in minor units. `coins` has each coin's with the paying network, and
