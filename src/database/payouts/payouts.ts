@@ -5,7 +5,7 @@
  */
 import { and, desc, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import { type Intent, isPayback, type PaybackIntent } from '../../core/intent.ts';
+import { isPayback, type PaybackIntent } from '../../core/intent.ts';
 import { type Attempt, nextLookAtMs, type Payout } from '../../core/payout.ts';
 import { LOCK_SET, resumed } from '../../core/payout-exit.ts';
 import { isPassing, type Reason, reason } from '../../core/reasons.ts';
@@ -22,16 +22,9 @@ import { type EqualTransfer, outgoingRowsOf } from './wallets.ts';
 export type PayoutRow = typeof payouts.$inferSelect;
 export type AttemptRow = typeof payoutAttempts.$inferSelect;
 
-/** A payout to make. A refund's payout has the refund's id. */
-export type NewPayout = Readonly<{
-  intent: Intent;
-  /** The session of a refund. */
-  sessionId: string | null;
-  /** The payout that this one makes possible. */
-  servesId: string | null;
-  notBeforeMs: number;
-  nowMs: number;
-}>;
+/** A payout to make. A refund's payout has the refund's id and session. */
+export type NewPayout = Pick<PayoutRow, 'intent' | 'sessionId' | 'servesId' | 'notBeforeMs'> &
+  Readonly<{ nowMs: number }>;
 
 export type PayoutName = Readonly<{ id: string; generation: number }>;
 

@@ -99,7 +99,7 @@ export type RedirectRefundOutcome =
 /** An order to give a refund another destination, by its merchant with a request, or by the operator. */
 export type RedirectRefund = Readonly<{ address: string; act: OperatorAct }> &
   (
-    | Readonly<{ by: 'merchant'; owner: Readonly<{ storeId: string; mode: Mode; refundId: string }>; replay: Replay }>
+    | Readonly<{ by: 'merchant'; owner: RefundOwner; replay: Replay }>
     | Readonly<{ by: 'operator'; id: string; isDryRun: boolean }>
   );
 

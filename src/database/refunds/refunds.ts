@@ -56,6 +56,7 @@ import {
   newRefund,
   type Refund,
   type RefundFilter,
+  type RefundOwner,
   type RefundRoom,
   type RefundRow,
   refundIdOf,
@@ -210,7 +211,7 @@ export function refundCommands(db: SealedDb) {
         return outcome;
       });
     },
-    async find(owner: Readonly<{ storeId: string; mode: Mode; refundId: string }>): Promise<FindRefundOutcome> {
+    async find(owner: RefundOwner): Promise<FindRefundOutcome> {
       return db.read(async () => {
         const row = await rows.own(owner);
         if (row) return { kind: 'found', refund: await rows.view(row) };
@@ -258,14 +259,7 @@ export function refundCommands(db: SealedDb) {
     },
     /** Cancels a processing refund for the merchant, until a signature is requested. */
     async cancel(
-      input: Readonly<{
-        storeId: string;
-        mode: Mode;
-        refundId: string;
-        replay: Replay;
-        nowMs: number;
-        act?: OperatorAct;
-      }>,
+      input: RefundOwner & Readonly<{ replay: Replay; nowMs: number; act?: OperatorAct }>,
     ): Promise<CancelRefundOutcome> {
       return db.write(async () => {
         const row = await rows.own(input);
