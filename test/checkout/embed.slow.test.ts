@@ -45,6 +45,9 @@ test.after(async ({ shop, stranger }) => {
 
 const frameOf = (page: Page) => page.frameLocator('iframe');
 const result = async (page: Page) => (await page.textContent('#result')) ?? '';
+/** Waits until the payment's own script has told the page around it something like this. */
+const isHeard = (page: Page, what: string) =>
+  until(`${what} is heard`, async () => (await page.evaluate(`received.some(({ ${what} }) => ${what})`)) === true);
 const isTold = (page: Page, words: RegExp) => shows(page.locator('#result'), words);
 
 /** Opens the merchant's page and the payment in it. All messages to the page are kept in `window.received`. */
@@ -123,6 +126,7 @@ test('a dialog closed before the end reports `closed`, and whether a payment was
   await says(page, /How do you want to pay/);
   await sale.send('10.50');
   await says(page, /Payment seen/);
+  await isHeard(page, 'seen');
   await page.getByRole('button', { name: 'Close the payment' }).click();
   await isTold(page, /on its way/);
 });
@@ -131,6 +135,7 @@ test('by keyboard: focus stays in the dialog, Escape closes it inside and outsid
   const sale = await openSale(world.api);
   const { page } = await openPayment(world, sale);
   await says(page, /How do you want to pay/);
+  await isHeard(page, 'session');
   const focused = () => page.evaluate('document.activeElement.id || document.activeElement.tagName') as Promise<string>;
   for (let presses = 0; presses < 30; presses++) {
     await page.keyboard.press('Tab');

@@ -7,7 +7,7 @@ import { mkdirSync } from 'node:fs';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { barriers, openBrowser, openPage, shows } from '../support/browser.ts';
+import { barriers, copies, openBrowser, openPage, shows, stopTimers } from '../support/browser.ts';
 import { type Dashboard, PASSWORD, startDashboard } from '../support/dashboard.ts';
 import { have } from '../support/fields.ts';
 import { paidSale } from '../support/payment-scenes.ts';
@@ -78,15 +78,18 @@ test('a hash and a link are copied by a button that says so in its place', async
   const permissions = ['clipboard-read', 'clipboard-write'];
   const { page, complaints } = await signedIn(browser, dashboard, { permissions });
   await page.goto(`${dashboard.url}/s/${api.merchantId}/test/payments/${sale.id}`);
-  const read = () => page.evaluate('navigator.clipboard.readText()');
   const hash = page.getByRole('button', { name: `Copy: ${tx}` }).first();
   // It is said for two seconds.
-  await Promise.all([shows(page.locator('#copied'), 'Copied'), hash.click()]);
-  await until('it is copied', async () => (await read()) === tx);
+  await stopTimers(page);
+  await copies(page, tx, async () => {
+    await hash.click();
+    await shows(page.locator('#copied'), 'Copied');
+  });
+  await page.clock.resume();
   await look(page, 'copied');
   const link = page.getByRole('button', { name: 'Copy', exact: true });
-  await link.click();
-  await until('the link is copied', async () => (await read()) === `${api.baseUrl}/pay/${sale.id}`);
+  // Afterwards the button has its name again.
+  await copies(page, `${api.baseUrl}/pay/${sale.id}`, () => link.click());
   await link.waitFor();
   assert.equal(complaints, []);
   await page.context().close();
@@ -94,8 +97,10 @@ test('a hash and a link are copied by a button that says so in its place', async
 
 test('a key leads to the search box, and a page’s name from there to that page', async ({ browser, dashboard }) => {
   const { page, complaints } = await signedIn(browser, dashboard, {});
-  await page.keyboard.press('Control+k');
   const box = page.getByRole('combobox', { name: 'Find' });
+  // The script says that it listens.
+  await box.and(page.locator('[aria-keyshortcuts]')).waitFor();
+  await page.keyboard.press('Control+k');
   assert.is(await box.evaluate((element) => element.ownerDocument.activeElement === element), true);
   await page.keyboard.type('refunds');
   await page.keyboard.press('Enter');

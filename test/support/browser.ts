@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
 import { startBrowserProcess } from './browser-process.ts';
+import { until } from './until.ts';
 
 export const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
@@ -50,6 +51,20 @@ export async function openPage(
 /** Waits until the place has these words: a click or a tap returns before the page that follows it is there. */
 export const shows = (place: Locator, words: string | RegExp): Promise<void> =>
   place.filter({ hasText: words }).waitFor({ state: 'attached' });
+
+/** Copies again until the clipboard has the text: all pages of a browser share it, those of other tests as well. */
+export const copies = (page: Page, text: string, copy: () => Promise<void>): Promise<void> =>
+  until(`"${text}" is copied`, async () => {
+    await copy();
+    return (await page.evaluate('navigator.clipboard.readText()')) === text;
+  });
+
+/** Stops the page's timers: what it shows or waits for a time stays so until `page.clock` runs or resumes. */
+export async function stopTimers(page: Page): Promise<void> {
+  const nowMs = Date.now();
+  await page.clock.install({ time: nowMs });
+  await page.clock.pauseAt(nowMs + 60_000);
+}
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
