@@ -31,8 +31,9 @@ export async function agree(
   if (input.options.yes === true) return;
   await withTerminal(async (terminal) => {
     if (!terminal.isInteractive && isOptional) return;
+    if (!terminal.isInteractive)
+      throw usage(['nobody can be asked here: look at this, then add --yes', ...lines].join('\n'));
     for (const line of lines) terminal.say(line);
-    if (!terminal.isInteractive) throw usage('nobody can be asked here: look at the lines above, then add --yes');
     if (/^y(es)?$/i.test(await terminal.ask(`${question} [y/N] `))) return;
     throw permanent('not_agreed', 'nothing was changed: the answer was not yes');
   });

@@ -73,7 +73,7 @@ test('a transfer of nothing in the name of a wallet is ignored; one above zero f
   assert.match(await quayside.cli(...words).then(() => 'reconciled', String), '--reason is required');
   assert.match(
     await quayside.cli(...words, '--reason', 'a test').then(() => 'reconciled', String),
-    /add --yes: frozen since/,
+    /add --yes\nfrozen since/,
   );
   const shown = await quayside.cli(...words, '--dry-run');
   const rows: Json[] = shown.unexplained.filter((one: Json) => one.transaction_hash === tx);
@@ -81,7 +81,7 @@ test('a transfer of nothing in the name of a wallet is ignored; one above zero f
   assert.match(rows[0]?.is, 'not ours, known');
   const frozen = async () => (await quayside.cli('status')).payouts.frozen.length > 0;
   assert.equal({ frozen: await frozen(), paidTo: await paidTo(payee) }, { frozen: true, paidTo: [] });
-  // The wallet's number, which is final later than the transfer is seen, may freeze the network once more.
+  // The wallet's nonce, which is final later than the transfer is seen, may freeze the network once more.
   await until('it is reconciled, and the refund is paid', async () => {
     if (await frozen()) await quayside.cli(...words, '--reason', 'a stolen key', '--yes').catch(expectStillFrozen);
     return (await show(id)).status === 'completed';
