@@ -37,7 +37,7 @@ export function createSignerFreezer(
     const state = await signer.freezeState();
     if (state.freeze) return;
     if (state.approvers.length === 0) {
-      const why = 'its policy names no approver, who could end the freeze. Only this installation is frozen';
+      const why = 'its policy names no approver who could end the freeze. Only this installation is frozen';
       log.warn({ code }, `the signer is not frozen: ${why}`);
       return;
     }

@@ -6,7 +6,7 @@ import { permanent } from '../../src/core/fault.ts';
 
 const PRIVATE = 0o600;
 const BAR_CHARACTERS = 40;
-/** Of a terminal that does not know its width. */
+/** The width of a terminal that reports none. */
 const COLUMNS = 80;
 
 export const printLine = (line: string, stream: Pick<typeof process.stdout, 'write'> = process.stdout): void =>

@@ -3,7 +3,7 @@ import { Command as Parser, Option as ParserOption } from 'commander';
 import { readShipped } from '../../src/lib/installation.ts';
 import { type AnyCommand, dashed, type Input, type Option, type Tool } from './command.ts';
 
-/** Help is no wider than this where there is no terminal, or one that does not know its width. */
+/** The width of help without a terminal, or on one that reports none. */
 const COLUMNS = 100;
 /** Choices of more characters stand beside an option, and not within it. */
 const CHOICES_CHARS_MAX = 20;

@@ -57,7 +57,7 @@ export function recordLines(record: object, shown: Readonly<Record<string, reado
   ];
 }
 
-/** Returns the width of the terminal. A file or a pipe has no end of a line, and a serial console says 0. */
+/** Returns the width of the terminal. Files and pipes have none, and a serial console reports 0. */
 const terminalColumns = (): number => (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Networks as commands name them: a configured one, or a preset. A node that is looked at may be named beside it.
+ * Finds the network that a command names, which is a configured one or a preset, with a node from the command line.
  */
 import { configInvalid, type Problem } from '../../src/config/check.ts';
 import { type Layers, readLayers, readSandbox } from '../../src/config/layers.ts';

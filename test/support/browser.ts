@@ -52,12 +52,21 @@ export async function openPage(
 export const shows = (place: Locator, words: string | RegExp): Promise<void> =>
   place.filter({ hasText: words }).waitFor({ state: 'attached' });
 
-/** Copies again until the clipboard has the text: all pages of a browser share it, those of other tests as well. */
-export const copies = (page: Page, text: string, copy: () => Promise<void>): Promise<void> =>
-  until(`"${text}" is copied`, async () => {
-    await copy();
-    return (await page.evaluate('navigator.clipboard.readText()')) === text;
-  });
+/**
+ * Expects `copy` to copy the text. The page keeps what it copied, because pages of other tests share the clipboard of
+ * the browser.
+ */
+export async function copies(page: Page, text: string, copy: () => Promise<void>): Promise<void> {
+  await page.evaluate(`(({ clipboard }) => {
+    const write = clipboard.writeText.bind(clipboard);
+    clipboard.writeText = async (text) => {
+      await write(text);
+      window.copied = text;
+    };
+  })(navigator)`);
+  await copy();
+  await until(`"${text}" is copied`, async () => (await page.evaluate('window.copied')) === text);
+}
 
 /** Stops the page's timers: what it shows or waits for a time stays so until `page.clock` runs or resumes. */
 export async function stopTimers(page: Page): Promise<void> {

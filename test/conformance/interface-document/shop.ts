@@ -15,8 +15,8 @@ import type { Installation, Json } from './installation.ts';
 /** An API key allows 100 requests a second; a shop that asks for less is never slowed down. */
 const CALLS = { concurrency: 8, intervalCap: 20, interval: 400 };
 const POLL_MS = 400;
-/** A webhook that has not come by then will not come: everything takes less than two minutes on a quiet machine. */
-const WAIT_MS_MAX = 500_000;
+/** A webhook that has not come by then will not come: everything together takes less than two minutes. */
+const WAIT_MS_MAX = 240_000;
 
 export type Answer = Omit<HttpAnswer, 'json'> & Readonly<{ body: Json }>;
 
